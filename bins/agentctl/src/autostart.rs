@@ -1,4 +1,4 @@
-//! Starting the user's own daemon in the background.
+//! Starts the user's own daemon in the background.
 
 use crate::dial::{Dial, connect};
 use crate::environment::Environment;
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 const READY_DEADLINE: Duration = Duration::from_secs(20);
 const KNOCK_EVERY: Duration = Duration::from_millis(50);
-/// A daemon that ended at once may have lost against another that is just coming up.
+/// If `agentd` exits at once, another instance may be starting up; keep trying to connect for this long.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How to get `agentd`, for people who have only `agentctl`.
@@ -87,7 +87,7 @@ fn gave_up(what: &str, log: &Path) -> Failure {
     Failure::Fault(Fault::unavailable("agentd_failed", message).hint(hint))
 }
 
-/// The file that takes the output of a daemon without a terminal.
+/// The log file for the output of a daemon that has no terminal.
 fn log_file(environment: &Environment) -> Result<PathBuf, Failure> {
     let dir = environment.data_dir().ok_or_else(|| {
         Failure::invalid(

@@ -1,4 +1,4 @@
-//! What may be typed: parsing only.
+//! Command-line arguments: parsing only.
 
 mod act;
 mod history;
@@ -198,7 +198,7 @@ pub(crate) enum Verb {
     Help(HelpArgs),
 }
 
-/// Whether the arguments ask for JSON, as far as that can be seen before they parse.
+/// Whether the arguments request JSON, as far as that is visible before parsing.
 pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let spelled = |word: &str| {

@@ -1,9 +1,9 @@
-//! The wall clock, read in one place.
+//! The wall clock, read only here.
 
 use agentd_protocol::Timestamp;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The moment.
+/// The current time.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place of this program that reads the system's clock"

@@ -1,4 +1,4 @@
-//! Completion: sessions, approvals and models from the live daemon, and the words that this program knows.
+//! Shell completion: sessions, approvals and models from the running daemon, and the program's own fixed words.
 
 use crate::cli::{Cli, Global, understood, verb};
 use crate::dial::{Dial, connect};
@@ -18,23 +18,23 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A shell that waits for a completion must not notice a daemon that is gone.
+/// Keeps the shell responsive when the daemon is gone.
 const DEADLINE: Duration = Duration::from_millis(400);
-/// More than this no shell shows.
+/// No shell shows more candidates than this.
 const MOST: u32 = 200;
 
-/// Completers are plain functions, so what they need waits for them here.
+/// Completers are plain functions without parameters for context, so `remember` leaves it here.
 static TYPED: OnceLock<Typed> = OnceLock::new();
 
-/// The daemon's socket, and the verb before the word that is completed.
+/// The daemon's socket, and the verb that precedes the word being completed.
 struct Typed {
     socket: PathBuf,
     verb: String,
 }
 
-/// Keeps the daemon and the verb of the line that is completed.
+/// Records the daemon and the verb of the command line being completed.
 pub(crate) fn remember(environment: &Environment, args: impl Iterator<Item = OsString>) {
-    // `agentctl -- agentctl VERB ...` is what the shell's script calls.
+    // The shell's script calls `agentctl -- agentctl VERB ...`.
     let line = understood(args.skip_while(|arg| arg != "--").skip(1));
     let Ok(dial) = Dial::choose(&global(&line, environment), environment) else {
         return;
@@ -46,7 +46,7 @@ pub(crate) fn remember(environment: &Environment, args: impl Iterator<Item = OsS
     });
 }
 
-/// The flags of a line that choose a daemon; they may stand anywhere in it, and the line may not parse yet.
+/// The flags that choose a daemon. They may be anywhere in the line, and the line may not parse yet.
 fn global(line: &[OsString], environment: &Environment) -> Global {
     let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
     let value = |flag: &str| {
@@ -60,7 +60,7 @@ fn global(line: &[OsString], environment: &Environment) -> Global {
         })
     };
     let socket = value("--socket").map(|path| match (path.strip_prefix("~/"), environment.path("HOME")) {
-        // No shell has read the line.
+        // No shell has expanded the `~`.
         (Some(below), Some(home)) => home.join(below),
         _ => path.into(),
     });
@@ -71,7 +71,7 @@ fn global(line: &[OsString], environment: &Environment) -> Global {
     }
 }
 
-/// The sessions for which the verb can do something, and the open approvals where it takes them.
+/// The sessions that the verb applies to, and the open approvals if the verb takes them.
 pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let verb = TYPED.get().map_or("", |typed| typed.verb.as_str());
     let params = ListParams {
@@ -119,7 +119,7 @@ pub(crate) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
     of_list(current, all.into_iter().map(str::to_owned))
 }
 
-/// What `help` explains.
+/// The topics of `help`.
 pub(crate) fn topics(current: &OsStr) -> Vec<CompletionCandidate> {
     let topics = TOPICS
         .iter()
@@ -140,7 +140,7 @@ fn candidates(current: &OsStr, words: impl Iterator<Item = (String, String)>) ->
         .collect()
 }
 
-/// Completes the last of several values with commas between them.
+/// Completes the last value of a comma-separated list.
 fn of_list(current: &OsStr, words: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     let done = typed
@@ -156,7 +156,7 @@ fn takes_approvals(verb: &str) -> bool {
     matches!(verb, "approve" | "deny" | "answer" | "approvals")
 }
 
-/// Whether the verb can answer it: a question takes words, a call takes yes or no.
+/// Whether the verb can answer this approval: `answer` takes text, which a tool call does not.
 fn answers(verb: &str, open: &OpenApproval) -> bool {
     match verb {
         "answer" => open.kind != ApprovalKind::Tool,
@@ -164,7 +164,7 @@ fn answers(verb: &str, open: &OpenApproval) -> bool {
     }
 }
 
-/// Whether the verb does something with closed sessions, too.
+/// Whether the verb also applies to closed sessions.
 fn fits_closed(verb: &str) -> bool {
     matches!(
         verb,
@@ -172,7 +172,7 @@ fn fits_closed(verb: &str) -> bool {
     )
 }
 
-/// Whether the verb can do something with the session.
+/// Whether the verb applies to the session.
 fn fits(verb: &str, row: &Summary) -> bool {
     match verb {
         "approve" | "deny" => row.open_approvals.len() == 1,
@@ -186,7 +186,7 @@ fn fits(verb: &str, row: &Summary) -> bool {
     }
 }
 
-/// Asks the daemon; nothing when it does not answer at once.
+/// Asks the daemon; `None` if it does not answer within the deadline.
 fn ask<T>(question: impl AsyncFnOnce(Client) -> Option<T>) -> Option<T> {
     let typed = TYPED.get()?;
     let runtime = tokio::runtime::Builder::new_current_thread()

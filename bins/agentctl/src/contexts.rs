@@ -44,7 +44,7 @@ impl Contexts {
         }
     }
 
-    /// The socket of the named context, or of the current one; `None` when neither is there.
+    /// The socket of the named context, or of the current one; `None` if neither is set.
     pub(crate) fn socket(&self, asked: Option<&str>) -> Result<Option<PathBuf>, Failure> {
         let Some(name) = asked.or(self.current.as_deref()) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What every verb works with.
+//! The context that every verb gets.
 
 use crate::cli::Global;
 use crate::dial::Dial;
@@ -24,24 +24,24 @@ impl Ctx {
         }
     }
 
-    /// Shows what follows in the person's pager, unless `--no-pager`.
+    /// Sends the output from here on to the user's pager, unless `--no-pager`.
     pub(crate) fn page(&mut self) {
         if !self.global.no_pager {
             self.out.page(&self.environment);
         }
     }
 
-    /// Which daemon.
+    /// Chooses the daemon.
     pub(crate) fn dial(&self) -> Result<Dial, Failure> {
         Dial::choose(&self.global, &self.environment)
     }
 
-    /// Connects to it.
+    /// Connects to the daemon.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         self.dial()?.connect().await
     }
 
-    /// Connects to it, starting a local one that is not there.
+    /// Connects to the daemon; starts a local one that is not running.
     pub(crate) async fn connect_or_start(&mut self) -> Result<Client, Failure> {
         let dial = self.dial()?;
         let out = &mut self.out;

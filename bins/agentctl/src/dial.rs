@@ -1,4 +1,4 @@
-//! Which daemon to talk to, and how to reach it.
+//! Chooses the daemon and connects to it.
 
 use crate::autostart;
 use crate::cli::Global;
@@ -15,15 +15,15 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// How the socket was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The user's own local daemon; it may be started when it is not there.
+    /// The user's own local daemon; it may be started if it is not running.
     Local,
     /// The user's own local daemon, but `AGENTCTL_AUTOSTART=0`.
     LocalNoStart,
-    /// Named by a flag, a variable or a context: not ours to start.
+    /// Named by a flag, a variable or a context: not started by this program.
     Named,
 }
 
-/// Where the daemon is.
+/// The daemon's address.
 #[derive(Debug, Clone)]
 pub(crate) struct Dial {
     pub(crate) socket: PathBuf,
@@ -62,12 +62,12 @@ impl Dial {
         })
     }
 
-    /// Connects; a daemon that is not there is a fault with the way to get one.
+    /// Connects. If the daemon is not running, the fault says how to get one.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         self.try_connect().await.map_err(|error| self.explain(error))
     }
 
-    /// Connects; a local daemon that is not there is started first.
+    /// Connects; starts a local daemon that is not running.
     pub(crate) async fn connect_or_start(
         &self,
         environment: &Environment,

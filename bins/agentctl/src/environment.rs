@@ -1,10 +1,10 @@
-//! The environment as a value: read once in `main`, asked everywhere else.
+//! The environment as a value: read once in `main`, passed everywhere else.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The environment's variables and the program's own place.
+/// The environment variables and the path of this program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -38,7 +38,7 @@ impl Environment {
             .map(PathBuf::from)
     }
 
-    /// All variables that are text.
+    /// All variables that are valid UTF-8.
     pub(crate) fn all(&self) -> Vec<(String, String)> {
         self.variables
             .iter()
@@ -59,7 +59,7 @@ impl Environment {
             .map(|base| base.join("agentd"))
     }
 
-    /// Where a daemon of this user listens unless told otherwise.
+    /// The default socket of this user's daemon.
     pub(crate) fn default_socket(&self) -> Option<PathBuf> {
         match self.path("XDG_RUNTIME_DIR") {
             Some(runtime) => Some(runtime.join("agentd").join("agentd.sock")),
@@ -67,7 +67,7 @@ impl Environment {
         }
     }
 
-    /// The first executable file of this name: beside this program, then along PATH.
+    /// The first executable file of this name: next to this program, then along PATH.
     pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
         let beside = self.exe.as_ref().and_then(|exe| Some(exe.parent()?.join(name)));
         beside

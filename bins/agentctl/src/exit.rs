@@ -1,4 +1,4 @@
-//! Exit codes: the contract's table.
+//! Exit codes, as the documented table defines them.
 
 use agentd_protocol::{EndReason, FaultClass, RunState, TurnFinished};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ impl Exit {
     pub(crate) const TIMEOUT: Self = Self(124);
     pub(crate) const INTERRUPTED: Self = Self(130);
 
-    /// The code of a turn that ended for this reason.
+    /// The exit code for a turn's end reason.
     pub(crate) const fn of_turn(reason: EndReason) -> Self {
         match reason {
             EndReason::Completed => Self::OK,
@@ -37,7 +37,7 @@ impl Exit {
         }
     }
 
-    /// The code of a finished turn: one without an answer failed, whatever its reason says.
+    /// The exit code of a finished turn. A turn without an answer failed, even if its reason is `Completed`.
     pub(crate) fn of_finished(turn: &TurnFinished) -> Self {
         match turn.reason {
             EndReason::Completed if !turn.succeeded() => Self::TURN_FAILED,
@@ -45,7 +45,7 @@ impl Exit {
         }
     }
 
-    /// The code of a session at rest whose last turn is not known.
+    /// The exit code for a session at rest whose last turn is unknown.
     pub(crate) const fn of_rest(state: RunState) -> Self {
         match state {
             RunState::Failed | RunState::Faulted => Self::TURN_FAILED,
@@ -66,7 +66,7 @@ impl Exit {
         Self(class.exit_code())
     }
 
-    /// This code, unless it is 0: then the other.
+    /// This code, or `other` if this one is 0.
     pub(crate) const fn or(self, other: Self) -> Self {
         if self.0 == 0 { other } else { self }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong here, and how it is told.
+//! What can go wrong here, and how it is reported.
 
 use crate::exit::Exit;
 use agentd_client::ClientError;
@@ -10,18 +10,18 @@ use std::path::Path;
 /// Why a verb failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The daemon, the connection or the request.
+    /// The daemon, the connection or the request failed.
     #[error("{0}")]
     Fault(#[from] Fault),
-    /// The output, or the runtime below it.
+    /// Writing the output failed, or the runtime below it.
     #[error("cannot write the output: {0}")]
     Output(#[source] io::Error),
-    /// Whoever read our output went away: nothing to say, nobody to say it to.
+    /// The reader of our output has closed the pipe, so there is nothing left to report.
     #[error("nobody reads the output any more")]
     Pipe,
 }
 
-/// The shape of an error with `-o json`.
+/// The JSON shape of an error, for `-o json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct FaultRow<'a> {
     class: agentd_protocol::FaultClass,
@@ -53,7 +53,7 @@ impl Failure {
         Self::Fault(Fault::invalid("usage", message).hint(hint))
     }
 
-    /// What the argument parser said.
+    /// A usage error from the argument parser.
     pub(crate) fn usage(error: &clap::Error) -> Self {
         let text = error.to_string();
         let message = text
@@ -65,7 +65,7 @@ impl Failure {
         Self::invalid(message, "`agentctl help VERB` explains every flag")
     }
 
-    /// A file of the user's cannot be read.
+    /// A file of the user cannot be read.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         let message = format!("cannot read {}: {error}", path.display());
         Self::Fault(if error.kind() == io::ErrorKind::NotFound {
@@ -86,7 +86,7 @@ impl Failure {
         }
     }
 
-    /// The same as a fault.
+    /// The failure as a fault.
     pub(crate) fn fault(&self) -> Fault {
         match self {
             Self::Fault(fault) => fault.clone(),
@@ -94,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// The exit code of its class; a reader that went away is no failure.
+    /// The exit code of its class. A closed pipe is no failure.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Fault(fault) => Exit::of_fault(fault.class),

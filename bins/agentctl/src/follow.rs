@@ -1,4 +1,4 @@
-//! Following a session over lost connections, without a gap and without a duplicate (I2).
+//! Follows a session across lost connections, without gaps or duplicates (I2).
 
 use crate::dial::Dial;
 use crate::failure::Failure;
@@ -8,47 +8,47 @@ use agentd_protocol::{
 };
 use std::time::Duration;
 
-/// Tries to come back before giving up, each a little later than the one before.
+/// Reconnection attempts before giving up; the delay grows with each.
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// What to follow.
+/// The session and events to follow.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     /// The session's full id.
     pub(crate) session: String,
     /// Events after this one.
     pub(crate) after: Seq,
-    /// The last N events instead.
+    /// The last N events instead of all.
     pub(crate) tail: Option<u32>,
-    /// Live fragments, too.
+    /// Whether to receive live fragments too.
     pub(crate) deltas: bool,
-    /// This viewer answers approvals.
+    /// Whether this viewer answers approvals.
     pub(crate) decides: bool,
 }
 
-/// News of a session.
+/// News about a session.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// An event, and the line it is stored as.
+    /// An event, and its stored line.
     Event(Box<Event>, String),
     /// A live fragment.
     Delta(Delta),
-    /// Caught up.
+    /// The replay is complete; live events follow.
     Synced(Box<Synced>),
     /// Some fragments were missed.
     Lagged,
-    /// The connection is lost; we try to come back.
+    /// The connection is lost; the follower reconnects.
     Retrying,
-    /// It is back.
+    /// The connection is back.
     Back,
-    /// The daemon says that there is no more.
+    /// The daemon ended the subscription.
     Ended(Ended),
 }
 
 impl News {
-    /// Whether nothing comes after it: the session is closed, or gone.
+    /// Whether this is the last news: the session is closed or gone.
     pub(crate) fn is_last(&self) -> bool {
         match self {
             Self::Event(event, _) => matches!(event.body, EventBody::SessionClosed(_)),
@@ -86,7 +86,7 @@ impl Follower {
         })
     }
 
-    /// The connection of the moment, for other calls.
+    /// The current connection, for other calls.
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }
@@ -96,7 +96,7 @@ impl Follower {
         &self.wanted.session
     }
 
-    /// Has the conversation compacted.
+    /// Asks the daemon to compact the conversation.
     pub(crate) async fn compact(&self) -> Result<(), Fault> {
         let params = SessionParams {
             session: self.wanted.session.clone(),
@@ -105,7 +105,7 @@ impl Follower {
         asked.map(drop).map_err(Fault::from)
     }
 
-    /// What comes next. Cancel-safe: a dropped wait loses nothing.
+    /// The next news. Cancel-safe: dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<News, Failure> {
         loop {
             let Some(live) = &mut self.live else {
@@ -144,7 +144,7 @@ impl Follower {
             }
             Push::Lagged(_) => Ok(Some(News::Lagged)),
             Push::Ended(ended) if ended.code == "draining" => {
-                // The daemon goes away; if it comes back, so do we.
+                // The daemon is shutting down; reconnect when it is back.
                 self.live = None;
                 self.why = Some(Fault::unavailable("draining", ended.message));
                 Ok(None)
@@ -154,7 +154,7 @@ impl Follower {
         }
     }
 
-    /// One try to attach again. Says first that it tries.
+    /// Makes one attempt to attach again. Announces it first.
     async fn come_back(&mut self) -> Result<Option<News>, Failure> {
         if self.announced {
             self.announced = false;
@@ -211,7 +211,7 @@ fn params(wanted: &Wanted) -> AttachParams {
     }
 }
 
-/// The daemon sent an event that is no event.
+/// The daemon sent an event that cannot be parsed.
 pub(crate) fn unreadable(error: &serde_json::Error) -> Failure {
     Fault::version("bad_event", format!("an event cannot be read: {error}"))
         .hint("the daemon is of another version; `agentctl version` shows both")

@@ -1,4 +1,4 @@
-//! Images that people send: files that they name, and paths that a terminal types for a file that was dragged into it.
+//! Images in an input: files that the user names, and paths that a terminal types for a file dragged into it.
 
 use crate::failure::Failure;
 use agentd_protocol::{Block, ImageSource, image_media_type};
@@ -7,12 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// More than any daemon takes (`tools.max_image_bytes` ends at 16 MiB).
+/// Larger than any daemon accepts (the upper limit of `tools.max_image_bytes` is 16 MiB).
 const MAX_BYTES: u64 = 16 << 20;
-/// What the names of images end with.
+/// File extensions of images.
 const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// An image as a block of an input. The daemon says whether its size is right.
+/// Reads an image as a block of an input. The daemon checks its size.
 pub(crate) fn read(path: &Path) -> Result<Block, Failure> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)
@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path) -> Result<Block, Failure> {
     })
 }
 
-/// The images of a typed line: each absolute path of an image file, bare, in quotes, or with escaped blanks.
+/// The images in a typed line: each absolute path of an image file, bare, quoted, or with escaped blanks.
 pub(crate) fn pasted(line: &str) -> Vec<(PathBuf, Block)> {
     let images = words(line).into_iter().filter_map(|word| {
         let path = PathBuf::from(word.strip_prefix("file://").unwrap_or(&word));
@@ -48,7 +48,7 @@ pub(crate) fn pasted(line: &str) -> Vec<(PathBuf, Block)> {
         .collect()
 }
 
-/// A line as words, as a shell splits it: terminals paste paths so.
+/// Splits a line into words as a shell does, because terminals paste paths in shell quoting.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     let mut chars = line.chars();

@@ -1,8 +1,8 @@
 //! `agentctl`: the command that controls `agentd`.
 //!
-//! Parsing (`cli`) is apart from doing (`verbs`); what is shown comes out of `render`, which is pure. stdout carries
-//! data, stderr carries talk. Nothing that a session said reaches a terminal without passing `render::clean`.
-//! Invariant I2 at this end: `follow` goes on after the last `seq` it has seen, over a lost connection too.
+//! Parsing (`cli`) is separate from execution (`verbs`); `render`, which is pure, formats what is shown. stdout carries
+//! data, stderr carries messages. No session output reaches a terminal without passing `render::clean`.
+//! Invariant I2 on the client side: `follow` continues after the last `seq` it has seen, even over a lost connection.
 //!
 //! Flow: arguments -> `Cli` -> `verbs::perform` -> `agentd_client` -> `Output` -> exit code.
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version are data; everything else that the parser says is a usage error.
+/// Help and version are data; any other parser result is a usage error.
 fn refused(error: &clap::Error, environment: &Environment, arguments: &[OsString]) -> Exit {
     if !error.use_stderr() {
         let _ = error.print();
@@ -81,7 +81,7 @@ fn run(cli: Cli, environment: Environment) -> Exit {
         let done = done.and_then(|exit| ctx.out.unpage().map(|()| exit));
         done.unwrap_or_else(|failure| ctx.out.failure(&failure))
     });
-    // A read of stdin cannot be taken back; it must not hold the exit up.
+    // A blocking read of stdin cannot be cancelled; it must not delay the exit.
     runtime.shutdown_background();
     exit
 }

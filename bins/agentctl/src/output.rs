@@ -1,4 +1,4 @@
-//! Where things go: data to stdout, talk to stderr, each in the asked format.
+//! Where output goes: data to stdout, messages to stderr, each in the requested format.
 
 mod pager;
 
@@ -13,25 +13,25 @@ use agentd_protocol::Timestamp;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// What is seen of a label at least.
+/// The minimum visible width of a label.
 const LABEL: usize = 8;
 
-/// What a terminal can do.
+/// The capabilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It only prints.
+    /// It can only print.
     Dumb,
-    /// It moves its cursor when told so.
+    /// It supports cursor movement.
     Screen,
 }
 
-/// What the standard streams are.
+/// The state of the standard streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     pub(crate) stdin: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
-    /// What COLUMNS says.
+    /// The value of COLUMNS.
     columns: Option<usize>,
     kind: Kind,
     paint: (Paint, Paint),
@@ -67,12 +67,12 @@ impl Terminal {
         }
     }
 
-    /// A person sits there: asks can be read and answered.
+    /// Whether a person is at the terminal, so that prompts can be read and answered.
     pub(crate) const fn interactive(&self) -> bool {
         self.stdin && self.stdout && self.stderr
     }
 
-    /// Columns of the terminal on stdout; COLUMNS knows better.
+    /// Columns of the terminal on stdout; COLUMNS takes precedence.
     pub(crate) fn width(&self) -> Option<usize> {
         let asked = || Some(usize::from(terminal_size::terminal_size()?.0.0));
         self.stdout.then(|| self.columns.or_else(asked)).flatten()
@@ -85,13 +85,13 @@ impl Terminal {
         (self.columns.map_or(columns, |asked| asked.min(columns)), rows)
     }
 
-    /// Columns and lines of the terminal on stdout, if what was written there can be erased.
+    /// Columns and lines of the terminal on stdout, if it can erase what was written.
     pub(crate) fn canvas(&self) -> Option<(usize, usize)> {
         let size = terminal_size::terminal_size().filter(|_| self.stdout && self.kind == Kind::Screen);
         size.map(|(columns, rows)| (columns.0.into(), rows.0.into()))
     }
 
-    /// Columns of the terminal on stdout, where it shows text as a screen does.
+    /// Columns of the terminal on stdout, if it supports cursor movement.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.canvas().map(|(columns, _)| columns)
     }
@@ -107,13 +107,13 @@ impl Terminal {
 pub(crate) trait Row: Serialize {
     /// The headings.
     fn columns(wide: bool) -> Vec<Column>;
-    /// One cell a heading. Cells may hold anything; the table cleans them.
+    /// One cell per heading. Cells may hold any text; the table sanitizes them.
     fn cells(&self, wide: bool, now: Timestamp) -> Vec<String>;
-    /// What `-o name` and `-q` print.
+    /// The output of `-o name` and `-q`.
     fn name(&self) -> String;
 }
 
-/// The two streams and how to write to them.
+/// The two output streams and how to write to them.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) format: Format,
@@ -132,15 +132,15 @@ impl Output {
         }
     }
 
-    /// From now on a person reads stdout in a pager. Not where stdout is a file or a pipe, nor what programs read.
+    /// Sends stdout through a pager from here on. Does nothing for files, pipes and formats that programs read.
     pub(crate) fn page(&mut self, environment: &Environment) {
         let paged = self.human() && self.terminal.stdout && self.terminal.kind == Kind::Screen;
         let command = pager::chosen(environment).filter(|_| paged);
-        // Without one the text is on the screen all the same.
+        // Without a pager the text still goes to the screen.
         self.pager = command.and_then(|command| Pager::start(command, environment).ok());
     }
 
-    /// Waits until the person has left the pager, if there is one.
+    /// Waits until the user leaves the pager, if there is one.
     pub(crate) fn unpage(&mut self) -> Result<(), Failure> {
         self.pager.take().map_or(Ok(()), |mut pager| pager.end())
     }
@@ -155,7 +155,7 @@ impl Output {
         self.terminal.paint.1
     }
 
-    /// Whether people read it, not programs.
+    /// Whether the format is for people, not programs.
     pub(crate) const fn human(&self) -> bool {
         matches!(self.format, Format::Table | Format::Wide)
     }
@@ -164,7 +164,7 @@ impl Output {
         matches!(self.format, Format::Wide)
     }
 
-    /// Writes data as it is.
+    /// Writes data unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if let Some(pager) = &mut self.pager {
             return pager.write(bytes);
@@ -176,12 +176,12 @@ impl Output {
             .map_err(Failure::output)
     }
 
-    /// Writes a line of data.
+    /// Writes a line to stdout.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
         self.raw(format!("{text}\n").as_bytes())
     }
 
-    /// Writes a stored JSON line: exact for programs, with what a terminal would obey escaped on one.
+    /// Writes a stored JSON line: exact for programs; on a terminal, control characters are escaped.
     pub(crate) fn json_line(&mut self, json: &str) -> Result<(), Failure> {
         if self.terminal.stdout {
             self.line(&json_for_terminal(json))
@@ -190,25 +190,25 @@ impl Output {
         }
     }
 
-    /// Says something on stderr, unless `-q`. A stderr that cannot be written to is nobody's loss.
+    /// Writes a message to stderr, unless `-q`. Ignores a failed write.
     pub(crate) fn talk(&mut self, text: &str) {
         if !self.quiet {
             self.talk_always(&format!("{text}\n"));
         }
     }
 
-    /// Writes to stderr as it is, also with `-q`: what a person must see.
+    /// Writes to stderr unchanged, even with `-q`: for what a person must see.
     pub(crate) fn talk_always(&mut self, text: &str) {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
-    /// Prints a list in the asked format.
+    /// Prints a list in the requested format.
     pub(crate) fn list<R: Row>(&mut self, rows: &[R]) -> Result<(), Failure> {
         self.list_with(rows, &[], |_, _| String::new())
     }
 
-    /// Prints a list; its table has a further column for each name.
+    /// Prints a list whose table has an extra column for each name.
     pub(crate) fn list_with<R: Row>(
         &mut self,
         rows: &[R],
@@ -276,9 +276,9 @@ impl Output {
         }
     }
 
-    /// Tells a failure on stderr and gives its exit code.
+    /// Reports a failure on stderr and returns its exit code.
     pub(crate) fn failure(&mut self, failure: &Failure) -> Exit {
-        // What was said before is read first.
+        // Closes the pager first, so that the user reads the earlier output before the error.
         drop(self.pager.take());
         if matches!(failure, Failure::Pipe) {
             return failure.exit();
@@ -295,7 +295,7 @@ impl Output {
     }
 }
 
-/// `error: what` and `hint: how`.
+/// The lines `error: MESSAGE` and `hint: HINT`.
 pub(crate) fn fault_text(fault: &agentd_protocol::Fault, paint: Paint) -> String {
     let mut text = format!("{} {}\n", paint.bad("error:"), clean(&fault.message));
     if let Some(hint) = &fault.hint {

@@ -1,4 +1,4 @@
-//! What is shown: pure functions from facts to text.
+//! Formatting for people: pure functions from facts to text.
 
 mod amount;
 mod approval;

@@ -1,4 +1,4 @@
-//! Watching a turn, answering what it asks, steering it: what `run`, `send --wait` and `attach` share.
+//! Watching a turn, answering its questions, steering it: shared by `run`, `send --wait` and `attach`.
 
 mod answer;
 mod asking;

@@ -1,4 +1,4 @@
-//! Values of flags: budgets, labels, durations, moments, rules, texts from files.
+//! Parsers for flag values: budgets, labels, durations, times, rules, texts from files.
 
 use crate::clock::now;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// More than any daemon takes; keeps a wrong file from filling the memory.
+/// Larger than any daemon accepts; keeps a wrong file from exhausting memory.
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 
 /// `k=v`.
@@ -24,7 +24,7 @@ pub(crate) fn labels(pairs: &[(String, String)]) -> Labels {
     pairs.iter().cloned().collect()
 }
 
-/// All the selectors of a command line: a session has to meet each.
+/// Combines all selectors of a command line: a session must match each of them.
 pub(crate) fn selector(all: &[Selector]) -> Selector {
     all.iter().cloned().fold(Selector::default(), Selector::and)
 }
@@ -34,7 +34,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; expected a duration such as 30s or 5m"))
 }
 
-/// A duration ago, or an RFC 3339 moment.
+/// A duration before now, or an RFC 3339 time.
 pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(moment) = text.parse() {
         return Ok(moment);
@@ -47,18 +47,18 @@ pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     )))
 }
 
-/// The value of a `--since` that may be absent; `example` is how it is typed.
+/// The value of an optional `--since`; `example` shows how to type it.
 pub(crate) fn since_flag(text: Option<&str>, example: &str) -> Result<Option<Timestamp>, Failure> {
     let moment = text.map(|text| since(text, now())).transpose();
     moment.map_err(|why| Failure::invalid(why, example))
 }
 
-/// `tokens=1M,usd=2.50,time=30m,steps=50`, any of them.
+/// `tokens=1M,usd=2.50,time=30m,steps=50`, or any subset.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
     budget_over(Budget::default(), text)
 }
 
-/// The same with `none` for a part that is to have no limit; parts that are not named stay as they are.
+/// Like `budget`, but `none` removes a limit, and parts that are not named keep their value.
 pub(crate) fn budget_over(mut budget: Budget, text: &str) -> Result<Budget, String> {
     for part in text.split(',') {
         let (key, value) = part
@@ -87,7 +87,7 @@ pub(crate) fn budget_over(mut budget: Budget, text: &str) -> Result<Budget, Stri
     Ok(budget)
 }
 
-/// `KEY=0` in any spelling.
+/// Whether it is `KEY=0` in any spelling.
 fn is_zero(part: &str) -> bool {
     let value = part.split_once('=').map_or("", |(_, value)| value);
     let mut digits = value.chars().filter(char::is_ascii_digit).peekable();
@@ -116,7 +116,7 @@ fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a count such as 500, 200k or 1M"))
 }
 
-/// Types of events and families of them: each must be one, or nothing would ever be shown.
+/// Checks event types and families of types: a misspelt one would silently match nothing.
 pub(crate) fn kinds(asked: &[String]) -> Result<(), Failure> {
     let families: BTreeSet<&str> = EVENT_KINDS.iter().filter_map(|kind| family(kind)).collect();
     let known = |kind: &str| EVENT_KINDS.contains(&kind) || families.contains(kind) || kind == "unknown";
@@ -137,7 +137,7 @@ pub(crate) fn kinds(asked: &[String]) -> Result<(), Failure> {
     Err(Failure::invalid(format!("{bad:?} is no type of event"), &hint))
 }
 
-/// `tool` of `tool.finished`.
+/// The family of a type: `tool` for `tool.finished`.
 fn family(kind: &str) -> Option<&str> {
     kind.split_once('.').map(|(family, _)| family)
 }
@@ -174,7 +174,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The prompt from the argument (`-`: stdin) or the file, and images; there must be one.
+/// The prompt, from the argument (`-`: stdin) or the file, and images. It must not be empty.
 pub(crate) fn prompt(
     text: Option<&str>,
     file: Option<&Path>,
@@ -201,7 +201,7 @@ fn words(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<String,
     Ok(text)
 }
 
-/// Rules as the daemon reads them.
+/// Rules in the daemon's syntax.
 pub(crate) fn rules(allow: &[String], deny: &[String]) -> Vec<String> {
     let allow = allow.iter().map(|rule| format!("allow {rule}"));
     allow
@@ -209,14 +209,14 @@ pub(crate) fn rules(allow: &[String], deny: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The absolute directory; the daemon knows no current one.
+/// The absolute path of the directory; the daemon has no notion of the client's current directory.
 pub(crate) fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
     let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
     let bad = |what: String| Failure::invalid(what, "name a directory with -C DIR");
     let mut absolute = std::env::current_dir()
         .map(|here| here.join(&path).components().collect::<PathBuf>())
         .map_err(|error| bad(format!("the current directory cannot be used: {error}")))?;
-    // The daemon takes no `..`, and what it means behind a link only the file system knows.
+    // The daemon rejects `..`, and only the file system can resolve it behind a symbolic link.
     if absolute.components().any(|part| part == Component::ParentDir) {
         absolute = absolute
             .canonicalize()
@@ -335,7 +335,7 @@ mod tests {
         let here = std::env::current_dir().unwrap().canonicalize().unwrap();
         let above = workdir(Some(Path::new(".."))).unwrap();
         assert_eq!(Path::new(&above), here.parent().unwrap());
-        // Behind a link, `..` is the directory above the link's target.
+        // Behind a symbolic link, `..` is the parent of the link's target.
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();

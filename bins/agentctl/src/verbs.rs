@@ -1,4 +1,4 @@
-//! What each verb does: one file a group, and the table that names them.
+//! What each verb does: one file per group, and the dispatch.
 
 mod approvals;
 mod attach;
@@ -35,7 +35,7 @@ use crate::failure::Failure;
 use crate::verbs::lifecycle::Order;
 use agentd_protocol::Decision;
 
-/// Does what was asked.
+/// Runs the given verb.
 #[expect(clippy::cognitive_complexity, reason = "a table: one call a verb")]
 pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> {
     match verb {

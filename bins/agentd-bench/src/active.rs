@@ -1,4 +1,4 @@
-//! Memory of many sessions whose turns are open at once.
+//! Memory of many sessions with concurrently open turns.
 
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, cold, create_all};
@@ -72,7 +72,7 @@ pub(crate) async fn run(bench: &Bench, args: &ActiveArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// The history is what a person said: it is there at once, and the same for every tool.
+/// The history is part of the prompt: it is there immediately, and the same for every tool.
 fn wanted(bench: &Bench, args: &ActiveArgs) -> Result<Vec<Wanted>> {
     let history = "What was said before. ".repeat(args.history_kb as usize * 1_000 / 22);
     let mut all = Wanted::fleet(bench, "a", args.sessions, args.steps)?;

@@ -1,4 +1,4 @@
-//! How soon a viewer of a very long session sees its end.
+//! Measures how soon a viewer of a very long session sees its end.
 
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, create_all};
@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Lines of one page of an import.
+/// Lines per page of an import.
 const PAGE: usize = 1_000;
 
 /// How long.
@@ -72,7 +72,7 @@ async fn tail(bench: &Bench, session: SessionId, tail: u32) -> Result<f64> {
     Ok(begun.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// A session of so many events: one turn that was really run, again and again under other ids.
+/// A session with this many events: one real turn, repeated with new ids.
 async fn grow(bench: &Bench, events: u32) -> Result<SessionId> {
     let mut watch = Watcher::start(bench).await?;
     let created = create_all(&bench.client, Wanted::fleet(bench, "grow", 1, 10)?).await?;
@@ -110,7 +110,7 @@ async fn grow(bench: &Bench, events: u32) -> Result<SessionId> {
     import(bench, all).await
 }
 
-/// Gives every id but the session's own another last group.
+/// Replaces the end of every id except the session's own.
 fn renew(value: &mut Value, round: u32, own: &str) {
     match value {
         Value::String(text) if text.len() == 36 && text != own && is_id(text) => {

@@ -1,4 +1,4 @@
-//! What one model attempt costs beyond the transport: the conversation is encoded, sent, and the answer read.
+//! Measures the cost of one model attempt without the transport: encoding the conversation and decoding the answer.
 
 use crate::measure::Figures;
 use agentd_protocol::{Block, Message, Role};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The sizes of history, by their names in the figures.
+/// The sizes of history, with their names in the figures.
 const SIZES: [(&str, usize); 3] = [("2kb", 2_000), ("200kb", 200_000), ("1mb", 1_000_000)];
 
 /// The size of one message of the history.
@@ -24,7 +24,7 @@ const MESSAGE: usize = 1_000;
 /// The generation of the conversation, which is never compacted here.
 const GENERATION: u64 = 1;
 
-/// What the server says to everything.
+/// The server's only answer.
 const ANSWER: &str = concat!(
     "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"bench\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n",
     "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
@@ -34,7 +34,7 @@ const ANSWER: &str = concat!(
     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 );
 
-/// Measures attempts at each size of history, and posts of the same bytes by the bare HTTP client.
+/// Measures attempts at each size of history, and posts of the same bytes by the HTTP client alone.
 pub(crate) async fn run(attempts: u32) -> Result<Figures> {
     let url = serve().await?;
     let client = http_client(Duration::from_secs(10))?;
@@ -75,7 +75,7 @@ pub(crate) async fn run(attempts: u32) -> Result<Figures> {
     Ok(figures)
 }
 
-/// A conversation that grows by a message a step.
+/// A conversation that grows by one message per step.
 struct Conversation {
     messages: Vec<Arc<Message>>,
     encoded: EncodedHistory,
@@ -112,7 +112,7 @@ impl Conversation {
         }));
     }
 
-    /// The body of the next step: only what is new is encoded.
+    /// The body of the next step. Encodes only the new messages.
     fn step(&mut self, spec: &ModelSpec) -> RequestBody {
         self.say();
         let params = Params::default();
@@ -122,7 +122,7 @@ impl Conversation {
     }
 }
 
-/// Nobody watches.
+/// A sink that ignores all events.
 struct Nobody;
 
 impl Sink for Nobody {
@@ -160,14 +160,14 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// A server that reads a request and gives the one answer; it does not look at what it reads.
+/// A server that reads each request, ignores it, and sends the fixed answer.
 async fn serve() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(async move {
-                // A connection that breaks is seen by its client.
+                // The client reports a broken connection.
                 let _ = answer(stream).await;
             });
         }
@@ -210,7 +210,7 @@ async fn answer(mut stream: TcpStream) -> Result<()> {
     }
 }
 
-/// The length of a request's head, once it is all there, and that of its body.
+/// The length of a request's head, once it is complete, and of its body.
 fn sizes(bytes: &[u8]) -> Option<(usize, usize)> {
     let end = memchr::memmem::find(bytes, b"\r\n\r\n")?;
     let head = std::str::from_utf8(bytes.get(..end)?).ok()?;

@@ -1,4 +1,4 @@
-//! How long a cancel takes while the daemon is busy with others.
+//! Measures how long a cancel takes while the daemon is busy with other sessions.
 
 use crate::checks;
 use crate::daemon::Bench;
@@ -11,7 +11,7 @@ use agentd_protocol::{CancelTurnParams, EndReason, Event, EventBody, SessionId};
 use anyhow::{Context as _, Result, ensure};
 use std::time::Instant;
 
-/// Turns that are cancelled, half in a model call and half in a command.
+/// The maximum number of cancelled turns, half of them in a model call and half in a command.
 const MOST: u32 = 10_000;
 
 pub(crate) async fn run(bench: &Bench, args: &FleetArgs) -> Result<Report> {
@@ -33,7 +33,7 @@ pub(crate) async fn run(bench: &Bench, args: &FleetArgs) -> Result<Report> {
         anyhow::Ok(())
     };
     let rate = reached.steps_per_second * 0.6;
-    // Cancels end when the load does.
+    // The cancels stop with the load.
     tokio::select! {
         load = open_loop::run(bench, &mut watch, args, rate, &mut report) => { load?; }
         cancelled = cancelling => cancelled?,
@@ -45,7 +45,7 @@ pub(crate) async fn run(bench: &Bench, args: &FleetArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// Cancels one turn; milliseconds from the request until its end was seen.
+/// Cancels one turn. Returns the milliseconds from the request until its end was seen.
 async fn one(bench: &Bench, n: u32, in_command: bool) -> Result<(SessionId, f64)> {
     let words = if in_command {
         "steps=1 command=sleep_600"

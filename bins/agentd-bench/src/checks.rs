@@ -1,4 +1,4 @@
-//! Whether the logs that a measurement left behind are whole: a figure of a broken daemon is worth nothing.
+//! Checks that the logs after a measurement are intact: a figure of a broken daemon is worthless.
 
 use crate::report::Report;
 use agentd_client::Client;
@@ -6,10 +6,10 @@ use agentd_protocol::{Event, EventBody, ExportParams, SessionId, ToolCallId};
 use anyhow::{Result, ensure};
 use std::collections::BTreeMap;
 
-/// Logs that are looked at.
+/// The maximum number of logs to check.
 const MOST: usize = 200;
 
-/// Reads logs of these sessions from the daemon and checks them; a broken one is an error.
+/// Reads the logs of these sessions from the daemon and checks them. A damaged log is an error.
 pub(crate) async fn logs(
     client: &Client,
     sessions: impl IntoIterator<Item = &SessionId>,
@@ -42,11 +42,11 @@ pub(crate) async fn logs(
     Ok(())
 }
 
-/// What of a log must hold.
+/// The invariants of a log.
 #[derive(Debug, Default)]
 struct Log {
     seq: u64,
-    /// Calls that were proposed, and their results so far.
+    /// Proposed calls: whether each has started, and the number of its results.
     calls: BTreeMap<ToolCallId, (bool, u32)>,
     open: bool,
 }

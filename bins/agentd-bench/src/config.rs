@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// The environment variable with the key; no server looks at it.
+/// The environment variable with the key; no server checks it.
 pub(crate) const KEY: &str = "AGENTD_BENCH_KEY";
 
 /// The daemon, and how it is set up.
@@ -50,7 +50,7 @@ pub(crate) enum ToolMix {
     None,
 }
 
-/// A dialect by its name in the configuration.
+/// A dialect, with its name in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DialectName {
     Anthropic,
@@ -68,7 +68,7 @@ impl DialectName {
             .unwrap_or_default()
     }
 
-    /// The path that the dialect's address has besides the host.
+    /// The path of the dialect's base URL.
     const fn base(self) -> &'static str {
         match self {
             Self::OpenaiChat | Self::OpenaiResponses => "/v1",
@@ -78,7 +78,7 @@ impl DialectName {
 }
 
 impl ToolMix {
-    /// A plan of so many steps.
+    /// A plan with this number of steps.
     pub(crate) fn plan(self, key: &str, steps: u32) -> String {
         let (tool, steps) = match self {
             Self::Bash => ("bash", steps),
@@ -91,7 +91,7 @@ impl ToolMix {
 }
 
 impl DaemonArgs {
-    /// The configuration file.
+    /// The text of the configuration file.
     pub(crate) fn text(&self, url: &str) -> String {
         let dialect = self.dialect.name();
         let base = self.dialect.base();

@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 /// How long the daemon may take to start.
 const START: Duration = Duration::from_secs(60);
-/// Between two tries to start while another daemon has the data.
+/// The pause between attempts to start while another daemon holds the data directory.
 const RETRY: Duration = Duration::from_millis(100);
 /// Lines of the file that steps read.
 const FILE_LINES: usize = 1_000;
@@ -29,9 +29,9 @@ pub(crate) struct Bench {
     pub(crate) pid: u32,
     /// A working directory for sessions.
     pub(crate) workdir: String,
-    /// How it was set up.
+    /// Its settings.
     pub(crate) args: DaemonArgs,
-    /// Its model server, unless it is somebody else's.
+    /// Its model server, unless `--model-url` names another.
     pub(crate) model: Option<ModelProcess>,
     agentd: PathBuf,
     daemon: Child,
@@ -68,14 +68,14 @@ impl Bench {
         })
     }
 
-    /// A directory for the session of this name, with the file that steps read.
+    /// Creates a directory for the session of this name, with the file that steps read.
     pub(crate) fn place(&self, name: &str) -> Result<String> {
         let place = self.dir.path().join("sessions").join(name);
         fill(&place)?;
         Ok(place.to_string_lossy().into_owned())
     }
 
-    /// Another connection.
+    /// Opens another connection.
     pub(crate) async fn connect(&self) -> Result<Client> {
         Ok(Client::connect(&self.socket(), &ConnectOptions::default()).await?)
     }
@@ -85,23 +85,23 @@ impl Bench {
         self.dir.path().join("data")
     }
 
-    /// Where the daemon listens.
+    /// The daemon's socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.dir.path().join("data/agentd.sock")
     }
 
-    /// What the daemon and its helpers use now.
+    /// The current resource usage of the daemon and its helpers.
     pub(crate) fn usage(&self) -> Result<Usage> {
         Usage::of(self.pid)
     }
 
-    /// kill -9.
+    /// Kills the daemon (kill -9).
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.daemon.kill().await.context("the daemon cannot be killed")
     }
 
-    /// Starts the next daemon on the same data as soon as the present one lets it. That one is returned: the kernel may keep
-    /// its process for longer.
+    /// Starts the next daemon on the same data as soon as the current one releases it. Returns the old process, because
+    /// the kernel may keep it for longer.
     pub(crate) async fn take_over(&mut self) -> Result<Child> {
         let mut ticks = tokio::time::interval(RETRY);
         let (daemon, pid, client) = tokio::time::timeout(2 * START, async {
@@ -118,7 +118,7 @@ impl Bench {
         Ok(std::mem::replace(&mut self.daemon, daemon))
     }
 
-    /// Starts it again on the same data; how long it took until it was ready.
+    /// Starts the daemon again on the same data. Returns the time until it was ready.
     pub(crate) async fn restart(&mut self) -> Result<Duration> {
         let begun = Instant::now();
         let (daemon, pid, client) = launch(&self.agentd, self.dir.path()).await?;
@@ -128,7 +128,7 @@ impl Bench {
     }
 }
 
-/// A directory with the file that steps read.
+/// Creates a directory with the file that steps read.
 fn fill(place: &Path) -> Result<()> {
     std::fs::create_dir_all(place)?;
     let lines: String = (1..=FILE_LINES)
@@ -169,7 +169,7 @@ async fn ready(daemon: &mut Child) -> Result<()> {
     let mut said = String::new();
     while let Some(line) = lines.next_line().await? {
         if line.contains("agentd ready") {
-            // Its later words must not fill the pipe.
+            // Drain its later output, so that the pipe does not fill up.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return Ok(());
         }
@@ -179,7 +179,7 @@ async fn ready(daemon: &mut Child) -> Result<()> {
     bail!("the daemon ended: {said}")
 }
 
-/// The daemon in the directory of this program, if this is an optimized build: a packaged load tool has no sources.
+/// The daemon next to this program, if this is an optimized build: a packaged load tool has no sources.
 fn beside() -> Option<PathBuf> {
     if cfg!(debug_assertions) {
         return None;
@@ -188,7 +188,7 @@ fn beside() -> Option<PathBuf> {
     agentd.is_file().then_some(agentd)
 }
 
-/// Builds the daemon in the profile of this program: `cargo run -p agentd-bench` alone does not.
+/// Builds the daemon in the profile of this program, because `cargo run -p agentd-bench` alone does not.
 #[expect(clippy::disallowed_methods, reason = "asks cargo to build the daemon")]
 fn build() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
@@ -205,7 +205,7 @@ fn build() -> Result<PathBuf> {
     let status = Blocking::new("cargo")
         .args(["build", "--locked", "-p", "agentd", "--target-dir"])
         .arg(target)
-        // The one profile whose directory has another name.
+        // The only profile whose directory has a different name.
         .args(["--profile", if profile == "debug" { "dev" } else { profile }])
         .current_dir(root)
         .status()

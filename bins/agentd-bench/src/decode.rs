@@ -1,4 +1,4 @@
-//! How fast streamed answers are decoded, and what that costs in memory.
+//! Measures how fast streamed answers are decoded, and how much memory that takes.
 
 use crate::measure::Figures;
 use agentd_provider::{Decoder, Dialect, ModelReply, ModelSpec, Script};
@@ -9,13 +9,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The bytes that a socket gives at once.
+/// The number of bytes that a socket delivers at once.
 const CHUNK: usize = 16 << 10;
 
-/// What one event of an answer says.
+/// The text of one event of an answer.
 const WORDS: &str = "and so the next piece goes";
 
-/// Every dialect that is streamed, by its name in the figures.
+/// Every streaming dialect, with its name in the figures.
 const DIALECTS: [(&str, Dialect); 6] = [
     ("anthropic", Dialect::Anthropic),
     ("openai_chat", Dialect::OpenaiChat),
@@ -25,7 +25,7 @@ const DIALECTS: [(&str, Dialect); 6] = [
     ("llama_completion", Dialect::LlamaCompletion),
 ];
 
-/// Measures each dialect with a made-up answer of so many events.
+/// Measures each dialect with a synthetic answer of this many events.
 pub(crate) fn run(events: u32, rounds: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     for (name, dialect) in DIALECTS {
@@ -84,13 +84,13 @@ fn decode(dialect: Dialect, stream: &[u8]) -> Result<ModelReply> {
     let mut events = Vec::new();
     for chunk in stream.chunks(CHUNK) {
         decoder.feed(chunk, &mut events)?;
-        // Whoever watches has taken them.
+        // As if a viewer had received them.
         events.clear();
     }
     Ok(decoder.finish(&mut events)?)
 }
 
-/// An answer of so many events.
+/// An answer of this many events.
 fn stream(dialect: Dialect, events: u32) -> Vec<u8> {
     let mut out = String::new();
     let (opening, closing) = ends(dialect);
@@ -143,7 +143,7 @@ fn piece(dialect: Dialect, number: u32) -> Value {
     }
 }
 
-/// What stands before and after the pieces.
+/// The events before and after the pieces.
 fn ends(dialect: Dialect) -> (Vec<Value>, Vec<Value>) {
     match dialect {
         Dialect::Anthropic => (

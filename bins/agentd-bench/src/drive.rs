@@ -1,4 +1,4 @@
-//! Sessions over the control protocol: few connections, many sessions, and one watcher that sees how they end.
+//! Drives sessions over the control protocol: few connections, many sessions, and one watcher that sees how turns end.
 
 use crate::daemon::Bench;
 use agentd_client::{Client, Push, Subscription};
@@ -10,25 +10,25 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Requests in flight while sessions are created.
+/// Concurrent requests while sessions are created.
 const IN_FLIGHT: usize = 64;
 /// How long a wave may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What was seen of all sessions.
+/// The observations of all sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Ends of turns, by session.
+    /// The ends of turns, by session.
     pub(crate) ends: HashMap<SessionId, Vec<EndReason>>,
-    /// Milliseconds of the tool calls of a session, in their order.
+    /// The durations of a session's tool calls in milliseconds, in order.
     pub(crate) tools: HashMap<SessionId, Vec<u64>>,
-    /// Tool calls that did not go well.
+    /// Tool calls that failed.
     pub(crate) failed_tools: u64,
-    /// Attempts of model calls that failed.
+    /// Failed attempts of model calls.
     pub(crate) failed_models: u64,
 }
 
-/// Follows the fleet.
+/// Watches all sessions.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     seen: Arc<Mutex<Seen>>,
@@ -43,12 +43,12 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Sees what happens from now on. It has a connection of its own, so that nothing else waits for it.
+    /// Watches from now on, on a connection of its own, so that it delays nothing else.
     pub(crate) async fn start(bench: &Bench) -> Result<Self> {
         Self::since(bench, None).await
     }
 
-    /// The same with what happened after a cursor.
+    /// Like `start`, but from a cursor on.
     pub(crate) async fn since(bench: &Bench, after: Option<u64>) -> Result<Self> {
         let kinds = ["turn.finished", "tool.finished", "model.failed"];
         let params = WatchParams {
@@ -63,12 +63,12 @@ impl Watcher {
         Ok(Self { seen, ended, task })
     }
 
-    /// Ends of turns so far.
+    /// The number of turns that have ended.
     pub(crate) fn ended(&self) -> u64 {
         *self.ended.borrow()
     }
 
-    /// Waits until so many turns have ended.
+    /// Waits until this many turns have ended.
     pub(crate) async fn until(&mut self, turns: u64) -> Result<()> {
         let there = self.ended.wait_for(|ended| *ended >= turns);
         let there = tokio::time::timeout(PATIENCE, there)
@@ -81,7 +81,7 @@ impl Watcher {
         }
     }
 
-    /// Waits until each of these sessions has ended so many turns.
+    /// Waits until each of these sessions has ended this many turns.
     pub(crate) async fn until_each(&mut self, sessions: &[SessionId], turns: usize) -> Result<()> {
         let seen = Arc::clone(&self.seen);
         let late = move || {
@@ -104,12 +104,12 @@ impl Watcher {
         }
     }
 
-    /// What was seen.
+    /// Passes the observations to a function.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         look(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Fails unless every turn so far was completed.
+    /// Fails unless every turn so far has completed.
     pub(crate) fn all_completed(&self) -> Result<()> {
         let odd = self.with(|seen| {
             let ends = seen
@@ -154,7 +154,7 @@ async fn follow(mut news: Subscription, seen: Arc<Mutex<Seen>>, count: watch::Se
     }
 }
 
-/// A session that is to be: its name, which is also the key of its plan, its directory and its first prompt.
+/// A session to create: its name, which is also the key of its plan, its directory and its first prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -163,7 +163,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Sessions of this prefix, each in a directory of its own and with a plan of so many steps.
+    /// Sessions with this name prefix, each with its own directory and a plan of this many steps.
     pub(crate) fn fleet(bench: &Bench, prefix: &str, sessions: u32, steps: u32) -> Result<Vec<Self>> {
         (0..sessions)
             .map(|n| {
@@ -177,7 +177,7 @@ impl Wanted {
             .collect()
     }
 
-    /// Creates it.
+    /// Creates the session.
     pub(crate) async fn create(self, client: &Client) -> Result<SessionId> {
         let params = CreateParams {
             title: Some(self.name),
@@ -189,7 +189,7 @@ impl Wanted {
     }
 }
 
-/// Creates sessions, so many at once; their names by id.
+/// Creates sessions, several concurrently. Returns their names by id.
 pub(crate) async fn create_all(
     client: &Client,
     wanted: impl IntoIterator<Item = Wanted>,
@@ -214,7 +214,7 @@ pub(crate) async fn create_all(
     Ok(created)
 }
 
-/// Sends a text.
+/// Sends a text to a session.
 pub(crate) async fn send(client: &Client, session: SessionId, text: &str) -> Result<()> {
     let params = SendParams {
         session: session.to_string(),
@@ -225,7 +225,7 @@ pub(crate) async fn send(client: &Client, session: SessionId, text: &str) -> Res
     Ok(())
 }
 
-/// Waits until no session has an actor.
+/// Waits until all sessions are cold.
 pub(crate) async fn cold(bench: &Bench) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_millis(200));
     let waiting = async {

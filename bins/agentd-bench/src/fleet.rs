@@ -1,4 +1,4 @@
-//! Throughput: N sessions at once, each some steps; then the overhead of a step at 60 % of what was reached.
+//! Throughput: N concurrent sessions of several steps each; then the overhead of a step at 60 % of that throughput.
 
 use crate::config::{Level, ToolMix};
 use crate::daemon::Bench;
@@ -34,7 +34,7 @@ pub(crate) struct FleetArgs {
     pub(crate) viewers: u32,
 }
 
-/// What the waves came to.
+/// The result of the waves.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) steps_per_second: f64,
@@ -63,7 +63,7 @@ pub(crate) async fn run(bench: &Bench, args: &FleetArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// The most that the daemon does: a short wave to warm up, then those that count.
+/// Measures the maximum throughput: a short wave to warm up, then the waves that count.
 pub(crate) async fn reach(
     bench: &Bench,
     watch: &mut Watcher,
@@ -112,7 +112,7 @@ pub(crate) async fn reach(
     })
 }
 
-/// One wave from the first request to the end of the last turn.
+/// Runs one wave, from the first request to the end of the last turn.
 async fn wave(
     bench: &Bench,
     watch: &mut Watcher,
@@ -135,7 +135,7 @@ async fn wave(
     Ok(created)
 }
 
-/// A wave for what is used at its middle; looking takes time, so it counts for nothing else.
+/// Measures resource usage during a wave of its own, because measuring takes time.
 async fn memory(bench: &Bench, watch: &mut Watcher, args: &FleetArgs, report: &mut Report) -> Result<()> {
     let wanted = Wanted::fleet(bench, "m", args.sessions, args.steps)?;
     let turns = watch.ended() + u64::from(args.sessions);
@@ -144,7 +144,7 @@ async fn memory(bench: &Bench, watch: &mut Watcher, args: &FleetArgs, report: &m
     watch.until(turns).await
 }
 
-/// What the daemon used at its most.
+/// Reports the peak usage of the daemon.
 pub(crate) fn usage(most: &Usage, report: &mut Report) {
     report.number("rss_mb.active", most.rss_mb);
     report.number("helpers_private_mb.active", most.helpers_mb);
@@ -153,7 +153,7 @@ pub(crate) fn usage(most: &Usage, report: &mut Report) {
     report.put("threads.active", most.threads);
 }
 
-/// Steps of a session that is given so many: without tools there is only the answer.
+/// The number of steps that a session really makes: without tools there is only the answer.
 pub(crate) const fn steps_of(bench: &Bench, steps: u32) -> u32 {
     match bench.args.tools {
         ToolMix::None => 1,
@@ -170,7 +170,7 @@ const fn targets(bench: &Bench) -> (Option<Target>, Option<Target>) {
     }
 }
 
-/// Sees a session from its beginning, deltas too.
+/// Attaches to a session from its start, with deltas.
 pub(crate) async fn attach(bench: &Bench, session: SessionId) -> Result<Subscription> {
     let params = AttachParams {
         session: session.to_string(),

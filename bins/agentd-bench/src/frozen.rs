@@ -14,18 +14,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// Between two listings.
+/// The pause between two listings.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long the control plane may need for one request at most.
+/// The time limit of one request to the control plane.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The load.
+/// The parameters of the load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) frozen: u32,
     pub(crate) healthy: u32,
     pub(crate) steps: u32,
-    /// Rounds of the healthy sessions, before the freeze and during it.
+    /// Rounds of the healthy sessions before the freeze, and again during it.
     pub(crate) rounds: u32,
 }
 
@@ -36,11 +36,11 @@ struct World<'a> {
     watch: Watcher,
     healthy: Vec<SessionId>,
     frozen: Vec<SessionId>,
-    /// Turns that each of them has had.
+    /// Turns so far of each healthy and each frozen session.
     turns: (usize, usize),
 }
 
-/// Measures one kind of file system; figures begin with its name.
+/// Measures one kind of file system; the names of the figures begin with its name.
 pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut Report) -> Result<()> {
     let mut ice = match Ice::new(kind) {
         Ok(ice) => ice,
@@ -120,7 +120,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A turn of each healthy session; steps a second.
+    /// Runs a turn of each healthy session. Returns the steps per second.
     async fn round(&mut self) -> Result<f64> {
         self.turns.0 += 1;
         let plan = self
@@ -136,7 +136,7 @@ impl World<'_> {
         Ok(f64::from(self.load.steps * self.load.healthy) / begun.elapsed().as_secs_f64())
     }
 
-    /// The median of some rounds, and the milliseconds of the listings meanwhile.
+    /// Runs several rounds. Returns their median, and the milliseconds of the listings meanwhile.
     async fn rounds(&mut self) -> Result<(f64, Vec<f64>)> {
         let listing = listing(self.bench.connect().await?);
         let mut rates = Vec::new();
@@ -159,7 +159,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What an operator does while the file system stands still.
+    /// What an operator may do while the file system is frozen.
     async fn control(&mut self, ice: &Path, report: &mut Report) -> Result<()> {
         let name = self.kind.name();
         let client = &self.bench.client;
@@ -171,7 +171,7 @@ impl World<'_> {
         let (took, created) = timed(create("healthy", self.bench.workdir.clone()).create(client)).await?;
         let fresh = created.context("no session can be created on a healthy disk")?;
         report.number(format!("{name}.create_ms.with_frozen"), took);
-        // Its first command needs a warden, which a process starts that all sessions share.
+        // Its first command needs a warden, which the shared fork server starts.
         send(client, fresh, "plan:fresh steps=1 command=true;").await?;
         let (took, ended) = timed(self.watch.until_each(&[fresh], 1)).await?;
         ended?;
@@ -200,7 +200,7 @@ impl World<'_> {
                 session: session.to_string(),
                 ..CancelTurnParams::default()
             };
-            // A turn that has just ended cannot be cancelled; those that do not end are seen below.
+            // A turn that has just ended cannot be cancelled; turns that do not end are found below.
             let (took, _) = timed(client.cancel_turn(&params)).await?;
             cancels.push(took);
         }
@@ -214,7 +214,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Every turn ends, and then each session that stood still makes a step.
+    /// Checks that every turn ends, and that each frozen session can then make a step.
     async fn goes_on(&mut self, after: &str, report: &mut Report) -> Result<()> {
         let frozen = self.frozen.clone();
         timed(self.watch.until_each(&frozen, self.turns.1)).await?.1?;
@@ -238,7 +238,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Ends the daemon and starts the next one on the same data, while the file system stands still.
+    /// Stops the daemon and starts the next one on the same data while the file system is frozen.
     async fn stop(&mut self, report: &mut Report) -> Result<()> {
         let begun = Instant::now();
         self.bench.client.drain().await?;
@@ -255,7 +255,7 @@ struct Listing {
     task: JoinHandle<Result<Vec<f64>>>,
 }
 
-/// Lists all sessions repeatedly as `ps` does, until `stop`.
+/// Lists all sessions repeatedly, as `ps` does, until `stop`.
 fn listing(client: Client) -> Listing {
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let task = tokio::spawn(async move {
@@ -274,7 +274,7 @@ fn listing(client: Client) -> Listing {
     Listing { stop, task }
 }
 
-/// Milliseconds, and what came of it.
+/// The duration in milliseconds, and the result.
 async fn timed<T>(what: impl Future<Output = T>) -> Result<(f64, T)> {
     let begun = Instant::now();
     let done = tokio::time::timeout(PATIENCE, what).await.context("no answer")?;

@@ -1,5 +1,5 @@
-//! One session that uses without end, or many on a file system that stands still, beside ordinary ones: what the daemon's
-//! memory and the others' steps come to.
+//! One session that consumes resources without limit, or many on a frozen file system, next to ordinary ones. Measures
+//! the daemon's memory and the steps of the other sessions.
 
 use crate::daemon::Bench;
 use crate::frozen::{self, Load};
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A name, and what it runs.
+/// The attacks: a name and a command.
 const ATTACKS: [(&str, &str); 5] = [
     ("output", "head -c 1000000000 /dev/zero | tr '\\0' x"),
     ("processes", "b() { b | b & }; b; sleep 600"),
@@ -27,7 +27,7 @@ const ATTACKS: [(&str, &str); 5] = [
     ("memory", "perl -e 'my @a; push @a, \"x\" x (1 << 20) while 1'"),
 ];
 
-/// Between two looks at the daemon's memory.
+/// The pause between two samples of the daemon's memory.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The load.
@@ -78,7 +78,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &HostileArgs) -> Result<Report>
     Ok(report)
 }
 
-/// Each attack beside `sessions` ordinary sessions with turns of `steps` steps.
+/// Runs each attack next to `sessions` ordinary sessions with turns of `steps` steps.
 async fn beside(bench: &Bench, attacks: &[(&str, &str)], sessions: u32, steps: u32) -> Result<Figures> {
     let mut figures = Figures::new();
     if attacks.is_empty() {
@@ -99,7 +99,7 @@ async fn beside(bench: &Bench, attacks: &[(&str, &str)], sessions: u32, steps: u
         )
         .await?;
         let session = create(bench, None).await?;
-        // A step before, so that its warden is there.
+        // One step first, so that its warden is running.
         step(bench, session, "true", 1).await?;
         let before = rss_mb(bench.pid)?;
         let most = Arc::new(Mutex::new(before));
@@ -118,7 +118,7 @@ async fn beside(bench: &Bench, attacks: &[(&str, &str)], sessions: u32, steps: u
     Ok(figures)
 }
 
-/// Keeps the most memory that was seen.
+/// Records the peak memory.
 async fn watch(pid: u32, most: Arc<Mutex<f64>>) {
     let mut ticks = tokio::time::interval(LOOK);
     while let Ok(mb) = rss_mb(pid) {
@@ -132,7 +132,7 @@ fn note(most: &Mutex<f64>, mb: f64) {
     *most = most.max(mb);
 }
 
-/// A turn of every ordinary session at once; the median time of a step, and what the attack was told.
+/// Runs a turn of every ordinary session concurrently. Returns the median time of a step, and the attack's last output.
 async fn together(
     bench: &Bench,
     others: &mut [Grown],
@@ -145,7 +145,7 @@ async fn together(
     Ok((median(times), said.transpose()?))
 }
 
-/// The session's `number`th turn, of one step; the last line of its result.
+/// Runs the session's turn with this number, of one step. Returns the last line of its result.
 async fn step(bench: &Bench, session: SessionId, command: &str, number: u32) -> Result<String> {
     let mut viewer = attach(bench, session).await?;
     let text = format!("plan:{command} steps=1 command={command};");

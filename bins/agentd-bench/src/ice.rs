@@ -6,16 +6,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// How a file system stands still.
+/// How a file system is frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Nothing is answered, as by a dead server.
+    /// No request is answered, as with a dead server.
     Silent,
-    /// Writes wait, everything else works, as under `fsfreeze`.
+    /// Only writes wait, as under `fsfreeze`.
     NoWrites,
 }
 
-/// One such file system; it thaws and is unmounted when dropped.
+/// A file system that can be frozen; dropping it thaws and unmounts it.
 #[derive(Debug)]
 pub(crate) struct Ice {
     mount: Mount,
@@ -34,7 +34,7 @@ enum Mount {
 }
 
 impl Kind {
-    /// Before the figures.
+    /// The prefix of the figures.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Silent => "frozen",
@@ -42,11 +42,11 @@ impl Kind {
         }
     }
 
-    /// The plan of a session in this file system.
+    /// The plan of a session on this file system.
     pub(crate) fn plan(self, session: usize, key: &str) -> String {
         let tool = match (self, session % 2) {
             (Self::Silent, 0) => "read",
-            // A command that writes would need an approval: the gate cannot read git's configuration.
+            // A writing command would need an approval, because the gate cannot read git's configuration.
             (Self::Silent, _) => "bash command=cat_bench.txt",
             (Self::NoWrites, 0) => "write",
             (Self::NoWrites, _) => "bash command=echo_x_>>_bench.txt",
@@ -59,7 +59,7 @@ impl Ice {
     pub(crate) fn new(kind: Kind) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("agentd-bench-ice-").tempdir()?;
         let cannot = |error: MountError| match error.0.kind() {
-            // A program can be installed.
+            // Not a kernel limitation: the missing program can be installed.
             ErrorKind::NotFound => anyhow!(error.0),
             _ => anyhow!("kernel: {}", error.0),
         };

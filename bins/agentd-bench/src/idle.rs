@@ -1,4 +1,4 @@
-//! Memory of sessions that nobody uses, and how long a daemon with many of them takes to start.
+//! Memory of idle sessions, and the start time of a daemon with many of them.
 
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, cold, create_all};

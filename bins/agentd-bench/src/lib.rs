@@ -1,6 +1,6 @@
-//! The load tool's parts that tests use, too: above all a model server that plays Anthropic and OpenAI.
+//! The parts of the load tool that tests also use: above all a model server that imitates Anthropic and OpenAI.
 //!
-//! Flow: a request's last `plan:` words say what to answer; the count of assistant messages says at which step it is, so the
-//! server keeps no conversation and its cost does not grow with history.
+//! Flow: the last `plan:` words of a request say what to answer, and the number of assistant messages gives the step.
+//! So the server stores no conversation, and its cost does not grow with history.
 
 pub mod model_server;

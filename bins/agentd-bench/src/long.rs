@@ -1,4 +1,4 @@
-//! One session of many steps: what the last ones cost against the first.
+//! One session of many steps: compares the cost of the last steps with that of the first.
 
 use crate::checks;
 use crate::daemon::Bench;
@@ -19,7 +19,7 @@ pub(crate) struct LongArgs {
     turn: u32,
 }
 
-/// What a turn cost.
+/// The cost of a turn.
 struct Turn {
     step_ms: Vec<f64>,
     cpu_ms: f64,
@@ -34,7 +34,7 @@ pub(crate) async fn run(bench: &Bench, args: &LongArgs) -> Result<Report> {
     };
     let created = create_all(&bench.client, [wanted]).await?;
     let session = *created.keys().next().context("one was created")?;
-    // Its warden starts, and the program's pages are read.
+    // Starts the warden, and loads the program's pages.
     turn(bench, &mut watch, session, "warm", 5).await?;
     let per_turn = args.turn.clamp(1, args.steps.max(1));
     let mut turns = Vec::new();
@@ -72,7 +72,7 @@ async fn turn(bench: &Bench, watch: &mut Watcher, session: SessionId, key: &str,
     })
 }
 
-/// The median time of a step, and the mean of its CPU time.
+/// The median time of a step, and its mean CPU time.
 fn costs<'a>(turns: impl Iterator<Item = &'a Turn>, steps: u32) -> (f64, f64) {
     let (mut all, mut cpu, mut count) = (Vec::new(), 0.0, 0.0_f64);
     for turn in turns {

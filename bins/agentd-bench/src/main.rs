@@ -1,5 +1,5 @@
-//! The load tool: starts a daemon and a model server on loopback and measures; or measures parts by themselves. Figures go
-//! to stdout, talk to stderr.
+//! The load tool: starts a daemon and a model server on loopback and measures them, or measures single parts. Prints
+//! figures to stdout, everything else to stderr.
 
 mod active;
 mod attaching;
@@ -60,7 +60,7 @@ struct Args {
 }
 
 fn main() -> Result<ExitCode> {
-    // This program is its own warden when it measures the sandbox; that must come before any thread.
+    // To measure the sandbox, this program is its own warden. This must happen before any thread starts.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|arg| arg == agentd_sandbox::WARDEN_ARG)
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode> {
     }
     let args = Args::parse();
     let mut runtime = match args.mode {
-        // One thread: as a second one it would only take the daemon's place.
+        // One thread: a second one would only compete with the daemon.
         Mode::ServeModel => tokio::runtime::Builder::new_current_thread(),
         _ => tokio::runtime::Builder::new_multi_thread(),
     };

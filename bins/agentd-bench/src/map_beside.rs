@@ -1,4 +1,4 @@
-//! What the steps of a running fleet take while the daemon makes maps of a source tree, and without that.
+//! Compares the steps of a running fleet with and without the daemon making maps of a source tree.
 
 use crate::daemon::Bench;
 use crate::measure::{Figures, attach, create};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// Sessions of the fleet.
 const SESSIONS: u32 = 20;
-/// Steps of each of their turns.
+/// Steps per turn.
 const STEPS: u32 = 20;
-/// Rounds, without a map and beside one in turn.
+/// Rounds of each kind, alternating: without a map and during one.
 const ROUNDS: u32 = 5;
 /// How long a turn may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The steps of both, measured in turn. A new session of the preset react has the map made for its prompt.
+/// Measures both kinds of rounds. For each map, it creates a session of the preset react, whose prompt contains one.
 pub(crate) async fn run(bench: &Bench, dir: &Path) -> Result<Figures> {
     let mut fleet = Fleet::new(bench).await?;
     let (mut calm, mut beside, mut maps) = (Vec::new(), Vec::new(), 0);
@@ -63,11 +63,11 @@ async fn map(bench: &Bench, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sessions that have turns at the same time.
+/// Sessions with concurrent turns.
 pub(crate) struct Fleet(Vec<(SessionId, Subscription)>);
 
 impl Fleet {
-    /// Some sessions, each with one turn behind it, so that wardens and connections are there.
+    /// Sessions that have had one turn each, so that wardens and connections exist.
     pub(crate) async fn new(bench: &Bench) -> Result<Self> {
         let mut sessions = Vec::new();
         for _ in 0..SESSIONS {
@@ -79,7 +79,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// A turn of every session at once; the milliseconds of their steps by the log's own clock.
+    /// Runs a turn of every session concurrently. Returns the milliseconds of their steps by the log's timestamps.
     pub(crate) async fn round(&mut self, bench: &Bench, number: u32) -> Result<Vec<u64>> {
         let turns = self
             .0
@@ -121,7 +121,7 @@ async fn turn(bench: &Bench, session: SessionId, viewer: &mut Subscription, numb
     }
 }
 
-/// So many of a hundred sorted times are not longer.
+/// A percentile of sorted times.
 pub(crate) fn at(sorted: &[u64], percent: usize) -> u64 {
     let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
     sorted.get(place).copied().unwrap_or_default()

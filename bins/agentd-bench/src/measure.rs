@@ -1,4 +1,4 @@
-//! The time of a step against the length of its history, and what other modes share.
+//! Measures the time of a step against the length of its history; helpers for other modes.
 
 use crate::daemon::Bench;
 use agentd_client::{Push, Subscription};
@@ -12,15 +12,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Named figures, in the order of measuring.
+/// Named figures, sorted by name.
 pub(crate) type Figures = BTreeMap<String, Value>;
 
-/// A command of a plan that prints 10 KB.
+/// A plan's command that prints 10 KB.
 const PRINT_10_KB: &str = r"head_-c_10000_/dev/zero_|_tr_'\0'_x";
 /// How long a burst or a round may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The time of a step with a long history against one with a short history, measured in turn.
+/// Compares the time of a step with a long and with a short history, in alternating rounds.
 pub(crate) async fn history(
     bench: &Bench,
     long_kb: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Grown {
 }
 
 impl Grown {
-    /// Grows a history of `kb` kilobytes out of commands that print 10 KB each.
+    /// Grows a history of `kb` kilobytes from commands that print 10 KB each.
     pub(crate) async fn new(bench: &Bench, kb: u32) -> Result<Self> {
         let session = create(bench, None).await?;
         let viewer = attach(bench, session).await?;
@@ -62,7 +62,7 @@ impl Grown {
         };
         let mut left = kb.div_ceil(10).max(1);
         while left > 0 {
-            // Short turns: the model server looks for the plan near the end of a request only.
+            // Short turns, because the model server searches for the plan only near the end of a request.
             let steps = left.min(10);
             left -= steps;
             grown.turn(bench, steps, PRINT_10_KB).await?;
@@ -70,13 +70,13 @@ impl Grown {
         Ok(grown)
     }
 
-    /// Milliseconds of a step, the mean of `steps`, by the log's own clock.
+    /// The mean milliseconds of a step over `steps` steps, by the log's timestamps.
     pub(crate) async fn steps(&mut self, bench: &Bench, steps: u32) -> Result<f64> {
         let ms = self.turn(bench, steps, "true").await?;
         Ok(f64::from(u32::try_from(ms)?) / f64::from(steps))
     }
 
-    /// A turn of `steps` commands; its milliseconds.
+    /// Runs a turn of `steps` commands. Returns its milliseconds.
     async fn turn(&mut self, bench: &Bench, steps: u32, command: &str) -> Result<u64> {
         self.round += 1;
         let text = format!("plan:round{} steps={steps} command={command};", self.round);
@@ -91,7 +91,7 @@ impl Grown {
     }
 }
 
-/// Waits for the end of a turn; when it began and ended.
+/// Waits for the end of a turn. Returns when it began and ended.
 async fn turn(viewer: &mut Subscription) -> Result<(Timestamp, Timestamp)> {
     let mut began = None;
     loop {
@@ -113,12 +113,12 @@ async fn turn(viewer: &mut Subscription) -> Result<(Timestamp, Timestamp)> {
     }
 }
 
-/// A session, with a first prompt or without.
+/// Creates a session, optionally with a first prompt.
 pub(crate) async fn create(bench: &Bench, prompt: Option<&str>) -> Result<SessionId> {
     create_in(bench, Path::new(&bench.workdir), prompt).await
 }
 
-/// A session in a directory.
+/// Creates a session in a directory.
 pub(crate) async fn create_in(bench: &Bench, workdir: &Path, prompt: Option<&str>) -> Result<SessionId> {
     let params = CreateParams {
         prompt: prompt.map(|text| vec![Block::text(text)]),
@@ -128,7 +128,7 @@ pub(crate) async fn create_in(bench: &Bench, workdir: &Path, prompt: Option<&str
     Ok(bench.client.create(&params).await?.session)
 }
 
-/// Sees what happens in a session from its beginning.
+/// Attaches to a session from its start.
 pub(crate) async fn attach(bench: &Bench, session: SessionId) -> Result<Subscription> {
     let params = AttachParams {
         session: session.to_string(),
@@ -137,7 +137,7 @@ pub(crate) async fn attach(bench: &Bench, session: SessionId) -> Result<Subscrip
     Ok(bench.client.attach(&params).await?)
 }
 
-/// The one in the middle.
+/// The median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()

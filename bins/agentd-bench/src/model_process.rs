@@ -1,4 +1,4 @@
-//! The model server in a process of its own, so that what it uses is not taken for the daemon's: this program starts itself.
+//! Runs the model server in its own process, so that its usage does not count as the daemon's: this program starts itself.
 
 use agentd_bench::model_server::{Manner, ModelServer, Rates};
 use anyhow::{Context as _, Result, bail};
@@ -11,9 +11,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-/// The word that makes this program a model server.
+/// The argument that makes this program a model server.
 pub(crate) const SERVE: &str = "serve-model";
-/// How long it may take to start or to answer.
+/// How long the model server may take to start or to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How the model server behaves.
@@ -46,7 +46,7 @@ pub(crate) struct MannerArgs {
 }
 
 impl MannerArgs {
-    /// The same with these troubles, where the operator asked for none.
+    /// Adds these failure rates, unless the operator chose some.
     pub(crate) fn or_troubles(mut self, limited: f64, overloaded: f64, broken: f64, cut: f64) -> Self {
         let asked = self.rate_429 + self.rate_529 + self.rate_500 + self.rate_cut;
         if asked <= 0.0 {
@@ -87,7 +87,7 @@ impl MannerArgs {
     }
 }
 
-/// Serves until the one who started it closes the input.
+/// Serves until the parent process closes stdin.
 pub(crate) async fn serve(manner: MannerArgs) -> Result<()> {
     let server = ModelServer::measuring(manner.manner()).await?;
     let mut out = tokio::io::stdout();
@@ -99,7 +99,7 @@ pub(crate) async fn serve(manner: MannerArgs) -> Result<()> {
     Ok(())
 }
 
-/// A model server that runs; killed when dropped.
+/// A running model server; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct ModelProcess {
     url: String,
@@ -107,14 +107,14 @@ pub(crate) struct ModelProcess {
     _child: Child,
 }
 
-/// What it saw.
+/// The model server's figures.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     /// Requests so far.
     pub(crate) requests: u64,
     /// Answers with an error status so far.
     pub(crate) failed: u64,
-    /// Microseconds between an answer and the next request, by conversation and step, since the last time.
+    /// Microseconds between an answer and the next request, by conversation and step, since the last call.
     pub(crate) gaps: HashMap<(String, u64), u64>,
 }
 
@@ -151,7 +151,7 @@ impl ModelProcess {
         self.pid
     }
 
-    /// What it saw; the gaps are told once.
+    /// Fetches the figures. Each gap is returned only once.
     pub(crate) async fn served(&self) -> Result<Served> {
         let answer = tokio::time::timeout(PATIENCE, figures(&self.url))
             .await
@@ -172,7 +172,7 @@ impl ModelProcess {
     }
 }
 
-/// Version 1.0, so that the body comes in one piece and its end is the connection's.
+/// HTTP 1.0, so that the body is not chunked and ends with the connection.
 async fn figures(url: &str) -> Result<String> {
     let address = url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).await?;

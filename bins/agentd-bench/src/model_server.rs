@@ -1,4 +1,4 @@
-//! A model server on loopback that speaks every dialect of the product, streaming.
+//! A model server on loopback that streams in every dialect of the product.
 
 mod gaps;
 mod manner;
@@ -27,29 +27,29 @@ use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// The largest request that is read.
+/// The maximum size of a request.
 const MAX_REQUEST: usize = 64 << 20;
-/// Bytes read at once: below what the allocator maps afresh each time.
+/// Bytes per read: below the size that the allocator maps afresh each time.
 const READ_BUFFER: usize = 96 << 10;
-/// Bytes of a request's end that are looked at, unless bodies are kept: a plan must not lie further back.
+/// Bytes searched at the end of a request unless bodies are kept: the plan must be within them.
 const TAIL: usize = 256 << 10;
-/// Request buffers that are kept for the next requests.
+/// The maximum number of request buffers kept for reuse.
 const MAX_BUFFERS: usize = 8;
-/// Where the load tool asks what was measured since the last time.
+/// The path at which the load tool fetches the figures since its last request.
 const FIGURES: &str = "/bench/figures";
-/// Where llama.cpp makes a prompt of messages.
+/// The path at which llama.cpp turns messages into a prompt.
 const TEMPLATE: &str = "/apply-template";
 
-/// What the server has seen so far.
+/// The server's counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Requests whose body was read.
     pub requests: u64,
-    /// Answers that stream right now.
+    /// Answers that are streaming now.
     pub open: u64,
     /// Answers that the client dropped before their end.
     pub dropped: u64,
-    /// Answers that were sent to their end.
+    /// Answers that were sent completely.
     pub finished: u64,
     /// Answers with an error status.
     pub failed: u64,
@@ -73,24 +73,24 @@ struct Shared {
     manner: Manner,
     fate: Fate,
     gaps: gaps::Gaps,
-    /// For measuring: no more work than an answer needs, and the time between answers is kept.
+    /// For measurements: does only the work that an answer needs, and records the time between answers.
     cheap: bool,
 }
 
 impl ModelServer {
-    /// Starts a server on a free port of loopback. With `keep_bodies` every request body is kept for inspection,
-    /// and a plan may lie anywhere in it; without, only the last 256 KiB of a request are looked at.
+    /// Starts a server on a free port of loopback. With `keep_bodies`, it keeps every request body for inspection, and
+    /// a plan may be anywhere in it; otherwise it searches only the last 256 KiB of a request.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// No port can be bound.
     pub async fn start(keep_bodies: bool) -> std::io::Result<Self> {
         Self::with(keep_bodies, None).await
     }
 
-    /// Starts a server for measuring: with latency and trouble, and with the time between answers kept.
+    /// Starts a server for measurements: with latency and failures, and recording the time between answers.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// No port can be bound.
     pub async fn measuring(manner: Manner) -> std::io::Result<Self> {
         Self::with(false, Some(manner)).await
     }
@@ -123,13 +123,13 @@ impl ModelServer {
         format!("http://{}", self.address)
     }
 
-    /// What it has seen so far.
+    /// The current counts.
     #[must_use]
     pub fn seen(&self) -> Seen {
         *self.shared.seen.borrow()
     }
 
-    /// Waits until what it has seen satisfies `wanted`.
+    /// Waits until the counts satisfy `wanted`.
     pub async fn until(&self, wanted: impl FnMut(&Seen) -> bool) -> Seen {
         let mut watcher = self.shared.seen.subscribe();
         // The sender lives in `self`, so the channel cannot close while we wait.
@@ -140,7 +140,7 @@ impl ModelServer {
             .unwrap_or_default()
     }
 
-    /// The request bodies so far, if they are kept.
+    /// The request bodies so far, if `keep_bodies` is set.
     #[must_use]
     pub fn bodies(&self) -> Vec<Bytes> {
         self.shared
@@ -159,7 +159,7 @@ impl Drop for ModelServer {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
-        // Small frames must not wait for acknowledgements: that would be 40 ms of our own making in each step.
+        // Small frames must not wait for acknowledgements: that would add 40 ms to each step.
         if stream.set_nodelay(true).is_err() {
             continue;
         }
@@ -169,7 +169,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 let shared = Arc::clone(&shared);
                 async move { Ok::<_, Infallible>(answer(request, &shared).await) }
             });
-            // A client that goes away is part of the tests.
+            // Clients that disconnect are part of the tests.
             let _ = hyper::server::conn::http1::Builder::new()
                 .max_buf_size(READ_BUFFER)
                 .serve_connection(TokioIo::new(stream), service)
@@ -248,7 +248,7 @@ fn converse(speech: Speech, body: Vec<u8>, shared: &Arc<Shared>) -> Response<Bod
     stream(saying, &shared.manner, shared)
 }
 
-/// Reads a request into a buffer, without its first `skipped` bytes; `None`: it is too large, or the client is gone.
+/// Reads a request into a buffer, without its first `skipped` bytes. `None`: too large, or the client is gone.
 async fn read(body: Incoming, mut skipped: usize, into: &mut Vec<u8>) -> Option<()> {
     let mut body = std::pin::pin!(Limited::new(body, MAX_REQUEST));
     while let Some(frame) = body.frame().await {
@@ -262,7 +262,7 @@ async fn read(body: Incoming, mut skipped: usize, into: &mut Vec<u8>) -> Option<
 }
 
 impl Shared {
-    /// An empty buffer, used before if possible: fresh memory would cost more than reading into it.
+    /// An empty buffer, reused if possible: fresh memory would cost more than reading into it.
     fn buffer(&self) -> Vec<u8> {
         self.buffers
             .lock()
@@ -280,7 +280,7 @@ impl Shared {
         }
     }
 
-    /// Whether this attempt must fail: the first `fail=N` attempts of each step of a plan with that word do.
+    /// Whether this attempt must fail: with `fail=N` in a plan, the first N attempts of each step do.
     fn failure(&self, plan: &Plan) -> Option<(StatusCode, Option<u64>)> {
         let (times, status, retry_after) = plan.fail?;
         let mut failures = self.failures.lock().ok()?;
@@ -296,7 +296,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// What was seen, and the gaps since the last time: key, step, microseconds.
+    /// The counts, and the gaps since the last call: key, step, microseconds.
     fn figures(&self) -> String {
         let seen = *self.seen.borrow();
         let gaps = self.gaps.take().into_iter();
@@ -308,7 +308,7 @@ impl Shared {
         .to_string()
     }
 
-    /// Whether this plan has hung as often as it was told to.
+    /// Whether this plan has already hung the planned number of times.
     fn again(&self, plan: &Plan) -> bool {
         let Some(times) = plan.hangs else { return false };
         let Ok(mut failures) = self.failures.lock() else {

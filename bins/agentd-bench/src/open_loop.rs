@@ -1,4 +1,4 @@
-//! Sessions that come at their own rate, whatever became of those before, and what the daemon adds to each of their steps.
+//! Starts sessions at a fixed rate, however long earlier ones take, and measures the daemon's overhead per step.
 
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// So many steps a second for the time that was asked for; the sessions by name.
+/// Runs this many steps per second for the requested time. Returns the sessions by name.
 pub(crate) async fn run(
     bench: &Bench,
     watch: &mut Watcher,
@@ -25,7 +25,7 @@ pub(crate) async fn run(
     let sessions = u32::try_from(span.as_micros() / every.as_micros().max(1))?.max(1);
     let wanted = Wanted::fleet(bench, "o", sessions, args.steps)?;
     if let Some(model) = &bench.model {
-        // What was measured at full load is not wanted here.
+        // Discard the gaps measured at full load.
         model.served().await?;
     }
     let ended = |watch: &Watcher, names: &HashMap<String, SessionId>| {
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     Ok(names)
 }
 
-/// From the end of an answer to the next request, with and without the time that the tool took.
+/// The time from the end of an answer to the next request, with and without the tool's time.
 pub(crate) async fn overhead(
     bench: &Bench,
     watch: &Watcher,

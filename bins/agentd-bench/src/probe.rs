@@ -1,4 +1,4 @@
-//! How soon a viewer sees the first words of an answer, while the daemon is busy with others.
+//! Measures how soon a viewer sees the first words of an answer while the daemon is busy with other sessions.
 
 use crate::daemon::Bench;
 use crate::drive::{Wanted, create_all, send};
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 
-/// Between two questions.
+/// The pause between two questions.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A session that is asked something again and again, and a viewer of it.
+/// A session that gets questions repeatedly, and its viewer.
 #[derive(Debug)]
 pub(crate) struct Probe {
     found: Arc<Mutex<Found>>,
@@ -22,9 +22,9 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Default)]
 struct Found {
-    /// From the send, in milliseconds.
+    /// Milliseconds from sending the question.
     sent: Vec<f64>,
-    /// From the moment when the model server said it.
+    /// Milliseconds from the moment at which the model server sent the words.
     said: Vec<f64>,
 }
 
@@ -49,7 +49,7 @@ impl Probe {
         Ok(Self { found, task })
     }
 
-    /// Ends it and puts what it found into the report.
+    /// Ends the probe and adds its results to the report.
     pub(crate) fn end(self, report: &mut Report) {
         self.task.abort();
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +80,7 @@ async fn ask(client: Client, session: SessionId, mut viewer: Subscription, found
     }
 }
 
-/// Milliseconds to the first words since the send and since they were said; waits for the end of the turn.
+/// Milliseconds to the first words, from the question and from the model server's answer. Waits for the end of the turn.
 #[expect(
     clippy::disallowed_methods,
     reason = "two processes of one machine compare it"

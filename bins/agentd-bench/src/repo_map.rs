@@ -1,4 +1,4 @@
-//! The map of a source tree: how long it takes cold and warm, what it costs, and whether it shows what is asked for.
+//! Measures the map of a source tree: its time cold and warm, its cost, and whether it shows the requested definitions.
 
 use crate::measure::Figures;
 use agentd_repo_map::{Cache, Focus, Language, MAX_FILE_BYTES, SourceMap, Stamp};
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Questions for symbols.
+/// The number of symbols to look for.
 const QUESTIONS: usize = 50;
-/// A definition must be among so many.
+/// The definition must be among this many results.
 const TOP: usize = 5;
 
 /// `dir`, or the sources of all crates on this machine.
@@ -109,7 +109,7 @@ fn map(cache: Cache, sources: &[Source]) -> SourceMap {
     map
 }
 
-/// Names of several words that one or two places define, evenly taken from all of them: what people ask for.
+/// Compound names with one or two definitions, sampled evenly, like those that users ask for.
 fn questions(places: &[agentd_repo_map::Place]) -> Vec<(String, Vec<String>)> {
     let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for place in places {
@@ -139,7 +139,7 @@ fn answered(map: &SourceMap, name: &str, paths: &[String]) -> bool {
         .any(|place| place.name == name && paths.contains(&place.path))
 }
 
-/// The most memory that this process ever had.
+/// The peak memory of this process, in megabytes.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -4,39 +4,39 @@ use crate::measure::Figures;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// What a figure should be.
+/// The target of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Target {
-    /// So much or more.
+    /// At least this value.
     AtLeast(f64),
-    /// So much or less.
+    /// At most this value.
     AtMost(f64),
 }
 
-/// What was measured, in the order of measuring.
+/// The figures, in the order of measuring.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     rows: Vec<(String, Value, Option<Target>)>,
 }
 
 impl Report {
-    /// A figure.
+    /// Adds a figure.
     pub(crate) fn put(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         self.rows.push((name.into(), value.into(), None));
     }
 
-    /// A measured number, to three digits behind the point.
+    /// Adds a number, rounded to three decimal places.
     pub(crate) fn number(&mut self, name: impl Into<String>, value: f64) {
         self.put(name, json!((value * 1_000.0).round() / 1_000.0));
     }
 
-    /// A number with a target.
+    /// Adds a number with a target.
     pub(crate) fn aim(&mut self, name: impl Into<String>, value: f64, target: Target) {
         let value = json!((value * 1_000.0).round() / 1_000.0);
         self.rows.push((name.into(), value, Some(target)));
     }
 
-    /// A number with a target where there is one for these circumstances.
+    /// Adds a number with an optional target.
     pub(crate) fn maybe(&mut self, name: impl Into<String>, value: f64, target: Option<Target>) {
         match target {
             Some(target) => self.aim(name, value, target),
@@ -44,7 +44,7 @@ impl Report {
         }
     }
 
-    /// Percentiles of values, in milliseconds; the target is for the 99th.
+    /// Adds percentiles of values, in milliseconds. The target applies to the 99th.
     pub(crate) fn percentiles(&mut self, name: &str, values: &mut [f64], target: Option<Target>) {
         values.sort_by(f64::total_cmp);
         for percent in [50, 95] {
@@ -53,7 +53,7 @@ impl Report {
         self.maybe(format!("{name}.p99"), percentile(values, 99), target);
     }
 
-    /// One line for each figure.
+    /// The figures as text, one line each.
     pub(crate) fn table(&self) -> String {
         let mut table = String::new();
         for (name, value, target) in &self.rows {
@@ -64,7 +64,7 @@ impl Report {
         table
     }
 
-    /// One object; targets are in `targets`.
+    /// The figures as one object, with the targets in `targets`.
     pub(crate) fn json(&self) -> Value {
         let mut all = Map::new();
         let mut targets = Map::new();
@@ -89,7 +89,7 @@ impl From<Figures> for Report {
 }
 
 impl Target {
-    /// The target, and whether or by how much it is missed.
+    /// The target, and whether it is met or by what factor it is missed.
     fn said(self, value: &Value) -> String {
         let value = value.as_f64().unwrap_or(f64::NAN);
         let (words, factor) = match self {

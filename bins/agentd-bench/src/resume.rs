@@ -1,4 +1,4 @@
-//! kill -9 in the middle of many turns: how long until all of them go on.
+//! Kills the daemon (kill -9) in the middle of many turns, and measures the time until all of them continue.
 
 use crate::checks;
 use crate::daemon::Bench;
@@ -21,7 +21,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &ResumeArgs) -> Result<Report> 
     let sessions = u64::from(args.sessions);
     let mut wanted = Wanted::fleet(bench, "r", args.sessions, 1)?;
     for wanted in &mut wanted {
-        // After its command each waits for an answer that does not come before the daemon asks again.
+        // After its command, each turn waits for an answer that comes only when the next daemon repeats the request.
         let plan = wanted.prompt.take().unwrap_or_default();
         wanted.prompt = Some(plan.replace(';', " hang=1 hangs=1;"));
     }
@@ -46,7 +46,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &ResumeArgs) -> Result<Report> 
     Ok(report)
 }
 
-/// Waits until the model server was asked so often.
+/// Waits until the model server has had this many requests.
 async fn requests(bench: &Bench, wanted: u64) -> Result<()> {
     let model = bench.model.as_ref().context("this needs our own model server")?;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));

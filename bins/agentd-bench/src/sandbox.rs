@@ -1,4 +1,4 @@
-//! The cost of `bash -c true` at each level of the sandbox, beside a plain spawn in the same run.
+//! Compares the cost of `bash -c true` at each level of the sandbox with a plain spawn in the same run.
 
 use crate::measure::Figures;
 use agentd_protocol::SandboxLevel;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Measures `runs` commands at each level, in turns, so that a busy machine is busy for all of them.
+/// Measures `runs` commands at each level, alternating, so that other load affects all levels equally.
 pub(crate) async fn run(runs: u32) -> Result<Figures> {
     let dir = tempfile::tempdir()?;
     let environment = Environment::allowed(std::env::vars_os(), &[]);
@@ -110,7 +110,7 @@ async fn command(warden: &Warden, workdir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As a program without a sandbox starts a command: with a pipe, and no more variables than the others.
+/// Starts a command as a program without a sandbox would: with a pipe, and the same environment variables.
 #[expect(clippy::disallowed_methods, reason = "what the sandbox is compared with")]
 async fn plainly(workdir: &Path, environment: &Environment) -> Result<()> {
     let [program, args @ ..] = argv();

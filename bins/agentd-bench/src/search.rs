@@ -1,4 +1,4 @@
-//! The search index of a source tree: how long it takes, what it costs, and whether what is asked for is found.
+//! Measures the search index of a source tree: its time, its cost, and whether it finds the requested definitions.
 
 use crate::measure::Figures;
 use agentd_index::{Job, Limits, Pace, Progress, ReadRule, ask, bring_up_to_date};
@@ -12,15 +12,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Questions for symbols.
+/// The number of symbols to look for.
 const QUESTIONS: usize = 50;
-/// A definition must be among so many.
+/// The definition must be among this many results.
 const TOP: usize = 5;
 
-/// Where something is defined.
+/// The location of a definition.
 type Definition = (String, u32);
 
-/// Indexes a tree at full speed, and asks.
+/// Indexes a tree at full speed, then searches it.
 pub(crate) fn run(dir: &Path) -> Result<Figures> {
     let mut figures = Figures::new();
     let kept = tempfile::tempdir()?;
@@ -64,7 +64,7 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Each question in three forms.
+/// Asks each question in three forms.
 fn ask_all(job: &Job, figures: &mut Figures) -> Result<()> {
     let asked = questions(&job.workdir)?;
     figures.insert("search.3_questions".into(), json!(asked.len()));
@@ -119,7 +119,7 @@ fn is_at(hit: &SearchHit, (path, line): &Definition) -> bool {
     hit.path == *path && (hit.start_line..=hit.end_line).contains(line)
 }
 
-/// Names of several words that one or two places define, evenly taken from all of them: what people ask for.
+/// Compound names with one or two definitions, sampled evenly, like those that users ask for.
 fn questions(dir: &Path) -> Result<Vec<(String, Vec<Definition>)>> {
     let mut names: BTreeMap<String, Vec<Definition>> = BTreeMap::new();
     let mut taggers: BTreeMap<Language, Tagger> = BTreeMap::new();
@@ -161,7 +161,7 @@ fn questions(dir: &Path) -> Result<Vec<(String, Vec<Definition>)>> {
     Ok(names.into_iter().step_by(step).take(QUESTIONS).collect())
 }
 
-/// Milliseconds that so many of a hundred sorted times do not exceed.
+/// A percentile of sorted times, in milliseconds.
 fn at(sorted: &[Duration], percent: usize) -> f64 {
     let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
     tenths(sorted.get(place).copied().unwrap_or_default().as_secs_f64() * 1_000.0)
@@ -171,7 +171,7 @@ fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// The most memory that a process ever had, in megabytes.
+/// The peak memory of a process, in megabytes.
 pub(crate) fn peak_mb(process: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! What the steps of a running fleet take while the daemon indexes a source tree, and before and after that.
+//! Compares the steps of a running fleet during the indexing of a source tree with those before and after it.
 
 use crate::daemon::Bench;
 use crate::map_beside::{Fleet, at};
@@ -11,15 +11,15 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 
-/// Rounds before the index is made, and after that.
+/// Rounds before the indexing, and again after it.
 const CALM: u32 = 5;
-/// The most rounds beside it.
+/// The maximum number of rounds during the indexing.
 const MOST: u32 = 60;
 
-/// Settings of the daemon: a directory is indexed when a tool runs in it.
+/// The daemon's settings: it indexes a directory as soon as a tool runs in it.
 pub(crate) const CONFIG: &str = "[index]\nenabled = \"on\"\n";
 
-/// The steps of both, and what the daemon needs.
+/// Measures the steps in both cases, and the daemon's peak memory.
 pub(crate) async fn run(bench: &Bench, dir: &Path) -> Result<Figures> {
     let mut fleet = Fleet::new(bench).await?;
     let pid = bench.pid.to_string();
@@ -30,7 +30,7 @@ pub(crate) async fn run(bench: &Bench, dir: &Path) -> Result<Figures> {
     }
     let before = peak_mb(&pid);
     let began = Instant::now();
-    // One tool call in the tree is enough.
+    // One tool call in the tree triggers the indexing.
     let session = create_in(bench, dir, Some("plan:begin steps=1 command=true;")).await?;
     let _viewer = attach(bench, session).await?;
     let mut rounds = 0;

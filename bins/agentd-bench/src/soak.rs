@@ -1,5 +1,5 @@
-//! Minutes of load with faults from a seed: kills of the daemon and its helpers, cancels, viewers that stall, a model server that fails. What counts is
-//! that every turn ends and every log is whole.
+//! Minutes of load with random faults: kills of the daemon and its helpers, cancels, stalled viewers, a failing model
+//! server. Checks that every turn ends and that every log is intact.
 
 use crate::checks;
 use crate::daemon::Bench;
@@ -29,7 +29,7 @@ pub(crate) struct SoakArgs {
     steps: u32,
 }
 
-/// Numbers of one seed, one after the other.
+/// The random numbers of one seed.
 struct Dice {
     seed: u64,
     thrown: u64,
@@ -85,7 +85,7 @@ async fn round(
                 session: session.to_string(),
                 ..CancelTurnParams::default()
             };
-            // It may have ended already.
+            // The turn may have ended already.
             let cancelled = bench.client.cancel_turn(&params).await.is_ok();
             *counts.entry("cancelled".to_owned()).or_default() += u32::from(cancelled);
         } else if thrown < 0.2 {
@@ -95,7 +95,7 @@ async fn round(
     }
     if dice.throw() < 0.5 {
         tokio::time::sleep(Duration::from_secs_f64(dice.throw())).await;
-        // The daemon dies alone, or with some of its helpers, or they die without it.
+        // The daemon dies alone, or together with some helpers, or only helpers die.
         let (helpers, daemon) = (dice.throw() < 0.7, dice.throw() < 0.8);
         let family = helpers
             .then(|| strike(bench.pid, || dice.throw(), counts))
@@ -104,7 +104,7 @@ async fn round(
             bench.kill().await?;
             bench.restart().await?;
             *counts.entry("kills".to_owned()).or_default() += 1;
-            // It is ready: sessions go on from here, and nothing may go on beside them.
+            // The new daemon is ready and its sessions continue, so no process of the old one may still run.
             let left = family.map_or_else(Vec::new, |family| family.left());
             ensure!(
                 left.is_empty(),
@@ -118,7 +118,7 @@ async fn round(
     Ok(ids)
 }
 
-/// Waits until no session does or waits for anything.
+/// Waits until no session has an open turn.
 async fn quiet(bench: &Bench) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_millis(200));
     let params = ListParams::default();

@@ -1,4 +1,4 @@
-//! What the daemon says of its store.
+//! The daemon's statistics about its store.
 
 use crate::daemon::Bench;
 use crate::report::Report;

@@ -1,4 +1,4 @@
-//! A model server that refuses and breaks off much of what it is asked: what of it reaches the sessions.
+//! A model server that often fails or breaks off: counts how many failures reach the sessions.
 
 use crate::checks;
 use crate::daemon::Bench;

@@ -1,4 +1,4 @@
-//! Double failures: the fork server and the wardens of a daemon are killed or stopped at the moment at which it dies.
+//! Double failures: kills or stops the fork server and the wardens of a daemon at the moment at which the daemon dies.
 
 use crate::tree::{below, identity};
 use anyhow::Result;
@@ -6,20 +6,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What is done to a process.
+/// What happens to a process.
 const DEEDS: [(&str, Option<Signal>); 3] = [
     ("left", None),
     ("killed", Some(Signal::KILL)),
     ("stopped", Some(Signal::STOP)),
 ];
-/// Whom it can happen to, by their names.
+/// The helpers that may be hit, by process name.
 const HELPERS: [(&str, &str); 2] = [("agentd-nursery", "fork_server"), ("agentd-warden", "warden")];
 
-/// All that ran below a daemon: the process ids with the moments of their starts, so that a reused id is another process.
+/// All processes below a daemon: their ids and start times, so that a reused id counts as another process.
 pub(crate) struct Family(Vec<(u32, u64)>);
 
 impl Family {
-    /// Those that still run.
+    /// The processes that are still running.
     pub(crate) fn left(&self) -> Vec<u32> {
         let lives = |(pid, start): &&(u32, u64)| {
             identity(*pid).is_some_and(|(state, begun)| begun == *start && !"ZX".contains(state))
@@ -28,7 +28,7 @@ impl Family {
     }
 }
 
-/// Does something to each helper below this daemon, by dice. Counts what, and returns all that ran there.
+/// Kills, stops or spares each helper below this daemon at random. Counts the cases. Returns all processes below it.
 pub(crate) fn strike(
     daemon: u32,
     mut dice: impl FnMut() -> f64,
@@ -36,14 +36,14 @@ pub(crate) fn strike(
 ) -> Result<Family> {
     let family = below(daemon)?;
     for (name, told) in HELPERS {
-        // All wardens suffer the same, or each its own.
+        // Either all wardens have the same fate, or each has its own.
         let together = dice() < 0.5;
         let mut thrown = dice();
         for pid in family.iter().copied().filter(|pid| name_of(*pid).trim() == name) {
             thrown = if together { thrown } else { dice() };
             let (deed, signal) = deed(thrown);
             if let (Some(signal), Some(pid)) = (signal, i32::try_from(pid).ok().and_then(Pid::from_raw)) {
-                // It may have ended by itself.
+                // The process may have ended by itself.
                 let _ = kill_process(pid, signal);
             }
             *counts.entry(format!("{told}s_{deed}")).or_default() += 1;

@@ -1,21 +1,21 @@
-//! A process and its descendants, as proc(5) tells of them.
+//! A process and its descendants, from proc(5).
 
 use anyhow::{Context as _, Result};
 use std::collections::HashMap;
 use std::fs;
 
-/// A daemon and what it started, at one moment.
+/// A snapshot of a daemon and its descendants.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
-    /// CPU time in milliseconds: of the daemon, of those that live, and of all that were waited for.
+    /// CPU time in milliseconds: of the daemon, of its running descendants, and of all children that they have reaped.
     pub(crate) cpu_ms: f64,
     /// CPU time of the daemon's own threads.
     pub(crate) own_cpu_ms: f64,
     /// Resident memory of the daemon in megabytes (10^6 bytes).
     pub(crate) rss_mb: f64,
-    /// What the descendants have for themselves, in megabytes: they share the program's pages with the daemon.
+    /// Private memory of the descendants in megabytes, without the program's pages that they share with the daemon.
     pub(crate) helpers_mb: f64,
-    /// Descendants.
+    /// Number of descendants.
     pub(crate) helpers: u32,
     /// Open file descriptors of the daemon.
     pub(crate) fds: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Everything about a daemon and its descendants. What ends meanwhile is left out.
+    /// Measures a daemon and its descendants. Skips processes that end meanwhile.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let helpers = below(pid)?;
         let times = times(pid).context("the daemon is gone")?;
@@ -55,12 +55,12 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// CPU time of one process and of the children it waited for, in milliseconds.
+/// CPU time of one process and of the children that it has reaped, in milliseconds.
 pub(crate) fn cpu_ms(pid: u32) -> f64 {
     times(pid).map_or(0.0, |times| times.iter().sum())
 }
 
-/// The processes below another one.
+/// All descendants of a process.
 pub(crate) fn below(pid: u32) -> Result<Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -81,13 +81,13 @@ pub(crate) fn below(pid: u32) -> Result<Vec<u32>> {
     Ok(found)
 }
 
-/// The state of a process (`Z` has ended), and when it started, in ticks since the machine did.
+/// The state of a process (`Z`: zombie), and its start time in clock ticks since boot.
 pub(crate) fn identity(pid: u32) -> Option<(char, u64)> {
     let fields = stat(pid)?;
     Some((fields.first()?.chars().next()?, fields.get(19)?.parse().ok()?))
 }
 
-/// The fields behind the command name: state, parent, ..
+/// The fields after the command name: state, parent, ..
 fn stat(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

@@ -1,4 +1,4 @@
-//! Many viewers of one busy session, some of which do not read: what they cost the session and the daemon.
+//! Many viewers of one busy session, some of which stop reading: measures their cost for the session and the daemon.
 
 use crate::checks;
 use crate::daemon::Bench;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 
-/// What a viewer reads at once, at most.
+/// The maximum size of a viewer's read.
 const CHUNK: usize = 16 << 10;
 
 /// How many.
@@ -73,7 +73,7 @@ pub(crate) async fn run(bench: &Bench, args: &ViewersArgs) -> Result<Report> {
     Ok(report)
 }
 
-/// A turn; the milliseconds of its steps.
+/// Runs a turn. Returns the milliseconds of its steps.
 async fn turn(
     bench: &Bench,
     watch: &mut Watcher,
@@ -91,7 +91,7 @@ async fn turn(
     Ok(gaps.into_values().map(|micros| micros as f64 / 1_000.0).collect())
 }
 
-/// Viewers; those who read, and those who hold their connection and do nothing.
+/// The viewers: some read, others only hold their connection.
 struct Audience {
     reading: Vec<JoinHandle<()>>,
     _stalled: Vec<UnixStream>,
@@ -175,7 +175,7 @@ impl Viewer {
         }
     }
 
-    /// The next frame as it came.
+    /// The next undecoded frame.
     async fn frame(&mut self) -> Result<Vec<u8>> {
         let mut chunk = [0; CHUNK];
         loop {
@@ -188,8 +188,8 @@ impl Viewer {
         }
     }
 
-    /// Takes frames and counts them. What is in them is not read: a viewer has a machine of its own, and this one is shared
-    /// with the daemon that is measured.
+    /// Counts frames without decoding them: a real viewer would run on another machine, but this one also runs the
+    /// daemon under measurement.
     async fn count(mut self, seen: Arc<AtomicU64>) {
         while self.frame().await.is_ok() {
             seen.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Viewer {
     }
 }
 
-/// A viewer that has caught up and reads nothing more.
+/// A viewer that has caught up and then stops reading.
 pub(crate) async fn stall(bench: &Bench, session: SessionId) -> Result<UnixStream> {
     Ok(Viewer::attach(bench, session).await?.stream)
 }

@@ -1,4 +1,4 @@
-//! `--demo`: real sessions over the real socket, told line by line. Only the model's words are scripted.
+//! `--demo`: real sessions over the real socket, narrated line by line. Only the model's answers are scripted.
 
 mod project;
 mod story;
@@ -18,14 +18,14 @@ use story::{Teller, Titles};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// How long somebody may look at an approval before the demo answers it itself.
+/// How long a user may consider an approval before the demo answers it.
 const LOOK: Duration = Duration::from_secs(8);
-/// The same where nobody reads along.
+/// The same without a terminal.
 const GLANCE: Duration = Duration::from_millis(500);
-/// How long it waits for a person who is connected.
+/// How long the demo waits if a user is connected.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A demo for whoever is there: without a terminal nobody reads along.
+/// A demo at the right pace: fast without a terminal, because no user reads along.
 pub(crate) fn paced(sessions: u32, fast: bool) -> Demo {
     let pace = if fast || !std::io::stdout().is_terminal() {
         Pace::Fast
@@ -35,7 +35,7 @@ pub(crate) fn paced(sessions: u32, fast: bool) -> Demo {
     Demo { sessions, pace }
 }
 
-/// Runs the demo against the daemon on `socket` and tells it on stdout; `ctl` is how to call `agentctl` for it.
+/// Runs the demo against the daemon on `socket` and narrates it on stdout. `ctl` is the matching `agentctl` command.
 pub(crate) async fn show(demo: Demo, socket: PathBuf, ctl: String) {
     let teller = Teller::new(demo.sessions, ctl);
     if let Err(error) = run(demo, &socket, &teller).await {
@@ -75,13 +75,13 @@ async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
         .filter(|(_, end, _)| *end == EndReason::Completed)
         .count();
     teller.closing(good);
-    // The projects stay while the daemon stays: the person may want to look, or to go on in a session.
+    // Keep the projects as long as the daemon runs: the user may want to inspect them, or to continue a session.
     std::future::pending::<()>().await;
     drop(work);
     Ok(())
 }
 
-/// One session from creation to the end of its turn.
+/// Runs one session from creation to the end of its turn.
 async fn one(
     number: u32,
     pace: Pace,
@@ -140,7 +140,7 @@ async fn one(
     anyhow::bail!("the viewer of session {number} ended early")
 }
 
-/// An approval that nobody has answered yet.
+/// An open approval.
 struct Open {
     approval: String,
     look: Duration,
@@ -171,10 +171,10 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Nobody has answered in time: waits on for a person who is connected, else answers.
+/// Handles an approval that is due: waits longer if a user is connected, else answers it.
 async fn later(client: &Client, open: Option<Open>) -> Result<Option<Open>> {
     let Some(mut open) = open else { return Ok(None) };
-    // One connection is the demo's own.
+    // One connection is the demo itself.
     let connected = client.status().await?.connections > 1;
     if connected && open.asked.elapsed() < PATIENCE {
         open.look_again += open.look;
@@ -184,7 +184,7 @@ async fn later(client: &Client, open: Option<Open>) -> Result<Option<Open>> {
     Ok(None)
 }
 
-/// Allows it, unless somebody in another terminal was faster.
+/// Allows the call, unless a user in another terminal has already answered.
 async fn answer(client: &Client, approval: &str) -> Result<()> {
     let params = DecideParams {
         approval: approval.to_owned(),

@@ -1,4 +1,4 @@
-//! The daemon. `main` reads the process's surroundings once, then hands over to `agentd-node`.
+//! The daemon. `main` reads the process environment once, then calls `agentd-node`.
 
 mod args;
 mod demo;
@@ -14,17 +14,17 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Usage or bad configuration.
+/// Wrong usage or configuration.
 const EXIT_USAGE: u8 = 2;
 /// An internal failure.
 const EXIT_INTERNAL: u8 = 70;
 
-/// Of the CPU time of a step a sixth goes with glibc's, and memory of a burst is not given back. Settings: `.cargo/config.toml`.
+/// glibc's allocator takes a sixth of a step's CPU time and keeps the memory of a burst. Settings: `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // The daemon starts itself again as the warden that runs commands; that must come before any thread.
+    // The daemon starts itself again as the warden that runs commands. This must happen before any thread starts.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|arg| arg == agentd_sandbox::WARDEN_ARG)
@@ -35,12 +35,12 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE);
-            // Nothing is left to do when even the usage cannot be shown.
+            // If even the usage message cannot be printed, nothing can be done.
             let _ = error.print();
             return ExitCode::from(code);
         }
     };
-    // A variable that is no text can hold neither a key nor a setting of ours.
+    // A variable that is not UTF-8 can contain neither a key nor a setting of ours.
     let text =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         } else {
             "the configuration is good".to_owned()
         };
-        // A closed pipe is no error worth a word.
+        // A closed pipe is not worth an error message.
         let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
         return ExitCode::SUCCESS;
     }
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     {
         return fail(EXIT_USAGE, &format!("AGENTD_FAULTS: {error}"));
     }
-    // Commands run as the same user: they must not read our memory or our environment.
+    // Commands run as the same user, but must not read our memory or environment.
     if let Err(error) = agentd_sandbox::conceal() {
         return fail(
             EXIT_INTERNAL,
@@ -99,7 +99,7 @@ fn sources(args: &Args, environment: &BTreeMap<String, String>) -> Sources {
     sources
 }
 
-/// What of the environment decides about paths.
+/// The environment variables that determine paths.
 fn surroundings(environment: &BTreeMap<String, String>) -> Surroundings {
     let path = |name: &str| {
         environment
@@ -114,11 +114,11 @@ fn surroundings(environment: &BTreeMap<String, String>) -> Surroundings {
     }
 }
 
-/// Says what is wrong on stderr.
+/// Prints an error to stderr.
 fn fail(code: u8, what: &str) -> ExitCode {
     let mut stderr = std::io::stderr().lock();
     for line in what.lines() {
-        // There is nobody left to tell when stderr is gone.
+        // If stderr is closed, there is nowhere to report that.
         let _ = writeln!(stderr, "error: {line}");
     }
     ExitCode::from(code)

@@ -1,4 +1,4 @@
-//! From a configuration to a running node and back: start, say so, wait for the end.
+//! Runs a node from a configuration: starts it, announces it, waits for its end.
 
 use crate::args::{Args, Verb};
 use crate::{EXIT_INTERNAL, demo, fail, surroundings};
@@ -12,10 +12,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Threads for blocking work. All that works on files together takes fewer ([`FileLimits::all`]), so work in memory and
-/// look-ups of names find one. They are started when they are needed.
+/// Threads for blocking work, started on demand. All file work together takes fewer ([`FileLimits::all`]), so CPU work
+/// and name lookups always find a free one.
 const BLOCKING_THREADS: usize = 1_152;
-/// How long an idle one stays.
+/// How long an idle thread is kept.
 const BLOCKING_KEPT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(
@@ -23,7 +23,7 @@ pub(crate) fn run(
     loaded: Loaded,
     (environment, sources): (BTreeMap<String, String>, Sources),
 ) -> ExitCode {
-    // The demo has a place of its own, so it always works, also beside a daemon with real work.
+    // The demo has its own data directory, so it always works, also next to a daemon with real work.
     let temporary = match (&args.demo, &args.data_dir) {
         (Some(_), None) => match tempfile::Builder::new().prefix("agentd-demo-").tempdir() {
             Ok(dir) => Some(dir),
@@ -75,7 +75,7 @@ pub(crate) fn run(
         Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
     };
     let outcome = runtime.block_on(serve(args, loaded, (environment, sources), paths));
-    // Blocking work that is still under way (a tool's file access) must not hold the exit.
+    // Unfinished blocking work, such as a tool's file access, must not delay the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match outcome {
         Ok(Ended::Stopped) => ExitCode::SUCCESS,
@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
 }
 
-/// Says what was restored.
+/// Prints the result of a restore.
 fn restored(done: Result<Restored, NodeError>, paths: &Paths) -> ExitCode {
     let done = match done {
         Ok(done) => done,
@@ -103,7 +103,7 @@ fn restored(done: Result<Restored, NodeError>, paths: &Paths) -> ExitCode {
     for problem in done.problems {
         text.push_str(&format!("damaged before the backup was made: {problem}\n"));
     }
-    // A closed pipe is no error worth a word.
+    // A closed pipe is not worth an error message.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
@@ -156,7 +156,7 @@ async fn serve(
     Ok(ended)
 }
 
-/// Only a tool that kills its warden leaves a stray.
+/// Logs stray processes. There are none unless a tool killed its warden.
 fn tell_strays(count: usize) {
     if count > 0 {
         tracing::warn!(
@@ -166,7 +166,7 @@ fn tell_strays(count: usize) {
     }
 }
 
-/// The node obeys the signals; a person who pressed Ctrl-C wants to know what is waited for.
+/// Tells the user what the node waits for after a signal. The node itself handles the signals.
 async fn tell_signal(drain_timeout: Duration, temporary: bool) {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -192,7 +192,7 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Says on stderr that the daemon is ready, which model it uses and why, and what to type next (in the demo its end says so).
+/// Prints to stderr that the daemon is ready, its model and why, and what to type next (a demo prints that at its end).
 fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
     let mut lines = vec![
         format!(
@@ -218,7 +218,7 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
     }
 }
 
-/// How to call `agentctl` for this daemon: in a checkout it may not be built yet.
+/// The `agentctl` command for this daemon. In a checkout, the program may not be built yet.
 fn agentctl(socket: &Path, default_socket: bool, path: &str) -> String {
     let exe = std::env::current_exe().unwrap_or_default();
     let beside = exe.with_file_name("agentctl");

@@ -1,4 +1,4 @@
-//! The conformance suites: what they found, for people and for scripts.
+//! Runs the conformance suites and reports their results for people and scripts.
 
 use agentd_conformance::{KEYS, Report};
 use anyhow::{Context as _, Result};
@@ -9,21 +9,21 @@ use std::process::ExitCode;
 
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// The directory that has the suites: one directory each
+    /// The directory of the suites, with one subdirectory each
     #[arg(long, value_name = "DIR", env = "AGENTD_FIXTURES")]
     fixtures: PathBuf,
-    /// Print also the keys of requests that are left out of the comparison, with their reasons
+    /// Also print the request keys that the comparison ignores, with the reasons
     #[arg(long)]
     verbose: bool,
-    /// Instead of checking, print what we make of each recorded answer, one JSON object a line
+    /// Instead of checking, print our decoding of each recorded answer, one JSON object per line
     #[arg(long)]
     dump: bool,
-    /// Only these suites; without any, all that are there
+    /// Run only these suites; default: all suites found
     #[arg(value_name = "SUITE")]
     suites: Vec<String>,
 }
 
-/// Runs the suites: failures and reasons of skips first, one line a suite at the end.
+/// Runs the suites: prints failures and reasons for skips first, then one line per suite.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if args.dump {

@@ -1,5 +1,5 @@
-//! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks; `cargo xtask conformance` holds
-//! recorded traffic against the real code.
+//! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks; `cargo xtask conformance`
+//! compares the real code with recorded traffic.
 
 mod conformance;
 mod tidy;
@@ -21,11 +21,11 @@ struct Args {
 enum Task {
     /// Checks the house rules: layers, sizes, names, invariants named by tests, documented keys, paths in ARCHITECTURE.md
     Tidy,
-    /// Prints the red-team list: what proves each row, and which rows are left out and why
+    /// Prints the red-team list: the tests that prove each row, and the omitted rows with the reasons
     Redteam,
-    /// Prints the fault list: what proves each row of docs/faults.md
+    /// Prints the fault list: the tests that prove each row of docs/faults.md
     Faults,
-    /// Runs the suites of recorded traffic and scenarios found under a directory
+    /// Runs the suites of recorded traffic and scenarios in a directory
     Conformance(conformance::Args),
 }
 

@@ -1,4 +1,4 @@
-//! The house rules. Each rule is a function from the tree to findings; a finding names the file and how to mend it.
+//! The house rules. Each rule is a function from the tree to findings; a finding names the file and the remedy.
 
 mod dependencies;
 mod documents;
@@ -45,7 +45,7 @@ pub(crate) const RULES: [(&str, Rule); 12] = [
     ),
 ];
 
-/// The red-team list, a line a row, with what proves it; rows that are left out with their reasons.
+/// The red-team list, one line per row, with the tests that prove it; omitted rows with the reason.
 pub(crate) fn redteam(root: &Path) -> Result<Vec<String>> {
     let line = |row: redteam::Covered| {
         let proof = match (row.left_out, row.tests.as_slice()) {
@@ -59,7 +59,7 @@ pub(crate) fn redteam(root: &Path) -> Result<Vec<String>> {
     Ok(rows.into_iter().map(line).collect())
 }
 
-/// The fault list, a line a row, with the tests that prove it.
+/// The fault list, one line per row, with the tests that prove it.
 pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
     faults::lines(&Tree::read(root)?)
 }

@@ -1,4 +1,4 @@
-//! Where time and entropy come from.
+//! The source of time and entropy.
 
 use agentd_protocol::{Stamp, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 pub enum Clock {
     /// The system's clock and the system's entropy.
     System,
-    /// Tokio's clock from a fixed start, with entropy that repeats from run to run.
+    /// Tokio's clock from a fixed start. The entropy is real here, too.
     Virtual {
-        /// The moment of `origin`.
+        /// The time at `origin`.
         start: Timestamp,
-        /// The instant that is `start`.
+        /// The instant that corresponds to `start`.
         origin: Instant,
     },
 }
 
 impl Clock {
-    /// A virtual clock that starts now (in tokio's time) at a fixed moment.
+    /// A virtual clock that reads `start` now and then follows tokio's time.
     #[must_use]
     pub fn virtual_from(start: Timestamp) -> Self {
         Self::Virtual {
@@ -28,7 +28,7 @@ impl Clock {
         }
     }
 
-    /// The moment.
+    /// The current time.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,

@@ -6,11 +6,11 @@ use tokio::sync::oneshot;
 
 type Callback<T> = Box<dyn FnOnce(Option<T>) + Send>;
 
-/// The place for one answer. Dropping it unanswered (the actor died, the mailbox was thrown away) tells the asker so:
-/// an answer, or the word that there will be none, always arrives. Costs no task.
+/// The slot for one answer. Dropping it unanswered (the actor died, the mailbox was discarded) notifies the caller: it
+/// always gets either an answer or the news that none will come. Costs no task.
 pub struct Done<T>(Way<T>);
 
-/// How an answer travels.
+/// The route of an answer.
 enum Way<T> {
     Nobody,
     Channel(oneshot::Sender<T>),
@@ -18,25 +18,25 @@ enum Way<T> {
 }
 
 impl<T: Send + 'static> Done<T> {
-    /// Calls `f` with the answer, or with `None` when there will be none. `f` must not block.
+    /// Calls `f` with the answer, or with `None` if none will come. `f` must not block.
     pub fn new(f: impl FnOnce(Option<T>) + Send + 'static) -> Self {
         Self(Way::Call(Box::new(f)))
     }
 
-    /// Nobody wants the answer.
+    /// A slot whose answer is not needed.
     #[must_use]
     pub const fn nobody() -> Self {
         Self(Way::Nobody)
     }
 
-    /// An answer for a task that waits on the receiver; a closed receiver is an answer that will not come.
+    /// An answer for a task that waits on the receiver; a closed receiver means that no answer will come.
     #[must_use]
     pub fn channel() -> (Self, oneshot::Receiver<T>) {
         let (tx, rx) = oneshot::channel();
         (Self(Way::Channel(tx)), rx)
     }
 
-    /// An answer that becomes a message to an actor.
+    /// An answer that is sent to an actor as a message.
     pub fn cast<M: Message>(to: &ActorRef<M>, f: impl FnOnce(Option<T>) -> M + Send + 'static) -> Self {
         let to = to.clone();
         Self::new(move |answer| {
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Done<T> {
     pub fn answer(mut self, answer: T) {
         match self.take() {
             Way::Nobody => {}
-            // The asker may have stopped waiting; that is its right.
+            // The caller may have stopped waiting, which is fine.
             Way::Channel(tx) => drop(tx.send(answer)),
             Way::Call(callback) => callback(Some(answer)),
         }
@@ -56,7 +56,7 @@ impl<T: Send + 'static> Done<T> {
 }
 
 impl<T> Done<T> {
-    /// Whether the asker has stopped waiting, as far as that can be seen.
+    /// Whether the caller has stopped waiting, as far as this can be known.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(&self.0, Way::Channel(tx) if tx.is_closed())

@@ -1,4 +1,4 @@
-//! What the feed understands: the fan-out to viewers, after the commit and off its path.
+//! The messages of the feed: the fan-out to viewers, after the commit and off its path.
 
 use crate::done::Done;
 use agentd_protocol::{Delta, Seq, SessionId, Status};
@@ -6,37 +6,37 @@ use agentd_store::EncodedEvent;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The number of a viewer, unique in the node.
+/// The id of a viewer, unique in the node.
 pub type ViewerId = u64;
 
-/// A viewer of one session or of the fleet. Its queue is bounded; a full queue drops deltas and then makes it lag.
+/// A viewer of one session or of the fleet. Its queue is bounded; when it is full, the viewer loses deltas, then lags.
 #[derive(Debug)]
 pub struct Viewer {
-    /// Its number.
+    /// Its id.
     pub id: ViewerId,
     /// Its bounded queue.
     pub queue: mpsc::Sender<FeedFrame>,
-    /// It wants deltas.
+    /// Whether it wants deltas.
     pub deltas: bool,
-    /// It may answer approvals.
+    /// Whether it may answer approvals.
     pub decides: bool,
 }
 
-/// What a viewer gets. What it holds is shared by all viewers, so a queue of frames takes little room.
+/// A frame for a viewer. All viewers share the contents, so a queue of frames takes little memory.
 #[derive(Debug, Clone)]
 pub enum FeedFrame {
     /// A committed event.
     Event(Arc<FeedEvent>),
     /// A live fragment.
     Delta(Arc<Delta>),
-    /// The viewer was too slow; it must read on from the log and attach anew.
+    /// The viewer was too slow; it must continue from the log and attach again.
     Lagged,
 }
 
 /// A committed event on its way to viewers.
 #[derive(Debug, Clone)]
 pub struct FeedEvent {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The fleet-wide cursor.
     pub cursor: u64,
@@ -47,18 +47,18 @@ pub struct FeedEvent {
 /// Committed events of one append.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// The cursor of the last one.
+    /// The cursor of the last event.
     pub cursor: u64,
     /// The events.
     pub events: Vec<EncodedEvent>,
 }
 
-/// What an attach starts from.
+/// The starting point of an attach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// The last committed seq that the feed has seen of this session; 0 when it has seen none.
+    /// The last committed seq that the feed has seen of this session; 0 if it has seen none.
     pub seq: Seq,
     /// The last live status.
     pub status: Option<Status>,
@@ -73,64 +73,64 @@ pub enum FeedMsg {
     Committed(Vec<Published>),
     /// A live fragment of a session.
     Delta {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The fragment.
         delta: Delta,
     },
     /// The session went cold: forget its partial text and status.
     Cold {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// An append may be durable that nobody announced: its answer was lost for good.
+    /// An append may be durable but unannounced: its answer was lost for good.
     Unsure {
-        /// Whose.
+        /// The session.
         session: SessionId,
     },
-    /// The log of a session was read again, up to here.
+    /// The log of a session was read again, up to `head`.
     Loaded {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The end of its log.
         head: Seq,
     },
     /// Follow a session from now on.
     Attach {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// Who.
+        /// The viewer.
         viewer: Viewer,
-        /// Where it starts.
+        /// The starting point.
         done: Done<Attached>,
     },
     /// Stop following.
     Detach {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Who.
+        /// The viewer.
         viewer: ViewerId,
     },
     /// Follow all sessions' events from now on (no deltas).
     Watch {
-        /// Who.
+        /// The viewer.
         viewer: Viewer,
         /// The cursor of the last event seen.
         done: Done<u64>,
     },
     /// Stop following all sessions.
     Unwatch {
-        /// Who.
+        /// The viewer.
         viewer: ViewerId,
     },
-    /// How many viewers of some sessions may decide.
+    /// Ask how many viewers of some sessions may decide.
     Deciders {
-        /// Which.
+        /// The sessions.
         sessions: Vec<SessionId>,
         /// The number.
         done: Done<u32>,
     },
-    /// Whatever of the fleet-wide stream up to here did not arrive must be read from the log (private timer).
+    /// Events of the fleet-wide stream up to `upto` that have not arrived must be read from the log (private timer).
     Settle {
         /// The fleet-wide cursor.
         upto: u64,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A call did not come back with an answer.
+/// A call that got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The actor is down, or went down with the message.
@@ -17,25 +17,25 @@ pub enum CallError {
     Timeout(&'static str),
 }
 
-/// The root's end: points all handles of one actor at its present incarnation.
+/// The root's end: points all handles of one actor at its current incarnation.
 pub struct Pointer<M>(watch::Sender<Option<ActorRef<M>>>, &'static str);
 
-/// Everybody else's end. A message to an actor that is down is dropped, which its [`Done`] reports.
+/// The end for everyone else. A message to an actor that is down is dropped, which its [`Done`] reports.
 pub struct Handle<M>(watch::Receiver<Option<ActorRef<M>>>, &'static str);
 
 impl<M: Message> Pointer<M> {
-    /// A pointer at nothing; `name` appears in errors.
+    /// A pointer to nothing; `name` appears in errors.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self(watch::channel(None).0, name)
     }
 
-    /// Points the handles at an incarnation.
+    /// Points the handles to an incarnation.
     pub fn set(&self, actor: ActorRef<M>) {
         self.0.send_replace(Some(actor));
     }
 
-    /// The actor is down.
+    /// Records that the actor is down.
     pub fn clear(&self) {
         self.0.send_replace(None);
     }
@@ -48,7 +48,7 @@ impl<M: Message> Pointer<M> {
 }
 
 impl<M: Message> Handle<M> {
-    /// A handle that always points at `actor`; for tests and for parts that never restart.
+    /// A handle that always points to `actor`; for tests and for parts that never restart.
     #[must_use]
     pub fn fixed(name: &'static str, actor: ActorRef<M>) -> Self {
         let (tx, rx) = watch::channel(Some(actor));
@@ -64,10 +64,10 @@ impl<M: Message> Handle<M> {
         }
     }
 
-    /// Sends a message and waits for its answer, at most `within`.
+    /// Sends a message and waits at most `within` for the answer.
     ///
     /// # Errors
-    /// [`CallError`] when the actor is down or too slow. The message may still be handled later.
+    /// [`CallError`] if the actor is down or too slow. It may still handle the message later.
     pub async fn call<T: Send + 'static>(
         &self,
         within: Duration,
@@ -82,7 +82,7 @@ impl<M: Message> Handle<M> {
         }
     }
 
-    /// The present incarnation.
+    /// The current incarnation.
     #[must_use]
     pub fn actor(&self) -> Option<ActorRef<M>> {
         self.0.borrow().clone()

@@ -1,17 +1,17 @@
-//! An actor whose whole life is one piece of work.
+//! Workers: actors that do one piece of work and then end.
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::pin::Pin;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// All its work is done as it starts, where a kill interrupts it and a panic is told to its supervisor.
+/// It works in `post_start`, where a kill interrupts the work and the supervisor learns of a panic.
 struct Kid;
 
-/// Starts a kid, linked to `supervisor`, that does this work and ends. Killing it drops the work.
+/// Starts a worker, linked to `supervisor`, that does this work and then ends. Killing it drops the work.
 ///
 /// # Errors
-/// When the supervisor is going down.
+/// The supervisor is going down.
 pub fn spawn_kid<F>(
     work: F,
     supervisor: ActorCell,
@@ -19,7 +19,7 @@ pub fn spawn_kid<F>(
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // Before the first step, since the work is large and would lie in the future of each caller.
+    // Box it outside the async block: the work is large, and the future of every caller would contain it.
     let work: Work = Box::pin(work);
     async move {
         let (kid, _) = Actor::spawn_linked(None, Kid, work, supervisor).await?;

@@ -1,10 +1,10 @@
-//! Kids: the actors that do the long work of a parent.
+//! The workers of a parent: actors that do its long work.
 
 use ractor::{ActorCell, ActorId, SupervisionEvent};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a kid is down without having sent its result.
+/// Why a worker is down without having sent its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Down {
     /// It panicked, or its handler returned an error.
@@ -22,7 +22,7 @@ impl fmt::Display for Down {
     }
 }
 
-/// The kids of one parent, by actor id, each with what it works on. A killed kid is forgotten at once, so that its
+/// The workers of one parent, by actor id, each with its work. A killed worker is forgotten at once, so that its
 /// down-event cannot be mistaken for news.
 #[derive(Debug)]
 pub struct Kids<W>(BTreeMap<ActorId, (W, ActorCell)>);
@@ -34,17 +34,17 @@ impl<W> Default for Kids<W> {
 }
 
 impl<W: Clone + PartialEq> Kids<W> {
-    /// Notes a kid that was spawned linked to the parent.
+    /// Adds a worker that was spawned linked to the parent.
     pub fn add(&mut self, kid: ActorCell, work: W) {
         self.0.insert(kid.get_id(), (work, kid));
     }
 
-    /// Kills the kid that does this work, if there is one. Its resources go in `Drop`.
+    /// Kills the worker that does this work, if there is one. Its resources are released in `Drop`.
     pub fn kill(&mut self, work: &W) -> bool {
         self.kill_first(|w| w == work)
     }
 
-    /// Kills a kid whose work is this, if there is one.
+    /// Kills one worker whose work satisfies the predicate, if there is one.
     pub fn kill_first(&mut self, is_it: impl Fn(&W) -> bool) -> bool {
         let id = self.0.iter().find(|(_, (w, _))| is_it(w)).map(|(id, _)| *id);
         id.and_then(|id| self.0.remove(&id))
@@ -52,14 +52,14 @@ impl<W: Clone + PartialEq> Kids<W> {
             .is_some()
     }
 
-    /// Kills all of them.
+    /// Kills all workers.
     pub fn kill_all(&mut self) {
         while let Some((_, (_, kid))) = self.0.pop_first() {
             kid.kill();
         }
     }
 
-    /// The kids that live.
+    /// The number of running workers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -71,8 +71,8 @@ impl<W: Clone + PartialEq> Kids<W> {
         self.0.is_empty()
     }
 
-    /// Reads a supervision event. `Some` names the work of a kid that went down without a word, and why; the caller must
-    /// re-queue that to itself as a message (supervision overtakes messages: the kid's result may still be in the mailbox).
+    /// Reads a supervision event. `Some` names the work of a worker that went down silently, and why. The caller must
+    /// re-queue it to itself as a message: supervision overtakes messages, and the result may still be in the mailbox.
     pub fn fell(&mut self, event: SupervisionEvent) -> Option<(W, Down)> {
         match event {
             SupervisionEvent::ActorFailed(cell, error) => self
@@ -80,7 +80,7 @@ impl<W: Clone + PartialEq> Kids<W> {
                 .remove(&cell.get_id())
                 .map(|(work, _)| (work, Down::Failed(error.to_string()))),
             SupervisionEvent::ActorTerminated(cell, _, None) => {
-                // A normal end: the result is in the mailbox. A kid that ends so without a result is caught there, too.
+                // A normal end: the result is in the mailbox. This also catches a worker that ends without a result.
                 self.0
                     .remove(&cell.get_id())
                     .map(|(work, _)| (work, Down::Killed("ended without a result".to_owned())))

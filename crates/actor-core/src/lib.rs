@@ -1,10 +1,10 @@
-//! What every actor shares, and the ports of the store and the feed, which know nothing of models and tools.
+//! The parts that all actors share, and the ports of the store and the feed, which know nothing of models and tools.
 //!
-//! Here are the pieces that make supervision safe: an answer that always arrives ([`Done`]), a handle that survives its
-//! actor's restart ([`Handle`]), kids with `(work, attempt)` ([`Kids`]), a restart window, a clock. The ports of the other actors
-//! are in `agentd-actor-kit`, which exports all of this, too.
+//! The parts that make supervision safe are here: an answer that always arrives ([`Done`]), a handle that survives its
+//! actor's restart ([`Handle`]), workers with `(work, attempt)` ([`Kids`]), a restart window, a clock. The ports of the
+//! actors are in `agentd-actor-kit`, which also re-exports all of this.
 //!
-//! Invariant I6: every port is answered or says that it is gone; nobody waits for ever.
+//! Invariant I6: every caller gets an answer or learns that the actor is gone; none waits forever.
 
 mod alarm;
 mod clock;

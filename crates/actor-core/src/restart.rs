@@ -1,4 +1,4 @@
-//! How often something may fail before it is not restarted any more.
+//! Limits how often something may fail before it is no longer restarted.
 
 use agentd_protocol::Timestamp;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ pub struct RestartWindow {
 }
 
 impl RestartWindow {
-    /// At most `limit` failures within `window_ms` milliseconds are forgiven.
+    /// Tolerates at most `limit` failures within `window_ms` milliseconds.
     #[must_use]
     pub const fn new(limit: usize, window_ms: u64) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl RestartWindow {
         }
     }
 
-    /// Notes a failure; true while a restart is still allowed.
+    /// Records a failure; true while a restart is still allowed.
     pub fn allow(&mut self, now: Timestamp) -> bool {
         while self
             .failures
@@ -35,7 +35,7 @@ impl RestartWindow {
         self.failures.len() <= self.limit
     }
 
-    /// Forgets everything: a person said to go on.
+    /// Forgets all failures: a person asked to continue.
     pub fn reset(&mut self) {
         self.failures.clear();
     }

@@ -1,28 +1,28 @@
-//! The stages of tool calls and the requests to models, told to the trace while it is on. Nothing depends on them.
+//! The stages of tool calls and the requests to models, recorded for the trace while it is on. Nothing depends on them.
 
 use agentd_protocol::{CallId, Message, SessionId, Timestamp, ToolCallId, TurnId};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Records that wait to be written; beyond that they are lost.
+/// The maximum number of records in the queue; further ones are lost.
 const QUEUE: usize = 4_096;
 
-/// Where a call is on its way from the model's words to its result.
+/// The stage of a call between the model's request and the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStage {
     /// The tool is found and its arguments are checked.
     Discovery,
-    /// The rules judge.
+    /// The rules judge the call.
     Permission,
-    /// Hooks before it.
+    /// Hooks run before the call.
     PreHook,
-    /// Somebody is asked.
+    /// A person is asked.
     Confirmation,
-    /// It runs.
+    /// The call runs.
     Execution,
-    /// Hooks after it.
+    /// Hooks run after the call.
     PostHook,
-    /// Its one result is put together.
+    /// The result is assembled.
     Formatting,
 }
 
@@ -56,56 +56,56 @@ impl CallStage {
 /// A call left a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageDone {
-    /// When.
+    /// When it left the stage.
     pub at: Timestamp,
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// In which turn.
+    /// The turn.
     pub turn: Option<TurnId>,
-    /// In which step of it.
+    /// The step of the turn.
     pub step: u32,
     /// The call.
     pub tool_call: ToolCallId,
     /// The stage.
     pub stage: CallStage,
-    /// What came of it.
+    /// The outcome.
     pub outcome: String,
-    /// How long it took; nobody knows when it began before a restart.
+    /// How long the stage took; unknown if it began before a restart.
     pub ms: Option<u64>,
 }
 
-/// A request to a model, as it is sent.
+/// A request to a model, as sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestSent {
-    /// When.
+    /// When it was sent.
     pub at: Timestamp,
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// In which turn.
+    /// The turn.
     pub turn: Option<TurnId>,
-    /// In which step of it.
+    /// The step of the turn.
     pub step: u32,
     /// The call.
     pub call: CallId,
     /// The attempt.
     pub attempt: u32,
-    /// The protocol, as the configuration names it.
+    /// The name of the protocol in the configuration.
     pub api_mode: String,
-    /// Where the server is.
+    /// The URL of the server.
     pub base_url: String,
     /// The provider's model id.
     pub model: String,
-    /// Absent: the model's own.
+    /// Absent: the model's default.
     pub temperature: Option<f64>,
-    /// Tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: u32,
-    /// Messages of the conversation.
+    /// The number of messages of the conversation.
     pub messages: usize,
-    /// The last of them.
+    /// The last messages.
     pub last: Vec<Arc<Message>>,
 }
 
-/// What the trace is told that no log has.
+/// A record for the trace that no log contains.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traced {
     /// A call left a stage.
@@ -114,25 +114,25 @@ pub enum Traced {
     Request(Box<RequestSent>),
 }
 
-/// The way to the trace, if there is one.
+/// The channel to the trace, if it is on.
 #[derive(Debug, Clone, Default)]
 pub struct Tracer(Option<mpsc::Sender<Traced>>);
 
 impl Tracer {
-    /// A way, and its other end.
+    /// A channel and its receiving end.
     #[must_use]
     pub fn channel() -> (Self, mpsc::Receiver<Traced>) {
         let (to, from) = mpsc::channel(QUEUE);
         (Self(Some(to)), from)
     }
 
-    /// Whether anybody reads them.
+    /// Whether the trace is on.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells it; a full queue loses it.
+    /// Sends a record; if the queue is full, the record is lost.
     pub fn tell(&self, traced: Traced) {
         if let Some(to) = &self.0 {
             let _ = to.try_send(traced);

@@ -1,4 +1,4 @@
-//! What the session store understands.
+//! The messages of the session store.
 
 use crate::done::Done;
 use agentd_protocol::{Principal, SessionId};
@@ -16,23 +16,23 @@ use bytes::Bytes;
 pub enum StoreMsg {
     /// Append events; answered after the commit.
     Append {
-        /// What.
+        /// The append.
         append: Append,
-        /// What came of it.
+        /// The outcome.
         done: Done<Outcome>,
     },
-    /// Read something; never waits behind appends.
+    /// Read; never waits behind appends.
     Read(Read),
     /// Become the owner of a session: a new epoch.
     Claim {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The epoch and the head.
         done: Done<Result<Claim, StoreError>>,
     },
-    /// Keep a large blob as long as its session lives; answered with its name.
+    /// Keep a large blob as long as its session exists; answered with its name.
     PutBlob {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The bytes.
         bytes: Bytes,
@@ -41,65 +41,65 @@ pub enum StoreMsg {
     },
     /// Keep a rebuildable snapshot.
     PutSnapshot {
-        /// Of which session.
+        /// The session.
         session: SessionId,
         /// The snapshot.
         snapshot: Snapshot,
     },
-    /// Leave a tombstone.
+    /// Delete a session: a tombstone stays.
     Delete {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// Done.
+        /// The outcome.
         done: Done<Result<(), StoreError>>,
     },
     /// The backend failed for good (an I/O or fsync error): the node must stop.
     Fatal(String),
 }
 
-/// What can be read.
+/// The reads.
 #[derive(Debug)]
 pub enum Read {
     /// A page of a log.
     Load {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// Which part.
+        /// The part of the log.
         range: Range,
         /// The page.
         done: Done<Result<Page, StoreError>>,
     },
     /// The list row of a session.
     Row {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// The row.
         done: Done<Result<Option<Row>, StoreError>>,
     },
-    /// Rows.
+    /// A list of rows.
     List {
-        /// Which.
+        /// The filter.
         filter: Filter,
         /// The rows.
         done: Done<Result<Vec<Row>, StoreError>>,
     },
-    /// What a person's word for a session stands for: ids and names.
+    /// The sessions that a person's term may refer to: ids and names.
     Resolve {
-        /// The word.
+        /// The term.
         word: String,
-        /// Candidates.
+        /// The candidates.
         done: Done<Result<Vec<(SessionId, String)>, StoreError>>,
     },
-    /// How many sessions there are.
+    /// The number of sessions.
     Count {
         /// The number.
         done: Done<Result<u64, StoreError>>,
     },
     /// A stored idempotency key.
     Key {
-        /// Whose.
+        /// The principal.
         principal: Principal,
-        /// Which.
+        /// The key.
         key: String,
         /// The stored answer.
         done: Done<Result<Option<StoredKey>, StoreError>>,
@@ -113,16 +113,16 @@ pub enum Read {
     },
     /// A snapshot.
     Snapshot {
-        /// Of which session.
+        /// The session.
         session: SessionId,
         /// The snapshot.
         done: Done<Result<Option<Snapshot>, StoreError>>,
     },
     /// Events of all sessions after a cursor.
     Watch {
-        /// The cursor; absent: the present end.
+        /// The cursor; absent: the current end.
         after: Option<u64>,
-        /// At most this many.
+        /// The maximum number of events.
         limit: u32,
         /// The events.
         done: Done<Result<Watched, StoreError>>,

@@ -1,20 +1,20 @@
-//! What the permission gate understands.
+//! The messages of the permission gate.
 
 use agentd_actor_core::Done;
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::{ApprovalId, EffectClass, PermissionMode, Principal, SessionId};
 use agentd_settings::PermissionConfig;
 
-/// A prepared call that wants a verdict.
+/// A prepared call that needs a verdict.
 #[derive(Debug, Clone)]
 pub struct JudgeRequest {
-    /// Whose.
+    /// The session that makes the call.
     pub session: SessionId,
     /// The canonical tool name.
     pub tool: String,
-    /// What the rules look at.
+    /// The part of the call that the rules examine.
     pub subject: Subject,
-    /// What it does to the world.
+    /// The class of its effects.
     pub effect: EffectClass,
     /// The session's mode.
     pub mode: PermissionMode,
@@ -24,7 +24,7 @@ pub struct JudgeRequest {
     pub rules: Vec<String>,
     /// Rules granted for the session by people.
     pub grants: Vec<String>,
-    /// Those of them that stand for always-rules, and end with them.
+    /// Those grants that stem from always-rules and end with them.
     pub always: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct JudgeRequest {
 pub enum GateMsg {
     /// Judge a call.
     Judge {
-        /// What.
+        /// The call.
         request: Box<JudgeRequest>,
         /// The judgement.
         done: Done<Judgement>,
@@ -42,20 +42,20 @@ pub enum GateMsg {
     AddRule {
         /// The rule: `allow Bash(cargo test)`.
         rule: String,
-        /// The approval it comes from.
+        /// The approval that created it.
         approval: Option<ApprovalId>,
         /// Who decided.
         by: Principal,
         /// Whether it is durable.
         done: Done<Result<(), String>>,
     },
-    /// Take an always-rule back: appended to the fleet-wide stream, then out of force.
+    /// Revoke an always-rule: appended to the fleet-wide stream, then no longer in force.
     RemoveRule {
         /// The rule, as the stream writes it.
         rule: String,
-        /// Who wants it.
+        /// The principal that revokes it.
         by: Principal,
-        /// Whether it was in force, once that is durable.
+        /// Whether it was in force, once the revocation is durable.
         done: Done<Result<bool, String>>,
     },
     /// The store answered for a pending rule (private).
@@ -67,18 +67,18 @@ pub enum GateMsg {
     },
     /// Replace the rules of the configuration.
     Configure {
-        /// The new ones.
+        /// The new rules.
         permission: Box<PermissionConfig>,
-        /// In force, or why the old ones stay.
+        /// Success once the rules are in force, or why the old ones stay.
         done: Done<Result<(), String>>,
     },
-    /// Which of these tools are wholly denied and so not offered to a model.
+    /// Ask which of these tools are denied entirely and therefore not offered to a model.
     WhollyDenied {
         /// Canonical names.
         tools: Vec<String>,
         /// Rules given when the session was created.
         rules: Vec<String>,
-        /// The denied ones.
+        /// The denied tools.
         done: Done<Vec<String>>,
     },
     /// All rules in force with their sources, for people.

@@ -1,8 +1,8 @@
-//! The message enums (ports) of the actors that know models and tools, and all of `agentd-actor-core`.
+//! The message enums (ports) of the actors that know models and tools; re-exports all of `agentd-actor-core`.
 //!
-//! A port says what an actor understands; no actor's behavior is here, so the actors need not import each other.
+//! A port defines the messages of an actor. No behavior is here, so the actors need not import each other.
 //!
-//! Invariants: I6 (every port is answered or says that it is gone; nobody waits for ever), I7 (a lost answer is never an allow).
+//! Invariants: I6 (every caller eventually gets an answer or learns that there is none), I7 (a lost answer allows nothing).
 
 mod gate_port;
 mod model_port;

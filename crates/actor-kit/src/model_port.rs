@@ -1,4 +1,4 @@
-//! What a model client understands: admission to one provider.
+//! The messages of a model client: admission to one provider.
 
 use agentd_actor_core::Done;
 use agentd_protocol::{CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
@@ -7,79 +7,79 @@ use agentd_settings::RatesConfig;
 use ractor::ActorRef;
 use std::time::Duration;
 
-/// How long a call that ended waits to hear what may come next.
+/// How long a call that has ended waits for the outlook on another attempt.
 const OUTLOOK_WITHIN: Duration = Duration::from_secs(2);
 
-/// Who goes first.
+/// The priority of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Somebody waits for the answer.
+    /// A caller waits for the answer.
     Interactive,
-    /// Nobody does.
+    /// No caller waits for the answer.
     Background,
 }
 
-/// What a call asks of its provider.
+/// The requirements of a call that asks its provider for a permit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// Whose call.
+    /// The session that makes the call.
     pub session: SessionId,
-    /// The provider's name of the model: health and rates are counted by credential and model.
+    /// The provider's name of the model: health and rates are tracked per credential and model.
     pub model: String,
-    /// The credential that this session used before: its prompt cache is warm. Another is given when that one is not well.
+    /// The credential that this session used before: its prompt cache is warm. If it is unhealthy, another is granted.
     pub credential: Option<String>,
     /// The group that shares the provider by weight.
     pub group: String,
-    /// Who goes first.
+    /// The priority.
     pub lane: Lane,
-    /// About how many tokens are sent.
+    /// The approximate number of tokens to send.
     pub input_tokens: u64,
-    /// At most how many tokens are answered.
+    /// The maximum number of tokens in the answer.
     pub output_tokens: u64,
-    /// A person wants it tried now: what is left alone after failures is tried again by one call.
+    /// A person wants a try now: one call may use what is otherwise left alone after failures.
     pub insists: bool,
 }
 
 /// How a model call used its permit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CallOutcome {
-    /// It was dropped before it knew.
+    /// It was dropped without an outcome.
     #[default]
     Dropped,
     /// It answered.
     Answered {
-        /// What it used.
+        /// The tokens used.
         usage: Usage,
     },
     /// It failed; the server may have said how long to wait.
     Failed {
         /// The class.
         class: FailureClass,
-        /// The server's wish.
+        /// The delay that the server asked for.
         retry_after_ms: Option<u64>,
-        /// The window that the server told, in tokens.
+        /// The size of the window in tokens, if the server reported it.
         window: Option<u64>,
     },
 }
 
-/// What a permit is for.
+/// The terms of a permit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
-    /// Tells permits apart.
+    /// A number that distinguishes permits.
     pub number: u64,
-    /// Whose.
+    /// The session that holds it.
     pub session: SessionId,
     /// The provider's name of the model.
     pub model: String,
-    /// The credential to use; none where the provider needs none.
+    /// The credential to use; none if the provider needs none.
     pub credential: Option<String>,
-    /// The window that this model was found to have, where it is smaller than configured.
+    /// The actual window of this model, if it proved smaller than configured.
     pub window: Option<u64>,
-    /// This call finds out whether the provider or the credential works again; others wait for it.
+    /// This call tests whether the provider or the credential works again; other calls wait for it.
     pub probe: bool,
 }
 
-/// The right to have one model call in flight. Given back when dropped, also by a kill or a panic.
+/// The right to have one model call in flight. Returned on drop, also after a kill or a panic.
 #[derive(Debug)]
 pub struct CallPermit {
     client: ActorRef<ModelMsg>,
@@ -87,7 +87,7 @@ pub struct CallPermit {
 }
 
 impl CallPermit {
-    /// A permit of this client; only the client makes them.
+    /// A permit of this client; only the client creates permits.
     #[must_use]
     pub const fn new(client: ActorRef<ModelMsg>, grant: Grant) -> Self {
         Self {
@@ -102,13 +102,13 @@ impl CallPermit {
         self.grant.as_ref()?.credential.as_deref()
     }
 
-    /// The window that this model was found to have.
+    /// The actual window of this model, if known.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
         self.grant.as_ref()?.window
     }
 
-    /// The provider answers: where this call is to find that out, nobody waits for its end.
+    /// Reports that the provider answers. If this call is a probe, the others need not wait for its end.
     pub fn works(&mut self) {
         if let Some(grant) = self.grant.as_mut().filter(|grant| grant.probe) {
             let _ = self.client.cast(ModelMsg::Works { grant: grant.clone() });
@@ -116,8 +116,8 @@ impl CallPermit {
         }
     }
 
-    /// Gives the permit back and hears what the session may expect of another attempt. A client that is down has nothing
-    /// to say.
+    /// Returns the permit and waits for the outlook on another attempt of the session. A client that is down gives an
+    /// empty outlook.
     pub async fn give_back(mut self, outcome: CallOutcome, rates: Rates) -> Outlook {
         let Some(grant) = self.grant.take() else {
             return Outlook::default();
@@ -149,54 +149,54 @@ impl Drop for CallPermit {
     }
 }
 
-/// What another attempt of the same session may expect.
+/// The outlook on another attempt of the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outlook {
-    /// Another credential that is well now.
+    /// Another credential that is healthy now.
     pub other: Option<String>,
-    /// No call of this model is admitted for so long, whatever the credential.
+    /// No call of this model is admitted for this long, whatever the credential.
     pub closed_ms: Option<u64>,
 }
 
-/// What comes of asking.
+/// The answer to a request for a permit.
 #[derive(Debug)]
 pub enum Admitted {
-    /// Go.
+    /// The call may start.
     Granted(CallPermit),
-    /// Not now, and not so soon that waiting in line makes sense.
+    /// Not now, and not soon enough to wait in line.
     Refused(Refusal),
 }
 
 /// Why a call is not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The class that the failures before had.
+    /// The class of the earlier failures.
     pub class: FailureClass,
-    /// In words.
+    /// The reason, in words.
     pub message: String,
-    /// It makes sense to ask again after this.
+    /// After this time it makes sense to ask again.
     pub retry_after_ms: u64,
 }
 
-/// Where a call stands in line.
+/// The place of a call in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// From 1.
     pub position: u32,
-    /// How many wait in all.
+    /// How many calls wait in all.
     pub of: u32,
-    /// About how long it will take, where that can be told.
+    /// The approximate remaining wait, if it can be estimated.
     pub eta_ms: Option<u64>,
-    /// Why nobody is admitted now.
+    /// Why no call is admitted now.
     pub hold: Option<Hold>,
 }
 
-/// Why nobody is admitted although permits may be free.
+/// Why no call is admitted although permits may be free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// A rate limit, the server's or the configured one.
+    /// A rate limit, either the server's or the configured one.
     Rate,
-    /// The provider fails; one call finds out when it works again.
+    /// The provider is failing; one call tests when it works again.
     Circuit,
 }
 
@@ -207,15 +207,15 @@ pub struct ProviderStatus {
     pub running: u32,
     /// Calls that wait for a permit.
     pub waiting: u32,
-    /// Permits in all.
+    /// All permits.
     pub permits: u32,
-    /// Nobody is admitted before then.
+    /// No call is admitted before this time.
     pub paused_until: Option<Timestamp>,
     /// Health by the provider's name of a model, then by credential.
     pub credentials: Vec<(String, CredentialStatus)>,
-    /// Windows that models were found to have.
+    /// The actual windows of models, as far as known.
     pub windows: Vec<(String, u64)>,
-    /// How the last call ended that told something of the provider.
+    /// The last call that revealed the state of the provider.
     pub last_call: Option<LastCall>,
 }
 
@@ -224,65 +224,65 @@ pub struct ProviderStatus {
 pub enum ModelMsg {
     /// Wait for a permit.
     Acquire {
-        /// For what.
+        /// The requirements.
         ask: Ask,
-        /// The permit, or why not. An asker that is gone is skipped; of one that goes just then the permit comes back by its drop.
+        /// The permit or the refusal. Skips a caller that is gone; if it goes just then, the drop returns the permit.
         done: Done<Admitted>,
     },
-    /// A permit came back.
+    /// A permit was returned.
     Release {
-        /// Which.
+        /// The permit.
         grant: Grant,
-        /// How it was used.
+        /// The outcome of the call.
         outcome: CallOutcome,
-        /// What the server said about its limits.
+        /// The server's statements about its limits.
         rates: Box<Rates>,
-        /// Who wants to know what may come next.
+        /// The receiver of the outlook on another attempt.
         done: Option<Done<Outlook>>,
     },
-    /// The provider answers a call that is to find out whether it works.
+    /// A probe call reports that the provider answers.
     Works {
-        /// Which.
+        /// The permit of the call.
         grant: Grant,
     },
-    /// Where does the waiting call of this session stand; of several, the last?
+    /// Ask for the place of this session's waiting call in line; of several calls, the last.
     Place {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// `None`: none of its calls waits.
+        /// `None`: none of its calls is waiting.
         done: Done<Option<Place>>,
     },
-    /// Is it of use to ask this model's server for a count?
+    /// Ask whether a token count from this model's server is worth a request.
     MayCount {
         /// The provider's name of the model.
         model: String,
         /// The answer.
         done: Done<bool>,
     },
-    /// What came of asking for one.
+    /// The outcome of asking a server for a token count.
     Counted {
         /// The provider's name of the model.
         model: String,
-        /// What.
+        /// The outcome.
         counted: Counted,
     },
-    /// Something may be possible now that was not (private timer).
+    /// A waiting call may be admissible now (private timer).
     Wake {
         /// The generation of the timer.
         generation: u64,
     },
-    /// The configuration was read again. Calls in flight go on.
+    /// The configuration was read again. Calls in flight continue.
     Configure {
         /// How many calls may be in flight.
         permits: u32,
         /// The names of the credentials.
         credentials: Vec<String>,
-        /// What one credential may use in a minute.
+        /// The rates per minute for one credential.
         rates: RatesConfig,
-        /// A longer pause is not waited for in line.
+        /// Calls do not wait in line for a pause longer than this.
         patience_ms: u64,
     },
-    /// How things stand.
+    /// Ask for the state of the admission.
     Status {
         /// The answer.
         done: Done<ProviderStatus>,

@@ -1,4 +1,4 @@
-//! What a session loop understands. Only the loop supervisor keeps references to loops; kids get theirs in their arguments.
+//! The messages of a session loop. Only the loop supervisor keeps references to loops; workers get theirs as arguments.
 
 use crate::model_port::Place;
 use crate::tool_port::CallDetail;
@@ -14,7 +14,7 @@ use agentd_transcript::Transcript;
 use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// What a kid works on; with the attempt it is the generation that every message of a kid carries.
+/// The task of a worker; together with the attempt it is the generation that every message of a worker carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// One attempt of a model call.
@@ -28,212 +28,212 @@ pub enum Work {
     Tool {
         /// The call.
         tool_call: ToolCallId,
-        /// Which run of it (an idempotent call can run again after a restart).
+        /// The number of the run (an idempotent call can run again after a restart).
         attempt: u32,
     },
-    /// Hooks that are told of something else.
+    /// Lifecycle hooks that are not about a tool call.
     Occasion {
-        /// Which asking.
+        /// The number of this run.
         number: u64,
-        /// Of what.
+        /// The event.
         event: HookEvent,
     },
     /// The hooks of a tool call.
     Hooks {
         /// The call.
         tool_call: ToolCallId,
-        /// Which asking.
+        /// The number of the run.
         attempt: u32,
     },
-    /// The next request is being counted.
+    /// Token counting for the next request.
     Count {
-        /// Which count.
+        /// The id of the count.
         call: CallId,
     },
-    /// Files or the conversation are being put back.
+    /// Putting back files or the conversation.
     Rework {
-        /// The seq of its intent.
+        /// The seq of the event that recorded the intent.
         seq: Seq,
     },
 }
 
-/// A conversation as it was at an earlier point.
+/// A conversation at an earlier point.
 #[derive(Debug, Default)]
 pub struct Earlier {
-    /// What was said.
+    /// The transcript.
     pub transcript: Transcript,
-    /// What the model knew of files.
+    /// The model's knowledge of files.
     pub seen: FilesSeen,
 }
 
-/// The right to have one delta in the loop's mailbox; dropped when the delta is handled.
+/// The right to have one delta in the loop's mailbox; dropped once the delta is handled.
 #[derive(Debug)]
 pub struct Credit(pub Option<OwnedSemaphorePermit>);
 
-/// News of a model call.
+/// Progress of a model call.
 #[derive(Debug)]
 pub enum CallEvent {
-    /// It waits for a permit; said again when its place changed.
+    /// It waits for a permit; sent again when its place changes.
     Waiting(Option<Place>),
-    /// It has its permit and talks to the provider.
+    /// It has its permit and calls the provider.
     Granted {
-        /// The window that the model was found to have.
+        /// The actual window of the model, if known.
         window: Option<u64>,
     },
     /// A merged fragment.
     Delta(Delta, Credit),
-    /// The answer. The last message of the kid.
+    /// The answer: the last message of the worker.
     Answered(Box<ModelAnswer>),
-    /// The failure. The last message of the kid.
+    /// The failure: the last message of the worker.
     Failed(ModelFailure),
 }
 
-/// News of a tool call.
+/// Progress of a tool call.
 #[derive(Debug)]
 pub enum RunEvent {
     /// It waits for a permit.
     Waiting,
     /// It runs.
     Granted,
-    /// Output so far not shown.
+    /// Output that was not shown yet.
     Output(Delta, Credit),
-    /// The result. The last message of the kid. The blobs go into the same append.
+    /// The result: the last message of the worker. The blobs go into the same append.
     Ended(Box<ToolOutcome>, Vec<Blob>),
 }
 
 /// Messages of a session loop.
 #[derive(Debug)]
 pub enum SessionMsg {
-    /// A principal's command; answered when it is durable.
+    /// A principal's command; answered once it is durable.
     Command {
-        /// What.
+        /// The command.
         command: Box<Command>,
-        /// Who.
+        /// The principal.
         by: Principal,
         /// The idempotency key to store with it.
         key: Option<IdempotencyKey>,
         /// The answer.
         done: Done<Result<Reply, Fault>>,
     },
-    /// News of a model call.
+    /// Progress of a model call.
     Model {
         /// The call.
         call: CallId,
         /// The attempt.
         attempt: u32,
-        /// What.
+        /// The progress.
         event: CallEvent,
     },
-    /// News of a tool call.
+    /// Progress of a tool call.
     Tool {
         /// The call.
         tool_call: ToolCallId,
-        /// Which run.
+        /// The number of the run.
         attempt: u32,
-        /// What.
+        /// The progress.
         event: RunEvent,
     },
-    /// News of a background job.
+    /// Progress of a background job.
     Job(JobNews),
-    /// The parent of this sub-agent knows that it ended, or could not be told.
+    /// The completion report of this sub-agent reached its parent, or could not be delivered.
     Told {
-        /// It knows, or does not want to.
+        /// Whether the report is settled: delivered, or refused by the parent.
         heard: bool,
     },
-    /// What the tree of agents spent.
+    /// The spending of the tree of agents.
     TreeSpent {
-        /// Which asking.
+        /// The number of the query.
         number: u64,
-        /// Nothing: it could not be read.
+        /// `None`: it could not be read.
         spent: Option<TreeSpent>,
     },
-    /// Files are put back, or cannot be. The last message of the kid.
+    /// Files were put back, or could not be. The last message of the worker.
     Reworked {
-        /// The seq of its intent.
+        /// The seq of the event that recorded the intent.
         seq: Seq,
-        /// How it ended.
+        /// The outcome.
         reworked: Box<Reworked>,
-        /// What the files were before; they go into the same append.
+        /// The former contents of the files; they go into the same append.
         blobs: Vec<Blob>,
-        /// The conversation that it goes back to.
+        /// The conversation to go back to.
         earlier: Option<Box<Earlier>>,
     },
-    /// A kid went down; re-queued by the loop to itself, so it comes after everything the kid sent.
+    /// A worker went down. The loop re-queues this to itself, so it arrives after everything that the worker sent.
     Down {
-        /// What it worked on.
+        /// The worker's task.
         work: Work,
-        /// Why.
+        /// The cause.
         why: Down,
     },
     /// The hooks of a call ended.
     Hooked {
         /// The call.
         tool_call: ToolCallId,
-        /// Which asking.
+        /// The number of the run.
         attempt: u32,
-        /// What they want.
+        /// The result of the run.
         ran: Box<Ran>,
     },
-    /// The hooks that were told of something else than a call ended.
+    /// The lifecycle hooks outside a tool call ended.
     Heard {
-        /// Which asking.
+        /// The number of the run.
         number: u64,
-        /// What they said.
+        /// Their answers.
         records: Vec<HookFinished>,
     },
-    /// The gate answered; `None`: there will be no answer, which is a denial.
+    /// The gate answered; `None`: no answer will come, which is a denial.
     Judged {
         /// The call.
         tool_call: ToolCallId,
         /// The judgement.
         judgement: Option<Judgement>,
     },
-    /// The detail of a call that must be asked about.
+    /// The detail of a call that needs a person's approval.
     Detailed {
         /// The call.
         tool_call: ToolCallId,
-        /// The detail; `None`: it could not be made.
+        /// The detail; `None`: it could not be produced.
         detail: Option<CallDetail>,
     },
-    /// What the tool servers offer now; `None`: they were not asked to the end.
+    /// The tools that the tool servers offer now; `None`: the query did not finish.
     Offered {
-        /// Server by server.
+        /// One entry per server.
         found: Option<Vec<Offered>>,
     },
-    /// How many viewers may decide; `None` counts as nobody.
+    /// How many viewers may decide; `None` counts as none.
     Deciders {
-        /// For which approval.
+        /// The approval in question.
         approval: ApprovalId,
-        /// The number.
+        /// The number of viewers.
         count: Option<u32>,
     },
-    /// The next request was counted; `None`: it was not.
+    /// The tokens of the next request were counted; `None`: they could not be.
     Counted {
-        /// Which count.
+        /// The id of the count.
         call: CallId,
         /// Tokens.
         tokens: Option<u64>,
     },
-    /// A question beside the turn takes too long (private timer).
+    /// A side call takes too long (private timer).
     SideOverdue {
-        /// Which.
+        /// The side call.
         call: CallId,
     },
     /// A summary of the conversation takes too long.
     CompactionOverdue {
-        /// For which model call.
+        /// The model call that waits for the summary.
         call: CallId,
-        /// The attempt that failed for it.
+        /// The attempt whose failure required the summary.
         attempt: u32,
     },
-    /// The store answered; `None`: it went down, the outcome is unknown.
+    /// The store answered; `None`: it went down and the outcome is unknown.
     Stored {
-        /// What came of it.
+        /// The outcome.
         outcome: Option<Outcome>,
     },
     /// A timer fired.
     Timer {
-        /// Which.
+        /// The timer.
         key: TimerKey,
         /// Its generation.
         generation: u64,
@@ -243,12 +243,12 @@ pub enum SessionMsg {
         /// The number of the append.
         number: u64,
     },
-    /// Try the refused append again: the store was full (private timer).
+    /// Retry the refused append: the store was full (private timer).
     RetryAppend {
         /// The number of the append.
         number: u64,
     },
-    /// Go on after a fold (private, the first message).
+    /// Continue after a fold (private, the first message).
     Start,
     /// Report to the supervisor whether this loop may be passivated.
     Idle,

@@ -1,53 +1,53 @@
-//! Who knows how a sub-agent is made from its parent.
+//! The port for creating sub-agents from their parents.
 
 use agentd_protocol::{Budget, Fault, Lineage, SessionCreated, SessionId};
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::OnceLock;
 
-/// What a sub-agent is made from.
+/// The inputs for a new sub-agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewSubagent {
     /// Its parent.
     pub parent: SessionId,
-    /// The parent's settings as they are now.
+    /// The parent's current settings.
     pub settings: SessionCreated,
-    /// The model that the parent uses now.
+    /// The parent's current model.
     pub model: String,
     /// Rules that people granted for the parent.
     pub grants: Vec<String>,
-    /// What all of the tree may spend.
+    /// The budget of the whole tree.
     pub budget: Budget,
-    /// For whom it works.
+    /// Its place in the tree.
     pub lineage: Lineage,
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub purpose: String,
-    /// The custom agent that does it.
+    /// The custom agent to run.
     pub agent: Option<String>,
 }
 
-/// Makes the first events of sub-agents: never more than the parent may.
+/// Creates the first events of sub-agents, with no more rights than the parent has.
 #[async_trait]
 pub trait SubagentSource: Debug + Send + Sync {
     /// The first event of a sub-agent.
     async fn first_event(&self, new: NewSubagent) -> Result<SessionCreated, Fault>;
 }
 
-/// Where the source is put when everything else is there; the loops are made before it.
+/// The slot for the source. It is filled once everything else exists, since the loops are created earlier.
 #[derive(Debug, Default)]
 pub struct SubagentPort(OnceLock<Box<dyn SubagentSource>>);
 
 impl SubagentPort {
-    /// From now on sub-agents are made. Only the first source stays.
+    /// Sets the source, so that sub-agents can be created. Later sources are ignored.
     pub fn open(&self, source: Box<dyn SubagentSource>) {
-        // A second one knows nothing that the first does not.
+        // A second source would be equivalent to the first.
         drop(self.0.set(source));
     }
 
     /// The first event of a sub-agent.
     ///
     /// # Errors
-    /// It cannot be made; `unavailable`: not now.
+    /// The sub-agent cannot be created; `unavailable`: not yet.
     pub async fn first_event(&self, new: NewSubagent) -> Result<SessionCreated, Fault> {
         match self.0.get() {
             Some(source) => source.first_event(new).await,

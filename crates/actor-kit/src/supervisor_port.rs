@@ -1,4 +1,4 @@
-//! What the loop supervisor understands.
+//! The messages of the loop supervisor.
 
 use crate::session_port::SessionMsg;
 use agentd_actor_core::{Done, Down};
@@ -11,48 +11,48 @@ use std::collections::BTreeMap;
 /// A command on its way to a session.
 #[derive(Debug)]
 pub struct Routed {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
-    /// What.
+    /// The command.
     pub command: Box<Command>,
-    /// Who.
+    /// The principal.
     pub by: Principal,
     /// The idempotency key to store with it.
     pub key: Option<IdempotencyKey>,
-    /// The answer, when it is durable.
+    /// The answer, once the command is durable.
     pub done: Done<Result<Reply, Fault>>,
 }
 
-/// Numbers for people.
+/// Statistics for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SupervisorStats {
     /// Sessions with an actor.
     pub hot: u64,
-    /// Timed wake-ups ahead.
+    /// Scheduled wake-ups.
     pub timed: u64,
-    /// Loops that crashed since the start.
+    /// Loop crashes since the start.
     pub crashes: u64,
-    /// Whether it drains.
+    /// Whether the supervisor is draining.
     pub draining: bool,
 }
 
 /// The status of a session with an actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveStatus {
-    /// The end of the log when the session reported it; none where the supervisor says it, whatever the log says.
+    /// The end of the log when the session reported the status; none if the supervisor set it, whatever the log says.
     pub seq: Option<Seq>,
     /// The status.
     pub status: Status,
 }
 
-/// What came of waking a cold session.
+/// The outcome of waking a cold session.
 #[derive(Debug)]
 pub enum Woken {
     /// Its loop runs.
     Hot(ActorRef<SessionMsg>),
-    /// Its log is not understood; it needs a person.
+    /// Its log cannot be interpreted; a person must act.
     Faulted(String),
-    /// It could not be loaded now; the commands that waited get this.
+    /// It cannot be loaded now; the waiting commands get this fault.
     Refused(Fault),
 }
 
@@ -61,22 +61,22 @@ pub enum Woken {
 pub enum SupervisorMsg {
     /// A command for a session, which is woken if it is cold. `Command::Create` makes a new one.
     Route(Routed),
-    /// A loop has nothing to do: the handshake of passivation. It goes cold only if everything routed was handled.
+    /// A loop is idle: the passivation handshake. The session goes cold only if everything routed to it is handled.
     Idle {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Which incarnation.
+        /// The incarnation of the loop.
         who: ActorId,
-        /// Commands it has handled.
+        /// The number of commands that it has handled.
         handled: u64,
-        /// When it goes on by itself.
+        /// When the session continues by itself.
         wake_at: Option<Timestamp>,
     },
     /// A loop's live status, for lists.
     Status {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Which incarnation.
+        /// The incarnation of the loop.
         who: ActorId,
         /// The status.
         status: LiveStatus,
@@ -88,53 +88,53 @@ pub enum SupervisorMsg {
     },
     /// A load ended (private, from the loading task).
     Loaded {
-        /// Which session.
+        /// The session.
         session: SessionId,
-        /// Which load; an outdated one is undone.
+        /// The load; an outdated one is undone.
         ticket: u64,
-        /// What came of it.
+        /// The outcome.
         woken: Woken,
     },
-    /// A loop went down; re-queued by the supervisor to itself.
+    /// A loop went down; the supervisor re-queues this to itself.
     Down {
-        /// Which incarnation.
+        /// The incarnation of the loop.
         who: ActorId,
-        /// Why.
+        /// The cause.
         why: Down,
     },
     /// Clear the fault mark of a session and wake it.
     Revive {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// Whether it was faulted.
         done: Done<bool>,
     },
-    /// Stop a loop without a word to it (kill): its kids die with it; the log is folded again at the next command.
+    /// Kill a loop without a message to it. Its workers die with it; the next command folds the log again.
     Evict {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// Gone.
+        /// Answered when it is gone.
         done: Done<()>,
     },
     /// Wake sessions with open work or a due `wake_at` (private timer).
     Tick,
-    /// Rows that want waking (private).
+    /// Rows of sessions to wake (private).
     Found {
-        /// Sessions and when.
+        /// The sessions, and when to wake them.
         rows: Vec<(SessionId, Timestamp)>,
     },
-    /// Refuse new work, let what runs end, stop the loops; answered when all are cold or at the deadline.
+    /// Refuse new work, let running work end, stop the loops; answered when all sessions are cold or at the deadline.
     Drain {
-        /// When to give up.
+        /// The deadline, in milliseconds.
         deadline_ms: u64,
         /// Sessions that were still running.
         done: Done<u64>,
     },
     /// The drain's deadline (private timer).
     DrainDeadline,
-    /// Numbers for people.
+    /// Ask for the statistics.
     Stats {
-        /// The numbers.
+        /// The statistics.
         done: Done<SupervisorStats>,
     },
 }

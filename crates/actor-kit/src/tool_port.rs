@@ -1,4 +1,4 @@
-//! What the tool executor understands: permits, and the per-session resources of running tools.
+//! The messages of the tool executor: permits, and the per-session resources of running tools.
 
 use agentd_actor_core::Done;
 use agentd_protected::ProtectedPaths;
@@ -8,49 +8,49 @@ use ractor::ActorRef;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The right to run one tool call. Given back when dropped, also by a kill or a panic.
+/// The right to run one tool call. Returned on drop, also after a kill or a panic.
 #[derive(Debug)]
 pub struct ToolPermit {
     executor: ActorRef<ToolMsg>,
     session: SessionId,
     class: EffectClass,
-    /// The session's resident process warden, started at its first command.
+    /// The session's resident process warden, which starts at the first command.
     pub warden: WardenSlot,
     /// The limits of tool calls.
     pub limits: Arc<ToolLimits>,
-    /// Where output that is too long for a result is put meanwhile.
+    /// The temporary place of output that is too long for a result.
     pub spill_dir: PathBuf,
-    /// Where maps of source trees are kept.
+    /// The directory of the maps of source trees.
     pub map_dir: PathBuf,
-    /// Who keeps the indexes of working directories, if anybody does.
+    /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
-    /// What commands find in their environment.
+    /// The environment of commands.
     pub environment: Arc<Environment>,
-    /// Which paths of a working directory are protected.
+    /// The protected paths of a working directory.
     pub protected: Arc<ProtectedPaths>,
 }
 
-/// What an executor lends to a call.
+/// The resources that an executor lends to a call.
 #[derive(Debug)]
 pub struct Lent {
     /// The session's resident process warden.
     pub warden: WardenSlot,
     /// The limits of tool calls.
     pub limits: Arc<ToolLimits>,
-    /// Where output that is too long for a result is put meanwhile.
+    /// The temporary place of output that is too long for a result.
     pub spill_dir: PathBuf,
-    /// Where maps of source trees are kept.
+    /// The directory of the maps of source trees.
     pub map_dir: PathBuf,
-    /// Who keeps the indexes of working directories, if anybody does.
+    /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
-    /// What commands find in their environment.
+    /// The environment of commands.
     pub environment: Arc<Environment>,
-    /// Which paths of a working directory are protected.
+    /// The protected paths of a working directory.
     pub protected: Arc<ProtectedPaths>,
 }
 
 impl ToolPermit {
-    /// A permit of this executor; only the executor makes them.
+    /// A permit of this executor; only the executor creates permits.
     #[must_use]
     pub fn new(executor: ActorRef<ToolMsg>, session: SessionId, class: EffectClass, lent: Lent) -> Self {
         Self {
@@ -77,12 +77,12 @@ impl Drop for ToolPermit {
     }
 }
 
-/// What a person is asked about.
+/// The details of a call that a person decides on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallDetail {
-    /// What exactly will happen, in words.
+    /// The exact effect of the call, in words.
     pub text: String,
-    /// What an approval is given for; the error says why that cannot be said, and then nobody can give one.
+    /// The binding of an approval. If it cannot be determined, the error says why, and the call cannot be approved.
     pub binding: Result<Binding, String>,
 }
 
@@ -91,36 +91,36 @@ pub struct CallDetail {
 pub enum ToolMsg {
     /// Wait for a permit of a class.
     Acquire {
-        /// Who.
+        /// The session.
         session: SessionId,
-        /// Which class.
+        /// The class.
         class: EffectClass,
         /// The session's working directory (its warden starts there).
         workdir: PathBuf,
         /// The permit.
         done: Done<ToolPermit>,
     },
-    /// A permit came back.
+    /// A permit was returned.
     Release {
-        /// Whose.
+        /// The session that held it.
         session: SessionId,
-        /// Which class.
+        /// The class.
         class: EffectClass,
     },
-    /// Say what exactly a prepared call will do (reads files; runs beside the mailbox).
+    /// Describe exactly what a prepared call will do (reads files; runs outside the mailbox).
     Detail {
         /// The call.
         prepared: Box<Prepared>,
         /// The session's working directory.
         workdir: PathBuf,
-        /// The text, and what an approval of it is given for.
+        /// The text and the binding of an approval.
         done: Done<CallDetail>,
     },
-    /// The session has nothing running any more (closed, killed, cold): its warden may go (I5).
+    /// The session no longer runs anything (closed, killed, cold): its warden may stop (I5).
     SessionEnded {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
-    /// Let idle wardens go (private timer).
+    /// Stop idle wardens (private timer).
     Sweep,
 }

@@ -1,15 +1,15 @@
-//! What the loop's replies mean for each method.
+//! Converts the loop's replies to the answers of the methods.
 
 use agentd_protocol::{Done, Fault, InputId, Sent, Seq};
 use agentd_turn::Reply;
 
-/// A reply as the answer that a method promises.
+/// Converts a reply to the answer that a method promises.
 pub(crate) trait Answers {
-    /// The first input and the head.
+    /// The first input, and the head of the log.
     fn created(self) -> Result<(Option<InputId>, Seq), Fault>;
     /// The input.
     fn sent(self) -> Result<Sent, Fault>;
-    /// The head.
+    /// The head of the log.
     fn done(self) -> Done;
 }
 

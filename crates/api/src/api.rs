@@ -1,4 +1,4 @@
-//! What the methods stand on: handles to the actors, the settings, facts of the node.
+//! The shared state of the methods: handles to the actors, the settings, facts about the node.
 
 use crate::approvals::KnownApprovals;
 use crate::backup::Staged;
@@ -22,39 +22,39 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 
-/// How long a read may take.
+/// The timeout of a read.
 pub(crate) const READ: Duration = Duration::from_secs(10);
-/// How long a command may take until it is durable.
+/// The time a command may take to become durable.
 pub(crate) const COMMAND: Duration = Duration::from_secs(30);
 
-/// How many comparisons of files may go on at the same time.
+/// The maximum number of concurrent file comparisons.
 const COMPARING: usize = 4;
 
-/// What only the node as a whole can say.
+/// Information that only the node as a whole has.
 #[async_trait]
 pub trait NodeView: Debug + Send + Sync {
-    /// The configured models with the state of their providers.
+    /// The configured models with their providers' states.
     async fn models(&self) -> Vec<ModelStatus>;
-    /// The default model and why.
+    /// The default model, and why it is the default.
     fn default_model(&self) -> String;
     /// Restarts of singleton actors since the start.
     fn restarts(&self) -> u64;
-    /// The tool servers, one row for each place where one runs or ran.
+    /// The tool servers, one row for each place where a server runs or ran.
     fn servers(&self) -> Vec<ServerRow>;
     /// The names of the configured tool servers.
     fn server_names(&self) -> Vec<String>;
-    /// The tools of servers, as far as they are known now.
+    /// The tools of servers, as far as they are known yet.
     fn server_tools(&self) -> Vec<ToolEntry>;
 }
 
-/// Reads the configuration, the rules and the keys again.
+/// Reloads the configuration, the rules and the keys.
 #[async_trait]
 pub trait Reload: Debug + Send + Sync {
-    /// Answers when the new ones are in force. After a fault the old ones are.
+    /// Returns when the new ones are in force. After a fault the old ones stay in force.
     async fn reload(&self, by: &Principal) -> Result<Reloaded, Fault>;
 }
 
-/// Facts of the node that do not change.
+/// Facts about the node that do not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeFacts {
     /// The node's name.
@@ -63,7 +63,7 @@ pub struct NodeFacts {
     pub version: String,
     /// Process id.
     pub pid: u32,
-    /// Since when.
+    /// When the daemon started.
     pub started_at: Timestamp,
     /// The control socket.
     pub socket: String,
@@ -71,75 +71,75 @@ pub struct NodeFacts {
     pub store: String,
     /// The data directory.
     pub data_dir: String,
-    /// The level of the sandbox and the number of its gaps, in words.
+    /// The level of the sandbox and the number of its gaps, as text.
     pub sandbox: String,
-    /// Why no session can be created, and what to do: the sandbox that the settings ask for is missing.
+    /// Why no session can be created, and the remedy: the sandbox that the settings require is missing.
     pub no_sandbox: Option<(String, String)>,
-    /// Whether commands run behind walls: these cannot stand around a directory that holds the data directory.
+    /// Whether commands run in a sandbox, which cannot enclose a directory that contains the data directory.
     pub walls: bool,
 }
 
-/// A client wants the daemon to end.
+/// A client's request to stop the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopRequest {
-    /// After what runs has ended.
+    /// Stop after running work has ended.
     Drain,
-    /// Now.
+    /// Stop now.
     Stop,
 }
 
-/// What an [`Api`] is made of.
+/// The parts of an [`Api`].
 #[derive(Debug)]
 pub struct Parts {
-    /// Commands go here.
+    /// Receives commands.
     pub supervisor: Handle<SupervisorMsg>,
-    /// Reads go here.
+    /// Serves reads.
     pub store: Handle<StoreMsg>,
-    /// Viewers go here.
+    /// Serves viewers.
     pub feed: Handle<FeedMsg>,
-    /// Asked for wholly denied tools when a session is created.
+    /// Lists the entirely denied tools when a session is created.
     pub gate: Handle<GateMsg>,
-    /// Imports go past the actor: they are long, and nobody owns the session yet.
+    /// Imports bypass the store actor: they take long, and the new session has no owner yet.
     pub backend: Arc<dyn Backend>,
-    /// What only the node as a whole can say.
+    /// Information that only the node as a whole has.
     pub view: Arc<dyn NodeView>,
     /// The tools.
     pub registry: Registry,
-    /// The configuration, with where each value was set. A reload replaces it.
+    /// The configuration, with the source of each value. A reload replaces it.
     pub loaded: Live<Loaded>,
     /// Carries out `node.reload`.
     pub reload: Arc<dyn Reload>,
-    /// Where instructions, custom agents, skills and commands are looked for.
+    /// Directories of instructions, custom agents, skills and commands.
     pub places: Places,
     /// Time and entropy.
     pub clock: Clock,
-    /// Facts of the node.
+    /// Facts about the node.
     pub facts: NodeFacts,
-    /// Where `node.drain` and `node.stop` are heard.
+    /// Receives the requests of `node.drain` and `node.stop`.
     pub stop: mpsc::Sender<StopRequest>,
 }
 
-/// Every method of the control protocol.
+/// Implements every method of the control protocol.
 #[derive(Debug)]
 pub struct Api {
     pub(crate) parts: Parts,
     pub(crate) uploads: Mutex<Uploads>,
     pub(crate) known: Mutex<KnownApprovals>,
     pub(crate) turns: KeyTurns,
-    /// Comparisons of files that go on at the same time.
+    /// Permits for file comparisons.
     pub(crate) comparing: Semaphore,
-    /// Looks through the whole store that go on at the same time.
+    /// Permits for checks of the whole store.
     pub(crate) checking: Arc<Semaphore>,
-    /// Copies of the data directory that are made at the same time.
+    /// Permits for copies of the data directory.
     pub(crate) copying: Arc<Semaphore>,
-    /// The copy that is fetched.
+    /// The copy that a client is fetching.
     pub(crate) staged: Mutex<Option<Staged>>,
     viewers: AtomicU64,
     pub(crate) crowd: Crowd,
     connections: Arc<AtomicU64>,
 }
 
-/// One open connection, counted while it lives.
+/// An open connection, counted until dropped.
 #[derive(Debug)]
 pub struct ConnectionCount(Arc<AtomicU64>);
 
@@ -150,7 +150,7 @@ impl Drop for ConnectionCount {
 }
 
 impl Api {
-    /// The methods over these parts.
+    /// Creates the methods over these parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Api {
         }
     }
 
-    /// What a principal may do: a local user everything, anybody else nothing.
+    /// The scopes of a principal: all for a local user, none for anyone else.
     #[must_use]
     pub fn scopes(&self, who: &Principal) -> Vec<Scope> {
         if who.0.starts_with("user:") {
@@ -178,19 +178,19 @@ impl Api {
         }
     }
 
-    /// The present configuration.
+    /// The current configuration.
     #[must_use]
     pub fn loaded(&self) -> Arc<Loaded> {
         self.parts.loaded.now()
     }
 
-    /// Facts of the node.
+    /// Facts about the node.
     #[must_use]
     pub const fn facts(&self) -> &NodeFacts {
         &self.parts.facts
     }
 
-    /// Counts a connection until the answer is dropped.
+    /// Counts a connection until the returned value is dropped.
     #[must_use]
     pub fn connection_opened(&self) -> ConnectionCount {
         self.connections.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +201,7 @@ impl Api {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// A number for a viewer, never used twice.
+    /// A viewer number that is never reused.
     pub(crate) fn next_viewer(&self) -> u64 {
         self.viewers.fetch_add(1, Ordering::Relaxed)
     }
@@ -252,7 +252,7 @@ pub(crate) async fn read_from<T: Send + 'static>(
     answer.map_err(Fault::from)
 }
 
-/// A fault point that was told to fail.
+/// The fault of a fault point that was set to fail.
 pub(crate) fn struck(injected: agentd_fault_points::Injected) -> Fault {
     Fault::internal("fault_point", injected.to_string())
 }

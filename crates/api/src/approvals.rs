@@ -1,4 +1,4 @@
-//! The inbox: `approval.list`, `approval.decide`. What is open is read from the list rows; the loop has the last word.
+//! The inbox: `approval.list`, `approval.decide`. Open approvals are read from the list rows; the loop has the final say.
 
 use crate::answers::Answers as _;
 use crate::api::Api;
@@ -14,7 +14,7 @@ use agentd_turn::Command;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::PoisonError;
 
-/// States in which an approval can be open; a session at rest has none.
+/// States in which an approval may be open; a session at rest has none.
 const AWAKE: [&str; 8] = [
     "queued",
     "starting",
@@ -25,13 +25,13 @@ const AWAKE: [&str; 8] = [
     "paused",
     "faulted",
 ];
-/// Approvals whose session is remembered, to answer a late decision with `conflict`.
+/// Number of approvals whose session is remembered, so that a late decision gets `conflict`.
 const KNOWN: usize = 10_000;
 const PAGE: u32 = 500;
-/// The longest answer or message.
+/// The maximum length of an answer or message.
 const MAX_WORDS: usize = 65_536;
 
-/// Approvals that were seen open, with their sessions.
+/// Approvals that were once open, with their sessions.
 #[derive(Debug, Default)]
 pub(crate) struct KnownApprovals {
     sessions: BTreeMap<ApprovalId, SessionId>,
@@ -117,7 +117,7 @@ impl Api {
         })
     }
 
-    /// The approval that a word stands for: its id, a prefix of either end, or a session with exactly one open.
+    /// Resolves an approval from its id, a prefix of either end, or a session with exactly one open approval.
     async fn approval(&self, word: &str) -> Result<(ApprovalId, SessionId), Fault> {
         if word.is_empty() {
             return Err(Fault::invalid("approval_missing", "the approval is missing")
@@ -130,7 +130,7 @@ impl Api {
             [] => {}
             several => return Err(ambiguous(word, several)),
         }
-        // Decided while we looked, or long ago: the loop knows and says so.
+        // Decided meanwhile, or long ago: the loop knows and reports it.
         if let Some(known) = self.known().find(word) {
             return Ok(known);
         }
@@ -201,13 +201,13 @@ impl Api {
     }
 }
 
-/// Whether a word is this id or one end of it, with or without dashes.
+/// Whether the text is this id or one end of it, with or without dashes.
 fn matches(id: ApprovalId, word: &str) -> bool {
     let word: String = word.chars().filter(|c| *c != '-').collect();
     let hex: String = id.to_string().chars().filter(|c| *c != '-').collect();
     let plain = word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
     let word = word.to_ascii_lowercase();
-    // The last 12 digits are what people are shown.
+    // People are shown the last 12 digits.
     let shown = hex.get(20..).unwrap_or_default();
     plain && (hex.starts_with(&word) || hex.ends_with(&word) || shown.starts_with(&word))
 }

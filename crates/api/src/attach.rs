@@ -1,4 +1,4 @@
-//! `session.attach`: the log, a `synced`, then live; after a lag the log again (I2).
+//! `session.attach`: replays the log, sends `synced`, then follows live; after a lag it replays the log again (I2).
 
 use crate::api::{Api, read_from};
 use crate::batch::news;
@@ -31,8 +31,8 @@ pub struct Attachment {
 }
 
 impl Api {
-    /// Starts following a session. The place in the feed is taken here, before anything is read from the log, so nothing
-    /// can fall between the two. Wakes nobody.
+    /// Starts following a session. It subscribes to the feed before it reads anything from the log, so that nothing can be
+    /// lost between the two. It never wakes the session.
     ///
     /// # Errors
     /// The fault that the client gets.
@@ -79,13 +79,13 @@ impl Api {
 }
 
 impl Attachment {
-    /// The number of the subscription.
+    /// The id of the subscription.
     #[must_use]
     pub const fn sub(&self) -> u64 {
         self.wish.viewer
     }
 
-    /// Pushes until the viewer is gone or the subscription is over.
+    /// Pushes until the viewer is gone or the subscription ends.
     pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
         let gone = queue.clone();
         let out = Out {
@@ -97,7 +97,7 @@ impl Attachment {
             () = gone.closed() => Stop::ViewerGone,
         };
         if let Stop::Ended(code, message) = stop {
-            // The viewer may have gone meanwhile.
+            // The viewer may be gone by now.
             let _ = out
                 .push(Push::Ended {
                     code,
@@ -124,7 +124,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// Reads the log up to its head and says where things stand there.
+    /// Reads the log up to its head and sends the status at that point.
     async fn catch_up(&mut self, out: &Out) -> Result<(), Stop> {
         let row = loop {
             let row = self.row().await?;
@@ -178,7 +178,7 @@ impl Attachment {
         Ok(())
     }
 
-    /// Follows the feed until it is of no use: too slow, restarted, or a seq is missing.
+    /// Follows the feed until it is unusable: the viewer is too slow, the feed restarted, or a seq is missing.
     async fn stay(&mut self, out: &Out) -> Result<(), Stop> {
         loop {
             let batch = self.place.next().await;
@@ -201,7 +201,7 @@ impl Attachment {
                     FeedFrame::Event(_) | FeedFrame::Lagged => return Ok(()),
                 }
             }
-            // Who is behind goes on at once, else the pauses themselves would make it lag.
+            // A viewer that is behind continues immediately; otherwise the pauses themselves would make it lag.
             if drained {
                 self.member.pause(self.wish.viewer).await;
             }

@@ -1,5 +1,5 @@
-//! `node.backup`: a consistent copy of the data directory, staged below it and fetched in parts. The daemon writes nowhere
-//! else; the client writes the file, with its own rights.
+//! `node.backup`: a consistent copy of the data directory, staged in a subdirectory and fetched in parts. The daemon
+//! writes nowhere else; the client writes the file with its own permissions.
 
 use crate::api::Api;
 use agentd_protocol::{
@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// The directory below the data directory; a start removes what a killed daemon left there.
+/// The staging directory in the data directory; at startup it is cleared of what a killed daemon left there.
 pub const STAGING: &str = "backup";
-/// A copy takes as long as the disk needs for it, up to this.
+/// The time limit of a copy, which takes as long as the disk needs.
 const COPY: Duration = Duration::from_secs(30 * 60);
-/// A copy that nobody fetched for so long makes room for the next one.
+/// A copy that is not fetched for this long makes room for the next one.
 const PATIENCE_MS: u64 = 120_000;
-/// A part has at most this many bytes.
+/// The maximum number of bytes in a part.
 const PART_BYTES: u64 = 2 << 20;
-/// Tries to see the audit files between two changes of their names.
+/// Attempts to read the audit files without a rename in between.
 const TRIES: usize = 20;
 
-/// A copy that is fetched. Its files go with it.
+/// A copy that a client is fetching. Dropping it removes its files.
 #[derive(Debug)]
 pub(crate) struct Staged {
     id: String,
@@ -38,7 +38,7 @@ pub(crate) struct Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // What is left goes at the next start.
+        // The next start removes any files left.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
@@ -101,7 +101,7 @@ impl Api {
         Ok(backup)
     }
 
-    /// A part of a file of the copy.
+    /// Reads a part of a file of the copy.
     pub(crate) async fn backup_part(&self, params: BackupPartParams) -> Result<BackupPart, Fault> {
         let path = {
             let mut staged = self.staged();
@@ -151,7 +151,7 @@ impl Api {
     }
 }
 
-/// A staging directory that goes unless it is kept.
+/// A staging directory that is removed on drop unless it is kept.
 #[derive(Debug)]
 struct Draft(PathBuf);
 
@@ -171,7 +171,7 @@ impl Drop for Draft {
 
 type Files = BTreeMap<String, u64>;
 
-/// The audit files first: they never have an event that the database does not have.
+/// Copies the audit files first, so that they never have an event that the database lacks.
 async fn copy(
     backend: &dyn Backend,
     data_dir: &Path,
@@ -210,7 +210,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
         .map_err(io::Error::other)?
 }
 
-/// Copies the chain of audit files as it is at one moment: their names are the same before and afterwards.
+/// Copies the chain of audit files as of one moment: their names are the same before and afterwards.
 fn audit_files(logs: &Path, to: &Path) -> io::Result<()> {
     for _ in 0..TRIES {
         match fs::remove_dir_all(to) {

@@ -1,10 +1,10 @@
-//! What of the frames that came together is still news. Pure.
+//! Drops outdated frames from a batch. Pure.
 
 use agentd_actor_kit::FeedFrame;
 use agentd_protocol::Delta;
 
-/// Leaves out what a later frame of the same batch says better: a status before another status, and fragments of an
-/// answer before the event that has the whole of it. Events are all kept, in their order (I2).
+/// Drops frames that a later frame of the same batch supersedes: a status before another status, and fragments of an
+/// answer before the event with the complete answer. Keeps all events, in their order (I2).
 pub(crate) fn news(mut batch: Vec<FeedFrame>) -> Vec<FeedFrame> {
     let (mut status, mut answered) = (false, false);
     batch.reverse();

@@ -1,5 +1,5 @@
-//! Contents that an exported file carries behind its events, in parts. Names are checked against the events and against
-//! the bytes: a file brings nothing into the store but outputs that its own events tell of.
+//! Output contents that an exported file has after its events, in parts. Names are checked against the events and the
+//! bytes: a file adds nothing to the store but outputs that its own events name.
 
 use agentd_protocol::{BlobParams, BlobPart, Fault, Seq};
 use agentd_store::StoreError;
@@ -10,14 +10,14 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A part has at most this many bytes, so that a line of an export fits into a frame of usual size.
+/// Maximum bytes of a part, so that a line of an export fits into a frame of the usual size.
 const PART_BYTES: u64 = 3 << 20;
-/// Contents of one import: so many of a session can be read.
+/// Maximum number of contents in one import, as many as can be read from a session.
 const MAX_CONTENTS: usize = 1_024;
-/// How the line of a part begins; no event does.
+/// How the line of a part begins; no event begins this way.
 const MARK: &[u8] = br#"{"blob":"#;
 
-/// One part of a content, which fits into a frame of `frame` bytes.
+/// One part of a content, small enough for a frame of `frame` bytes.
 pub(crate) fn part(params: BlobParams, content: &Bytes, frame: u64) -> Result<BlobPart, Fault> {
     let of = size(content.len());
     if params.offset > of {
@@ -27,7 +27,7 @@ pub(crate) fn part(params: BlobParams, content: &Bytes, frame: u64) -> Result<Bl
         );
         return Err(Fault::invalid("bad_offset", what));
     }
-    // A multiple of three, so that parts put together are the Base64 of the whole.
+    // A multiple of three, so that the concatenated parts are the Base64 of the whole.
     let most = (frame / 2).min(PART_BYTES) / 3 * 3;
     let end = params.offset.saturating_add(most).min(of);
     let range = index(params.offset)..index(end);
@@ -39,24 +39,24 @@ pub(crate) fn part(params: BlobParams, content: &Bytes, frame: u64) -> Result<Bl
     })
 }
 
-/// The events of a file, and the parts of contents behind them.
+/// Splits a file into its events and the parts of contents after them.
 pub(crate) fn split(mut lines: Vec<Bytes>) -> (Vec<Bytes>, Vec<Bytes>) {
     let events = lines.iter().position(|line| line.starts_with(MARK));
     let parts = lines.split_off(events.unwrap_or(lines.len()));
     (lines, parts)
 }
 
-/// Contents whose bytes have the sums that name them.
+/// Contents whose bytes match the checksums that name them.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     lines: Vec<Bytes>,
-    /// Each with how many lines it has.
+    /// Each content with the number of its lines.
     contents: Vec<(String, usize)>,
 }
 
 impl Contents {
-    /// Checks the parts that stand behind `events` lines: in order and whole, named by the events, at most `max` bytes
-    /// each, with the sum that they say.
+    /// Checks the parts after the `events` lines: in order, complete, named by the events, at most `max` bytes each, and
+    /// with the checksum that they state.
     pub(crate) async fn read(
         lines: Vec<Bytes>,
         events: usize,
@@ -79,7 +79,7 @@ impl Contents {
             } else {
                 found.contents.push(checked.whole(number)?);
             }
-            // Sums of many megabytes: others have their turn between two parts.
+            // Checksums of many megabytes take long: other tasks get a turn between two parts.
             tokio::task::yield_now().await;
         }
         if let Some(checked) = under_way {
@@ -123,12 +123,12 @@ impl Contents {
         })
     }
 
-    /// The names, as the file has them.
+    /// The names, in the order of the file.
     pub(crate) fn names(&self) -> Vec<String> {
         self.contents.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The contents one after the other; only one is in memory as bytes.
+    /// The contents one by one; only one at a time is in memory as bytes.
     pub(crate) fn each(&self) -> impl Iterator<Item = Result<Bytes, Fault>> {
         let mut rest = self.lines.as_slice();
         self.contents.iter().map(move |(_, count)| {
@@ -143,7 +143,7 @@ impl Contents {
     }
 }
 
-/// A content of which some parts were read.
+/// A content that is partly read.
 #[derive(Debug)]
 struct Checked {
     blob: String,

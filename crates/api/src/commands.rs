@@ -1,4 +1,4 @@
-//! Slash commands in inputs that a person typed: what the daemon does itself, and what becomes another text.
+//! Slash commands in inputs that a person typed: the daemon carries some out itself and expands others to a text.
 
 use crate::api::Api;
 use crate::methods::nearest;
@@ -8,7 +8,7 @@ use agentd_protocol::{Block, Fault, PermissionMode, TodoStatus};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The commands that are no files, with what they do.
+/// The built-in commands with their descriptions.
 const BUILT_IN: [(&str, &str); 7] = [
     (
         "plan",
@@ -31,28 +31,28 @@ const BUILT_IN: [(&str, &str); 7] = [
     ("help", "/help  this list"),
 ];
 
-/// What a typed text turned out to be.
+/// The meaning of a typed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Typed {
-    /// An input whose words are those of a command's file.
+    /// An input with the text of a command file.
     File(Vec<Block>),
-    /// An input, maybe with other words than were typed.
+    /// An input, possibly with a different text than was typed.
     Text(Vec<Block>),
-    /// Change the mode, then send the rest if there is any.
+    /// Change the mode, then send the rest, if any.
     Mode(PermissionMode, Option<Vec<Block>>),
     /// Change the model.
     Model(String),
     /// Compact the conversation.
     Compact,
-    /// Say what is to be done.
+    /// Show the to-do list.
     Todo,
-    /// Take the last change back.
+    /// Undo the last change.
     Undo,
     /// List the commands.
     Help,
 }
 
-/// A typed text whose command is built in; none: it is a file's, or no command at all.
+/// Parses a built-in command; `None`: it is a file's command, or no command at all.
 fn built_in(name: &str, arguments: &str) -> Result<Option<Typed>, Fault> {
     let rest = || (!arguments.is_empty()).then(|| vec![Block::text(arguments)]);
     let bare = |typed: Typed| {
@@ -85,7 +85,7 @@ fn mode(word: &str) -> Result<PermissionMode, Fault> {
     })
 }
 
-/// What the list of things to do says to a person.
+/// The to-do list as text for a person.
 pub(crate) fn todo_text(items: &[agentd_protocol::TodoItem]) -> String {
     if items.is_empty() {
         return "there is nothing on the list".to_owned();
@@ -103,7 +103,7 @@ pub(crate) fn todo_text(items: &[agentd_protocol::TodoItem]) -> String {
 }
 
 impl Api {
-    /// Reads the first block of a typed input as a command.
+    /// Parses the first block of a typed input as a command.
     pub(crate) async fn typed(&self, workdir: &str, mut content: Vec<Block>) -> Result<Typed, Fault> {
         let Some(Block::Text { text }) = content.first_mut() else {
             return Ok(Typed::Text(content));
@@ -124,7 +124,7 @@ impl Api {
         let found = reading("the command's file", &workdir, move || {
             let found = command_text(&places, &dir, &name, &arguments);
             let names = command_list(&places, &dir);
-            // `/tmp is full` is a text; `/compcat` is a typing error.
+            // `/tmp is full` is a text; `/compcat` is a typo.
             let is_path = Path::new("/").join(&name).exists();
             (name, found, names, is_path)
         });
@@ -153,7 +153,7 @@ impl Api {
         }
     }
 
-    /// The commands, for a person.
+    /// The list of commands for a person.
     pub(crate) async fn help(&self, workdir: &str) -> Result<String, Fault> {
         let (places, dir) = (self.places(workdir, &[]), PathBuf::from(workdir));
         let workdir = dir.clone();

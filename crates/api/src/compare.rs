@@ -1,4 +1,4 @@
-//! `session.diff`: kept contents against the files as they are now. Reads files in a thread of its own, a few at a time.
+//! `session.diff`: compares stored contents with the current files. Reads files in a separate thread, a few at a time.
 
 use crate::api::Api;
 use crate::history::unknown_turn;
@@ -11,24 +11,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long files may take to be read.
+/// The time limit for reading files.
 const WITHIN: Duration = Duration::from_secs(20);
-/// The most files of one diff.
+/// The maximum number of files in one diff.
 const MAX_FILES: usize = 500;
-/// Bytes of the diffs in one answer.
+/// Maximum bytes of the diffs in one answer.
 const MAX_BYTES: usize = 4 << 20;
 
 /// One side of a comparison.
 enum Side {
-    /// It was kept, or was not there.
+    /// The stored content; `None`: the file did not exist.
     Kept(Option<Vec<u8>>),
-    /// It is what is there now.
+    /// The current content of the file.
     Now,
-    /// It was not kept.
+    /// The content was not stored.
     Lost,
 }
 
-/// One file to compare.
+/// A file to compare.
 struct Pair {
     path: String,
     before: Side,
@@ -75,7 +75,7 @@ impl Api {
         Ok(Diffed { files, stays })
     }
 
-    /// The files that are not as the session left them.
+    /// The files that changed since the session last wrote them.
     pub(crate) async fn conflicts(
         &self,
         session: SessionId,
@@ -140,8 +140,8 @@ fn changed_by(changes: &[&Change], path: &str) -> Vec<SessionId> {
     by.into_iter().collect()
 }
 
-/// By path the content before the first chosen change, and, when only a part is chosen, the content before the next
-/// change after the last chosen one; absent: what is there now.
+/// By path: the content before the first chosen change, and, when only a part is chosen, the content before the next
+/// change after the last chosen one; absent: the current content.
 type Ends = Vec<(String, Option<String>, Option<Option<String>>)>;
 
 fn ends(past: &Past, chosen: impl Fn(&Change) -> bool, part: bool) -> Ends {

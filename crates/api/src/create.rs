@@ -1,4 +1,4 @@
-//! `session.create`: from what was asked and the settings to the session's first event.
+//! `session.create`: from the parameters and the settings to the session's first event.
 
 use crate::answers::Answers as _;
 use crate::api::{Api, READ, fault_of, struck};
@@ -16,9 +16,9 @@ use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 use std::path::Path;
 
-/// Longest name of a tool that every provider takes.
+/// Longest tool name that every provider accepts.
 const MAX_REMOTE: usize = 64;
-/// The project of a session in the root directory.
+/// The project name of a session in the root directory.
 const NO_PROJECT: &str = "root";
 
 impl Api {
@@ -58,7 +58,7 @@ impl Api {
         self.settle(key, outcome).await
     }
 
-    /// The session's settings with everything that its prompt is made from.
+    /// The session's settings with all the sources of its prompt.
     pub(crate) async fn prepared(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
         let mut created = self.first_event(params).await?;
         let map = self.map_part(&created, params.preset).await?;
@@ -68,7 +68,7 @@ impl Api {
         Ok(created)
     }
 
-    /// Checks everything and fills in what was not said.
+    /// Checks the parameters and fills in the missing ones.
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
         let loaded = self.loaded();
         let settings = &loaded.settings;
@@ -117,7 +117,7 @@ impl Api {
         })
     }
 
-    /// What the session may do and spend: what was asked for, below the operator's limits.
+    /// The session's limits and budget: the requested ones, below the operator's limits.
     fn limits_of(&self, params: &CreateParams, definition: Option<&AgentDefinition>) -> (LoopLimits, Budget) {
         let loaded = self.loaded();
         let mut asked = LimitOverrides {
@@ -131,7 +131,7 @@ impl Api {
         loaded.limits(&asked)
     }
 
-    /// Refuses what cannot be right.
+    /// Refuses invalid parameters.
     fn check(&self, params: &CreateParams) -> Result<(), Fault> {
         let loaded = self.loaded();
         let settings = &loaded.settings;
@@ -172,7 +172,7 @@ impl Api {
         Ok(())
     }
 
-    /// The configured name of the model that was asked for. One that lacks a key is taken: the turn says what is missing.
+    /// The configured name of the requested model. A model without a key is accepted: the turn reports the missing key.
     pub(crate) async fn model(&self, asked: Option<&str>) -> Result<String, Fault> {
         let models = self.parts.view.models().await;
         let Some(name) = asked.filter(|name| !matches!(*name, "" | "auto" | "default")) else {
@@ -196,7 +196,7 @@ impl Api {
         Err(Fault::invalid("unknown_model", message).hint(hint))
     }
 
-    /// The tools of the session: what was asked for, else all, without those that rules deny wholly.
+    /// The tools of the session: the requested ones, otherwise all, without those that rules deny entirely.
     async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
         let specs = || self.parts.registry.specs();
         let every = (!self.parts.view.server_names().is_empty()).then(|| format!("{REMOTE_PREFIX}*"));
@@ -238,7 +238,7 @@ impl Api {
         Err(Fault::invalid("unknown_tool", message).hint(hint))
     }
 
-    /// A name or pattern of tools of a server. Which tools it has is known when it runs; whether there is one is known now.
+    /// Checks a name or pattern of server tools. A server's tools are known only when it runs, its existence is known now.
     fn remote_tool(&self, name: &str, rest: &str) -> Result<String, Fault> {
         let servers = self.parts.view.server_names();
         let known = match rest.split_once("__") {
@@ -261,7 +261,7 @@ impl Api {
     }
 }
 
-/// Where there are no sub-agents, nobody is told that there could be.
+/// Removes the delegation tools where sub-agents are disabled, so that the model does not hear of them.
 fn with_depth(mut tools: Vec<String>, max_depth: u32) -> Vec<String> {
     tools.retain(|tool| max_depth > 0 || !delegates(tool));
     tools
@@ -276,7 +276,7 @@ fn project_of(workdir: &str) -> String {
     )
 }
 
-/// The title that was asked for, else one made from the prompt, else the project's name.
+/// The requested title, otherwise one made from the prompt, otherwise the project's name.
 fn title_of(params: &CreateParams, project: &str) -> Result<String, Fault> {
     let Some(title) = &params.title else {
         let made = params.prompt.as_deref().and_then(validate::title_from);

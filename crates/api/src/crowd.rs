@@ -1,30 +1,30 @@
-//! How many follow sessions now, and how long each of them can wait for the next frames.
+//! Counts the viewers of sessions, and how long each can wait for the next frames.
 //!
-//! A frame for each of 200 viewers costs more than the step that it tells of. So the more there are, the less often each is
-//! written to, and the more frames it then gets at once: together they cost the same as a few.
+//! A frame for each of 200 viewers costs more than the step it reports. So the more viewers there are, the less often each
+//! one is written to, and the more frames it gets at a time: together they cost the same as a few.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Viewers that are written to at once, whatever comes.
+/// Up to this many viewers are written to without a pause.
 const FEW: u64 = 8;
-/// What each of more than a few adds to the pause of all.
+/// What each viewer adds to the pause of all, when there are more than a few.
 const EACH: Duration = Duration::from_micros(500);
-/// The longest pause: a person sees no shorter one.
+/// The longest pause: a person does not notice it.
 const MOST: Duration = Duration::from_millis(100);
 
 /// The viewers of a node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Crowd(Arc<AtomicU64>);
 
-/// One of them, counted while it follows.
+/// A viewer, counted until dropped.
 #[derive(Debug)]
 pub(crate) struct Member(Crowd);
 
 impl Crowd {
-    /// Another one.
+    /// Adds a viewer.
     pub(crate) fn join(&self) -> Member {
         self.0.fetch_add(1, Ordering::Relaxed);
         Member(self.clone())
@@ -38,7 +38,7 @@ impl Drop for Member {
 }
 
 impl Member {
-    /// Waits until it is this viewer's turn again: not at all beside a few others.
+    /// Waits until it is this viewer's turn again: not at all when there are only a few others.
     pub(crate) async fn pause(&self, viewer: u64) {
         let pause = pause(self.0.0.load(Ordering::Relaxed), viewer);
         if !pause.is_zero() {
@@ -47,7 +47,7 @@ impl Member {
     }
 }
 
-/// Viewers differ a little, so that they do not all come at the same moment.
+/// The pauses differ a little, so that the viewers do not all wake at the same moment.
 fn pause(viewers: u64, viewer: u64) -> Duration {
     if viewers <= FEW {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! From a method's name to its function.
+//! Maps a method's name to its function.
 
 use crate::api::Api;
 use crate::methods::scope_of;
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 impl Api {
-    /// Runs a method that answers once. Subscriptions have functions of their own.
+    /// Runs a method with a single answer. Subscriptions have separate functions.
     ///
     /// # Errors
     /// The fault that the client gets.
@@ -22,7 +22,7 @@ impl Api {
         }
     }
 
-    /// Refuses what the principal may not do.
+    /// Refuses a method that the principal lacks the scope for.
     pub(crate) fn allow(&self, who: &Principal, method: &str) -> Result<(), Fault> {
         let scope = scope_of(method)?;
         if self.scopes(who).contains(&scope) {
@@ -123,7 +123,7 @@ pub fn read_params<P: Serialize + DeserializeOwned>(params: Value) -> Result<P, 
     from_named(&params).map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))
 }
 
-/// An answer as it goes over the wire.
+/// Serializes an answer for the wire.
 pub(crate) fn answer<A: Serialize>(answer: &A) -> Result<Value, Fault> {
     serde_json::to_value(answer)
         .map_err(|error| Fault::internal("bad_answer", format!("the answer cannot be written: {error}")))

@@ -1,4 +1,4 @@
-//! Trees of agents as clients see them: the questions below a session, and its end with all that it started.
+//! Trees of agents as clients see them: the open questions below a session, and waiting for the end of a whole tree.
 
 use crate::api::{Api, read_from};
 use agentd_actor_kit::{Handle, Read, StoreMsg};
@@ -6,15 +6,15 @@ use agentd_protocol::{EventBody, Fault, OpenApproval, PermissionMode, RunState, 
 use agentd_store::{EncodedEvent, Range};
 use std::time::Duration;
 
-/// Sessions of a tree that are looked at.
+/// The maximum number of sessions of a tree that are read.
 const MOST: usize = 10_000;
-/// Sub-agents may take so long to end.
+/// The time limit for sub-agents to end.
 const ENDING: Duration = Duration::from_secs(20);
-/// They may take so long to hear of a change above them.
+/// The time limit for sub-agents to follow a change above them.
 const FOLLOWING: Duration = Duration::from_secs(20);
-/// They are looked at so often meanwhile.
+/// The polling interval meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes of a log that are read at once.
+/// Bytes of a log that one read returns.
 const PAGE_BYTES: u32 = 4 << 20;
 
 /// The open questions of a session and of the sub-agents below it, the oldest first.
@@ -39,7 +39,7 @@ pub(crate) async fn open_in_tree(
 }
 
 impl Api {
-    /// Waits until all below a session have ended, and its parent knows that it did.
+    /// Waits until all sessions below a session have ended, and the session's parent knows that the session did.
     pub(crate) async fn tree_ended(
         &self,
         session: SessionId,
@@ -64,7 +64,7 @@ impl Api {
         })
     }
 
-    /// The parent has not heard how this sub-agent ended.
+    /// Whether the parent still waits for this sub-agent's completion report.
     pub(crate) async fn is_awaited(
         &self,
         session: SessionId,
@@ -80,8 +80,8 @@ impl Api {
         Ok(row.map(|row| row.summary))
     }
 
-    /// Waits until what works below a session has heard that it was paused or got a stricter mode (I7). They find it out
-    /// before their next step in any case.
+    /// Waits until the active sub-agents below a session know that it was paused or got a stricter mode (I7). They find
+    /// out before their next step in any case.
     pub(crate) async fn followed(&self, session: SessionId) -> Result<(), Fault> {
         let follow = async {
             while !self.all_follow(session).await? {
@@ -117,7 +117,7 @@ impl Api {
         Ok(true)
     }
 
-    /// Refuses a mode for a sub-agent that is looser than its parent's: it would not last (I7).
+    /// Refuses a mode for a sub-agent that is looser than its parent's: it would not take effect (I7).
     pub(crate) async fn may_have(
         &self,
         session: SessionId,
@@ -141,7 +141,7 @@ impl Api {
             .hint(format!("change the mode of {} first", above.session.short())))
     }
 
-    /// All sub-agents that a session ever had, with theirs; the lowest last.
+    /// All sub-agents that a session ever had, and theirs; the lowest last.
     pub(crate) async fn all_below(&self, session: SessionId) -> Result<Vec<SessionId>, Fault> {
         let (mut found, mut next) = (Vec::new(), vec![session]);
         while let Some(parent) = next.pop() {

@@ -1,4 +1,4 @@
-//! `session.fork`: a new session whose log begins as another one's.
+//! `session.fork`: a new session whose log begins with a copy of another session's log.
 
 use crate::api::{Api, READ};
 use crate::dispatch::answer;
@@ -16,9 +16,9 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of the log that are read at once.
+/// Bytes of the log that one read returns.
 const PAGE_BYTES: u32 = 4 << 20;
-/// A fork writes many events.
+/// The time limit of a fork, which writes many events.
 const FORK: Duration = Duration::from_secs(120);
 
 impl Api {
@@ -87,14 +87,14 @@ impl Api {
         let created = self.write_log(&OwnLog::vouched(lines)).await?;
         let shared = self.parts.backend.share_blobs(from, created.session).await;
         if let Err(error) = shared {
-            // Without what its log names it is not a copy.
+            // Without the contents that its log names, it is not a copy.
             let _ = self.parts.backend.delete(created.session).await;
             return Err(Fault::from(error));
         }
         Ok(created)
     }
 
-    /// The lines up to the last point not after `upto` at which nothing was going on.
+    /// The lines up to the last point, at or before `upto`, at which the session was idle.
     async fn lines_to_fork(&self, from: SessionId, upto: Seq) -> Result<(Vec<Bytes>, Seq), Fault> {
         let mut agent = Agent::new(from, Arc::new(Config::default()));
         let mut lines = Vec::new();
@@ -123,7 +123,7 @@ impl Api {
                 at = seq;
                 lines.push(line);
                 let durable = agent.durable();
-                // An imported log begins before there is a session.
+                // An imported log begins before its session exists.
                 let rests = durable.settings.is_some()
                     && durable.turn.is_none()
                     && durable.inbox.is_empty()

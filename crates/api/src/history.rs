@@ -1,4 +1,4 @@
-//! `session.undo` and `session.rewind`: the work is planned here from the log, done by the session's loop.
+//! `session.undo` and `session.rewind`: planned here from the log, carried out by the session's loop.
 
 use crate::answers::Answers as _;
 use crate::api::{Api, READ};
@@ -14,14 +14,14 @@ use agentd_store::{EncodedEvent, Range};
 use agentd_turn::{Command, Rework};
 use std::time::Duration;
 
-/// Bytes of the log that are read at once.
+/// Bytes of the log that one read returns.
 const PAGE_BYTES: u32 = 1 << 20;
 /// How long a client waits for the files.
 const WORK: Duration = Duration::from_secs(110);
-/// The most files that are put back at once.
+/// The maximum number of files restored at once.
 const MAX_FILES: usize = 1_000;
 
-/// What is to be done, if it is to be done.
+/// The planned work, unless it is a dry run.
 struct Wanted {
     session: SessionId,
     head: Seq,
@@ -121,7 +121,7 @@ impl Api {
         self.put_back(who, wanted, key).await
     }
 
-    /// Looks whether it can be done, has it done, and waits for the end.
+    /// Checks that the work can be done, has the loop do it, and waits for the end.
     async fn put_back(
         &self,
         who: &Principal,
@@ -165,7 +165,7 @@ impl Api {
         self.ended_before(session, done).await
     }
 
-    /// The end of work whose beginning was answered.
+    /// Waits for the end of work whose start was answered.
     async fn ended_before(
         &self,
         session: SessionId,
@@ -214,7 +214,7 @@ impl Api {
         }
     }
 
-    /// What a log says of files and points.
+    /// The file changes and points in a log.
     pub(crate) async fn past(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
         let mut past = Past::upto(upto);
         loop {
@@ -250,7 +250,7 @@ impl Api {
     }
 }
 
-/// Takes an event of the work in; true: it has ended.
+/// Processes an event of the work; true: the work has ended.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other events are none of the work")]
 fn learn(done: &mut PutBackDone, body: EventBody) -> Result<bool, Fault> {
     match body {
@@ -273,7 +273,7 @@ fn learn(done: &mut PutBackDone, body: EventBody) -> Result<bool, Fault> {
     }
 }
 
-/// Where changes are in the session's log, and in those of its sub-agents.
+/// The positions of changes in the session's log, and in those of its sub-agents.
 fn places<'a>(changes: impl Iterator<Item = &'a Change>) -> (Vec<Seq>, Vec<ChangeBelow>) {
     let (mut own, mut below) = (Vec::new(), Vec::new());
     for change in changes {
@@ -285,7 +285,7 @@ fn places<'a>(changes: impl Iterator<Item = &'a Change>) -> (Vec<Seq>, Vec<Chang
     (own, below)
 }
 
-/// The changes that are to be undone.
+/// The changes to undo.
 fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fault> {
     if let Some(word) = params.change.as_deref() {
         let word = word.trim();
@@ -316,7 +316,7 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fa
     Ok(found)
 }
 
-/// The turn that a word stands for.
+/// Resolves a reference to a turn.
 pub(crate) fn unknown_turn(past: &Past, word: &str) -> Result<agentd_protocol::TurnId, Fault> {
     past.turn(word.trim()).ok_or_else(|| {
         Fault::not_found(

@@ -1,4 +1,4 @@
-//! Idempotency keys: the same key and body get the stored answer, another body is a conflict.
+//! Idempotency keys: the same key and body get the stored answer, a different body is a conflict.
 
 use crate::api::Api;
 use crate::dispatch::answer;
@@ -13,19 +13,19 @@ use std::time::Duration;
 
 /// The longest key.
 const MAX_KEY: usize = 200;
-/// How long a request waits for another one with its key; a client waits a little longer than this for its answer.
+/// How long a request waits for another one with its key; a client waits slightly longer than this for its answer.
 const KEY_WAIT: Duration = Duration::from_secs(30);
 
-/// What the store knows of a request's key.
+/// The state of a request's key in the store.
 pub(crate) enum Keyed {
-    /// The request was carried out before; this was the answer.
+    /// The request was carried out before, with this answer.
     Before(Value),
-    /// It was not; this is to be stored with it. Others with the key wait as long as the turn is kept.
+    /// It was not; store this key with it. Other requests with the key wait until the turn is dropped.
     New(Option<IdempotencyKey>, Option<KeyTurn>),
 }
 
 impl Api {
-    /// Looks a request's key up.
+    /// Looks up a request's key.
     pub(crate) async fn keyed<P: Serialize + Sync>(
         &self,
         who: &Principal,
@@ -54,7 +54,7 @@ impl Api {
         }
     }
 
-    /// The outcome of a keyed command. When another request with the same key was faster, its answer is the answer.
+    /// The outcome of a keyed command. When another request with the same key was faster, returns that one's answer.
     pub(crate) async fn settle<A: Serialize + Sync>(
         &self,
         key: Option<IdempotencyKey>,
@@ -95,7 +95,7 @@ impl Api {
     }
 }
 
-/// A key beside another one, for what a command does on the way. One that would be too long is told by its hash.
+/// A key derived from another one, for a step of a command. One that would be too long is replaced by its hash.
 pub(crate) fn beside(what: &str, key: &str) -> String {
     let plain = format!("{what} {key}");
     if plain.len() <= MAX_KEY {

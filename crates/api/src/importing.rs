@@ -1,4 +1,4 @@
-//! What an imported log becomes: a session of the importer's making, with the file's lines as quotations behind it.
+//! Imports a log as a session that the importer creates, with the file's lines as quotations after its first events.
 
 use crate::api::Api;
 use crate::carried::{self, Contents};
@@ -12,16 +12,16 @@ use agentd_turn::{Agent, Config, Durable, Phase};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What is listed of what was open.
+/// The maximum number of open items that are listed.
 const MAX_CLOSED: usize = 100;
-/// Characters of what the importer says of the source.
+/// The maximum number of characters in the importer's name for the source.
 const MAX_SOURCE: usize = 200;
-/// Bytes that a quotation has around the line, and a frame around the quotation.
+/// Bytes that a quotation adds around the line, and a frame around the quotation.
 const AROUND: u64 = 64 * 1024;
 
 impl Api {
-    /// The log that is stored for an import: first who imported what, then the session as the importer and the local
-    /// configuration want it, then the file.
+    /// The log stored for an import: first who imported what, then the session as the importer and the local configuration
+    /// define it, then the file.
     pub(crate) async fn imported(
         &self,
         who: &Principal,
@@ -37,7 +37,7 @@ impl Api {
         let most = limits.max_frame_bytes.saturating_sub(AROUND);
         let (lines, parts) = carried::split(lines);
         let foreign = ForeignLog::read(lines, usize::try_from(most).unwrap_or(usize::MAX))?;
-        // The stream of the nil session holds the fleet's rules: nobody may bring their own.
+        // The stream of the nil session holds the fleet's rules: clients must not import their own.
         if foreign.from() == SessionId::NIL {
             let what = "the stream of always-rules cannot be imported";
             return Err(Fault::denied("rules_import", what));
@@ -59,7 +59,7 @@ impl Api {
         Ok((foreign.quoted(&head, session, who, at)?, contents))
     }
 
-    /// The session's settings. The file is not asked, not even for a name: it could say that of another session.
+    /// The session's settings. They take nothing from the file, not even a name: it could be that of another session.
     async fn first_event_of(&self, params: &ImportParams, source: &str) -> Result<SessionCreated, Fault> {
         let asked = params.clone();
         let create = CreateParams {
@@ -102,8 +102,8 @@ fn head<const N: usize>(
     (1..).zip(bodies).map(event).collect()
 }
 
-/// What is open at the end of a log, and ends there; and the contents that it names. A log that no session could have is
-/// refused, with its line.
+/// The open items at the end of a log, which are closed there, and the contents that it names. A log that no session could
+/// have is refused, with the offending line.
 fn closed(foreign: &ForeignLog) -> Result<(Vec<Recovered>, BTreeSet<String>), Fault> {
     let mut named = BTreeSet::new();
     let mut agent = Agent::new(foreign.from(), Arc::new(Config::default()));
@@ -118,7 +118,7 @@ fn closed(foreign: &ForeignLog) -> Result<(Vec<Recovered>, BTreeSet<String>), Fa
     Ok((open(agent.durable()), named))
 }
 
-/// What would go on if this were a session of ours. As a quotation it is over.
+/// Work that would continue if this were a local session. In a quotation it is over.
 fn open(durable: &Durable) -> Vec<Recovered> {
     let one = |what: &str, id: String| Recovered {
         what: what.to_owned(),

@@ -49,8 +49,8 @@ impl Api {
         self.settle(key, sent.map(|sent| Sent { notices, ..sent })).await
     }
 
-    /// An input that a custom agent shall see to: the session's model starts it as a sub-agent, whose rights are at most
-    /// the session's.
+    /// An input meant for a custom agent: the session's model starts it as a sub-agent, whose permissions are at most the
+    /// session's.
     async fn given_to(
         &self,
         session: SessionId,
@@ -103,9 +103,9 @@ impl Api {
             jobs: params.kill,
         };
         let done = self.route(who, session, command, None).await?.done();
-        // On a full disk the loop has to keep what it could not write.
+        // On a full disk the loop must stay to keep the events that it could not write.
         if params.kill && !done.pending {
-            // The turn's end is durable; killing the loop kills what its commands still do about ending politely.
+            // The turn's end is durable; killing the loop also kills commands that are still shutting down gracefully.
             let evict = |done| SupervisorMsg::Evict { session, done };
             self.parts
                 .supervisor

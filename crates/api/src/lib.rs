@@ -1,11 +1,11 @@
-//! Every method of the control protocol once, for every codec over it (the Unix socket now, HTTP later).
+//! Implements every method of the control protocol once, for every codec over it (the Unix socket now, HTTP later).
 //!
-//! Checks what comes from outside (fields, sizes, words for sessions, scopes), looks up idempotency keys, sends commands to
-//! the loop supervisor and reads to the store, and turns whatever goes wrong into a [`agentd_protocol::Fault`].
+//! Checks external input (fields, sizes, references to sessions, scopes), looks up idempotency keys, sends commands to the
+//! loop supervisor and reads to the store, and turns every error into a [`agentd_protocol::Fault`].
 //!
 //! Invariants: I1 (an answer to a command comes only when it is durable), I2 (an attach and a watch have no gap and no
-//! duplicate: the feed first, then the log, then live), I6 (every wait has a deadline, every queue a bound, and looking
-//! never wakes a session), I7 (no gate, no session: what a gate does not answer is refused).
+//! duplicate: the feed first, then the log, then live), I6 (every wait has a deadline, every queue a bound, and reading
+//! never wakes a session), I7 (no session without a gate: if the gate does not answer, the request is refused).
 //!
 //! Flow: [`Api::call`] -> parameters -> scope -> key -> actor -> answer or fault; [`Api::attach`] -> [`Attachment::run`].
 

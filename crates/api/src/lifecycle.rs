@@ -10,7 +10,7 @@ use agentd_protocol::{
 };
 use agentd_turn::Command;
 
-/// The longest reason.
+/// The maximum length of a reason.
 const MAX_REASON: usize = 1_000;
 
 impl Api {
@@ -86,19 +86,19 @@ impl Api {
         Ok(done)
     }
 
-    /// Has the conversation compacted: answered when that is durable; `context.compacted` or `context.kept` follows.
+    /// Has the conversation compacted. Answers when the request is durable; `context.compacted` or `context.kept` follows.
     pub(crate) async fn compact(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
         let session = self.session(&params.session).await?;
         Ok(self.route(who, session, Command::Compact, None).await?.done())
     }
 
-    /// Has a model write what was done in a session: `side_call.finished` follows, with `session.updated` when it did.
+    /// Has a model summarize the work of a session: `side_call.finished` follows, and `session.updated` if it succeeded.
     pub(crate) async fn summarize(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
         let session = self.session(&params.session).await?;
         Ok(self.route(who, session, Command::Summarize, None).await?.done())
     }
 
-    /// Resumes a paused session, and one whose loop crashed too often.
+    /// Resumes a paused session, or one whose loop crashed too often.
     pub(crate) async fn resume(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "resumed by a person")?;
         let row = self.row_of(&params.session).await?;
@@ -119,7 +119,7 @@ impl Api {
             .done())
     }
 
-    /// Deletes a session and its sub-agents; with `force` also a running one, whose turn is cancelled first.
+    /// Deletes a session and its sub-agents; with `force` also a running session, whose turn is cancelled first.
     pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
@@ -130,13 +130,13 @@ impl Api {
             let message = format!("session {} is {state}", session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
-        // A sub-agent that has not reported is closed, too: what it spent counts in its tree before it goes.
+        // A sub-agent that has not reported is closed, too, so that its tree counts what it spent before it is deleted.
         if !rests || self.is_awaited(session, row.parent).await? {
             let command = Command::Close {
                 reason: "deleted".to_owned(),
                 force: true,
             };
-            // A session that cannot be closed any more can still be deleted.
+            // A session that can no longer be closed can still be deleted.
             if let Err(fault) = self.route(who, session, command, None).await {
                 tracing::warn!(%session, %fault, "a running session is deleted without a close");
             }

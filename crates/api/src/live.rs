@@ -1,4 +1,4 @@
-//! What a subscription pushes, and the way out to its viewer.
+//! The frames that a subscription pushes, and its channel to the viewer.
 
 use agentd_protocol::{CaughtUp, Delta, Fault, Lagged, Synced};
 use bytes::Bytes;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// News of a subscription.
+/// A push of a subscription.
 #[derive(Debug, Clone)]
 pub enum Push {
     /// An event as stored.
     Event {
         /// The JSON line.
         json: Bytes,
-        /// Its place in the fleet's order; only in `fleet.watch`.
+        /// Its position in the fleet's order; only in `fleet.watch`.
         cursor: Option<u64>,
     },
     /// A live fragment.
@@ -23,38 +23,38 @@ pub enum Push {
     Synced(Box<Synced>),
     /// Caught up with the fleet.
     CaughtUp(CaughtUp),
-    /// The viewer was too slow; what it missed comes from the log.
+    /// The viewer was too slow; the missed events come from the log.
     Lagged(Lagged),
-    /// Over.
+    /// The subscription ended.
     Ended {
-        /// A stable word: `end`, `deleted`, `failed`.
+        /// A stable code: `end`, `deleted`, `failed`.
         code: &'static str,
-        /// In words.
+        /// A message for people.
         message: String,
-        /// Where a `fleet.watch` ended.
+        /// The cursor at which a `fleet.watch` ended.
         cursor: Option<u64>,
     },
 }
 
-/// News and whose they are.
+/// A push with its subscription.
 #[derive(Debug, Clone)]
 pub struct Pushed {
     /// The subscription.
     pub sub: u64,
-    /// What.
+    /// The push.
     pub push: Push,
 }
 
 /// Why a subscription stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Nobody takes what it pushes.
+    /// The viewer no longer receives.
     ViewerGone,
-    /// It is over, or cannot go on; the viewer is told.
+    /// It is over, or cannot continue; the viewer is notified.
     Ended(&'static str, String),
 }
 
-/// The way to the viewer. Bounded: a slow viewer makes the subscription wait, and so lag.
+/// The channel to the viewer. Bounded: a slow viewer makes the subscription wait, and thus lag.
 #[derive(Debug)]
 pub(crate) struct Out {
     pub(crate) sub: u64,
@@ -70,11 +70,11 @@ impl Out {
     }
 }
 
-/// How long a subscription bears with a store or a feed that is being restarted.
+/// How long a subscription waits for a store or a feed that is restarting.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Tries until it works. What is only down for a moment is tried again, with a pause; what is wrong is not.
+/// Retries until it succeeds. Temporary failures are retried after a pause; permanent ones are not.
 pub(crate) async fn patiently<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Stop>
 where
     F: Future<Output = Result<T, Fault>>,

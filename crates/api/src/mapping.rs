@@ -13,11 +13,11 @@ use std::time::Duration;
 
 /// How long the walk may take; a person waits for the session.
 const WITHIN: Duration = Duration::from_secs(3);
-/// Its name among the sources of a prompt.
+/// Its name in the list of a prompt's sources.
 const SOURCE: &str = "map of the source tree";
 
 impl Api {
-    /// The map for a session, if it is to have one: never without the tool that shows the same.
+    /// The map for a session, if it gets one: only sessions that have the tool for the same map do.
     pub(crate) async fn map_part(
         &self,
         created: &SessionCreated,
@@ -57,7 +57,7 @@ impl Api {
         Ok(Some(part(text, note)))
     }
 
-    /// The files that the agent could not read without a question.
+    /// The files that the agent could not read without an approval.
     async fn hidden(
         &self,
         created: &SessionCreated,

@@ -1,4 +1,4 @@
-//! Files that a typed input mentions: what the rules let an agent read is attached, and what they forbid is not.
+//! Files that a typed input mentions: attaches those that the rules let an agent read, and leaves out those they forbid.
 
 use crate::api::{Api, READ, fault_of};
 use crate::prompting::reading;
@@ -13,20 +13,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::path::{Path, PathBuf};
 
-/// Whose input it is.
+/// The author of an input and the session it goes to.
 #[derive(Debug, Clone)]
 pub(crate) struct Speaker {
     pub(crate) session: SessionId,
     pub(crate) workdir: String,
     pub(crate) mode: PermissionMode,
     pub(crate) rules: Vec<String>,
-    /// A person wrote the words; those of a command's file may be anybody's.
+    /// Whether a person wrote the text; the text of a command file may come from anyone.
     pub(crate) person: bool,
 }
 
 impl Api {
-    /// The content with what it mentions, and what its author should know. Only what names something in the working
-    /// directory is a mention.
+    /// The content with the mentioned files, and the notices for its author. Only names of things in the working directory
+    /// count as mentions.
     pub(crate) async fn with_mentions(
         &self,
         speaker: &Speaker,
@@ -53,7 +53,7 @@ impl Api {
         let dir = workdir.clone();
         let asked: Vec<String> = named.iter().map(|mention| mention.path.clone()).collect();
         let looked = reading("the mentioned files", &workdir, move || {
-            // `@/components/x` is how some languages name a module.
+            // Some languages write module names like `@/components/x`.
             outside.retain(|mention| {
                 !mention.path.starts_with('/') || Path::new(&mention.path).symlink_metadata().is_ok()
             });
@@ -70,7 +70,7 @@ impl Api {
                 None => allowed.push(place),
             }
         }
-        // The log has it for the model, too, which may ask to read it.
+        // The log shows the refusals to the model, too; it may ask to read the files.
         let mut text = String::new();
         for (path, why) in &left_out {
             let path = cut(path);
@@ -87,14 +87,14 @@ impl Api {
                 "\n[{over} more mentions are not attached: agents.mentions is {most}]"
             ));
         }
-        // Some dialects join texts without a gap.
+        // Some dialects join texts without a separator.
         let text = Some(text).filter(|text| !text.trim().is_empty());
         content.extend(text.map(|text| Block::text(format!("\n\n{}", text.trim_end()))));
         self.with_images(&mut content, images, &mut notices);
         Ok((content, notices))
     }
 
-    /// Mentioned images, as far as providers take them and there is room.
+    /// Adds mentioned images, as far as providers accept them and there is room.
     fn with_images(
         &self,
         content: &mut Vec<Block>,
@@ -141,8 +141,8 @@ impl Api {
         }
     }
 
-    /// Why the rules forbid to read a place, if they do. What is only asked about is allowed where a
-    /// person names it.
+    /// Why the rules forbid reading a place, if they do. Reading that would need an approval is allowed if a person names
+    /// the place.
     async fn forbidden(&self, speaker: &Speaker, place: &Place) -> Result<Option<String>, Fault> {
         let mut paths = vec![&place.path];
         if place.real != place.path {
@@ -182,7 +182,7 @@ impl Api {
     }
 }
 
-/// What was written like a mention and names nothing. The words of a command's file are not the person's.
+/// Notices for mentions that match no file. A person is not warned about mentions in a command file.
 fn unfound(speaker: &Speaker, asked: &[String], places: &[Place]) -> Vec<String> {
     let found = |path: &String| places.iter().any(|place| place.mention.path == *path);
     let missing = asked.iter().filter(|path| speaker.person && !found(path));

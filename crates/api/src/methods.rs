@@ -1,19 +1,19 @@
-//! The names of all methods, and what each one needs.
+//! The names of all methods, and the scope that each one needs.
 
 use agentd_protocol::Fault;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a principal may do.
+/// A permission of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Look.
+    /// Read sessions and the node's state.
     Read,
     /// Create, send, cancel, close.
     Steer,
     /// Answer approvals.
     Approve,
-    /// Bring logs from elsewhere.
+    /// Import logs from elsewhere.
     Import,
     /// Stop the daemon.
     Admin,
@@ -23,7 +23,7 @@ impl Scope {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Read, Self::Steer, Self::Approve, Self::Import, Self::Admin];
 
-    /// The word on the wire.
+    /// The name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Methods that answer once.
+/// Methods with a single answer.
 const METHODS: [(&str, Scope); 41] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
@@ -90,7 +90,7 @@ const METHODS: [(&str, Scope); 41] = [
 /// Methods that start a subscription.
 const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
 
-/// What a method needs.
+/// The scope that a method needs.
 ///
 /// # Errors
 /// There is no such method.
@@ -108,7 +108,7 @@ pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
     })
 }
 
-/// What there is instead: the methods of the family that was named, or the families.
+/// The hint for an unknown method: the methods of its family, or all families.
 fn offer(method: &str) -> String {
     let known = METHODS.iter().chain(&SUBSCRIPTIONS);
     let split = known.filter_map(|(name, _)| name.split_once('.'));
@@ -129,7 +129,7 @@ fn offer(method: &str) -> String {
     }
 }
 
-/// The known word that is most like `word`, if one is near.
+/// The known word closest to `word`, if one is close enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).flat_map(char::to_lowercase).collect();
     let far = (word.len() / 3).max(2);
@@ -139,7 +139,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
-/// Insertions, deletions and replacements between the two.
+/// The edit distance: insertions, deletions and replacements.
 fn distance(a: &[char], b: &str) -> usize {
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

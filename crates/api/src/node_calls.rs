@@ -1,4 +1,4 @@
-//! `node.*`, `tool.list`: the daemon itself.
+//! `node.*`, `tool.list`: methods about the daemon itself.
 
 use crate::api::{Api, READ, StopRequest, fault_of};
 use crate::dispatch::answer;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A look through the whole store.
+/// The time limit for a check of the whole store.
 const CHECK: Duration = Duration::from_secs(30);
 
 fn files(hanging: &Hanging) -> HangingFiles {
@@ -49,7 +49,7 @@ impl Api {
         })
     }
 
-    /// What a person who looks for a fault wants to see at once. A part that does not answer says so in its place.
+    /// An overview for troubleshooting. A part that does not answer is replaced by its error.
     pub(crate) async fn diagnostics(&self) -> Result<Value, Fault> {
         let status = said(self.status().await);
         let supervisor = said(self.stats().await.map(|stats| {
@@ -84,7 +84,7 @@ impl Api {
         answer(&self.loaded().shown())
     }
 
-    /// Looks for damage in the store, one look at a time: it reads everything, and goes on when its asker is gone.
+    /// Checks the store for damage, one check at a time: it reads everything, and continues when its caller is gone.
     pub(crate) async fn check_store(&self) -> Result<Value, Fault> {
         let Ok(only) = Arc::clone(&self.checking).try_acquire_owned() else {
             let fault = Fault::busy("checking", "the store is being looked through already");
@@ -117,14 +117,14 @@ impl Api {
         }
     }
 
-    /// Reads the configuration again, with the keys and rules that it names.
+    /// Reloads the configuration, with the keys and rules that it names.
     pub(crate) async fn reload(&self, who: &Principal) -> Result<Value, Fault> {
         answer(&self.parts.reload.reload(who).await?)
     }
 
     pub(crate) fn stop(&self, who: &Principal, request: StopRequest) -> Result<Value, Fault> {
         tracing::info!(by = %who, ?request, "asked to stop");
-        // A full queue holds such a request already.
+        // A full queue already holds such a request.
         match self.parts.stop.try_send(request) {
             Ok(()) | Err(tokio::sync::mpsc::error::TrySendError::Full(_)) => Ok(json!({})),
             Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {

@@ -1,4 +1,4 @@
-//! What a log says of files and of points that a conversation can go back to. Pure.
+//! The file changes in a log, and the points that a conversation can return to. Pure.
 
 use agentd_protocol::{
     Block, ChangeBelow, EffectClass, Event, EventBody, FileBack, FileChanged, PlanThen, Seq, SessionId,
@@ -7,35 +7,35 @@ use agentd_protocol::{
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was done and stays done is listed up to so many lines.
+/// The maximum number of listed actions that an undo cannot revert.
 const MAX_STAYS: usize = 50;
 
 /// One change of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// Of a sub-agent's change: where the sub-agent was started.
+    /// For a sub-agent's change: where the sub-agent was started.
     pub(crate) seq: Seq,
     pub(crate) at: Timestamp,
-    /// The sub-agent that made it, and where.
+    /// The sub-agent that made it, and its place in that log.
     pub(crate) below: Option<ChangeBelow>,
     pub(crate) turn: Option<TurnId>,
     /// Its undo id.
     pub(crate) id: String,
     pub(crate) files: Vec<FileChanged>,
-    /// The changes that it undid, when it is an undo of a person.
+    /// The changes that it undid, if it is an undo by a person.
     pub(crate) undoes: Vec<Seq>,
     /// The changes of sub-agents that it undid.
     pub(crate) undoes_below: Vec<ChangeBelow>,
 }
 
 impl Change {
-    /// It takes others back.
+    /// Whether it undoes other changes.
     pub(crate) const fn is_undo(&self) -> bool {
         !self.undoes.is_empty() || !self.undoes_below.is_empty()
     }
 }
 
-/// A point that a conversation can go back to: nothing was asked of a model or a tool and not answered.
+/// A point that a conversation can return to: no request to a model or a tool is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Point {
     seq: Seq,
@@ -43,18 +43,18 @@ struct Point {
     plan: PlanThen,
 }
 
-/// What was told of a log so far.
+/// The history read from a log so far.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     pub(crate) changes: Vec<Change>,
     pub(crate) head: Seq,
     /// Turns with the seq of their first event.
     turns: Vec<(TurnId, Seq)>,
-    /// Its sub-agents, with the calls that they answer and where and in which turn they were started.
+    /// Its sub-agents: each with its tool call, and the seq and turn of its start.
     pub(crate) started: Vec<(SessionId, ToolCallId, Seq, Option<TurnId>)>,
-    /// Commands and requests to the network.
+    /// Commands and network requests; they cannot be undone.
     pub(crate) lasting: Vec<(Seq, Option<TurnId>, String)>,
-    /// Only up to the point that is asked for.
+    /// The last seq at which a point is accepted.
     upto: Seq,
     point: Option<Point>,
     todo: Vec<TodoItem>,
@@ -64,12 +64,12 @@ pub(crate) struct Past {
     reworking: bool,
     /// Where the lines of an imported log end.
     imported: Seq,
-    /// The files of the work on the history that is open.
+    /// The files of the open undo or rewind.
     wanted: Vec<FileBack>,
 }
 
 impl Past {
-    /// A past of which points up to this one are of interest.
+    /// An empty history that accepts points up to this seq.
     pub(crate) fn upto(upto: Seq) -> Self {
         Self {
             upto,
@@ -77,12 +77,12 @@ impl Past {
         }
     }
 
-    /// Takes the next event in.
+    /// Processes the next event.
     pub(crate) fn take(&mut self, event: &Event) {
         self.head = event.seq;
         self.files(event);
         self.openings(event);
-        // Among the lines of an imported log nobody knows what was open.
+        // The open work among the lines of an imported log is unknown.
         let quoted = matches!(event.body, EventBody::ImportedEvent(_)) && event.seq < self.imported;
         let rests = !self.asking && self.open.is_empty() && !self.reworking;
         if event.seq <= self.upto && rests && !quoted {
@@ -153,7 +153,7 @@ impl Past {
     )]
     fn openings(&mut self, event: &Event) {
         match &event.body {
-            // Behind it comes what the session was created with.
+            // After it comes the event that created the session.
             EventBody::SessionImported(it) => self.imported = (event.seq + 1).saturating_add(it.events),
             EventBody::ModelStarted(_) => self.asking = true,
             EventBody::ModelFinished(finished) => {
@@ -191,13 +191,13 @@ impl Past {
         self.open.remove(&call.to_string());
     }
 
-    /// The last point that a conversation can go back to, with the list of things to do and the plan at that time.
+    /// The last point that a conversation can return to, with the to-do list and the plan at that time.
     pub(crate) fn point(&self) -> Option<(Seq, Vec<TodoItem>, PlanThen)> {
         let point = self.point.as_ref()?;
         Some((point.seq, point.todo.clone(), point.plan.clone()))
     }
 
-    /// The turn that a word stands for.
+    /// Resolves a reference to a turn.
     pub(crate) fn turn(&self, word: &str) -> Option<TurnId> {
         if word == "last" {
             return self.turns.last().map(|(turn, _)| *turn);
@@ -214,7 +214,7 @@ impl Past {
         }
     }
 
-    /// Changes that were not undone.
+    /// Changes that have not been undone.
     pub(crate) fn standing(&self) -> impl Iterator<Item = &Change> {
         let mut undone = BTreeSet::new();
         for change in self.changes.iter().rev() {
@@ -229,7 +229,7 @@ impl Past {
             .filter(move |change| !undone.contains(&place(change)))
     }
 
-    /// What commands and requests of some events did stays done: the last ones, by name.
+    /// The names of the last commands and network requests among the chosen events; their effects cannot be undone.
     pub(crate) fn stays(&self, chosen: impl Fn(Seq, Option<TurnId>) -> bool) -> Vec<String> {
         let chosen = self.lasting.iter().filter(|(seq, turn, _)| chosen(*seq, *turn));
         let names: Vec<&String> = chosen.map(|(.., title)| title).collect();
@@ -241,7 +241,7 @@ impl Past {
     }
 }
 
-/// In which log it is, and where there.
+/// The log that the change is in, and its seq there.
 fn place(change: &Change) -> (Option<SessionId>, Seq) {
     match change.below {
         Some(of) => (Some(of.session), of.seq),
@@ -249,8 +249,8 @@ fn place(change: &Change) -> (Option<SessionId>, Seq) {
     }
 }
 
-/// Files that an undo did not write, since they were as wanted: an undo that was cut off had put them back, or a person.
-/// Since then they are as wanted, as if this undo had written them.
+/// Files that an undo did not write because they already were as wanted: an interrupted undo had restored them, or a
+/// person. They count as written by this undo.
 fn was_so_already(wanted: &[FileBack], written: &[FileChanged]) -> Vec<FileChanged> {
     let left = wanted
         .iter()
@@ -270,7 +270,7 @@ fn listed(changes: &Value) -> Vec<FileChanged> {
     changes.iter().filter_map(read).collect()
 }
 
-/// What has to be put back so that files are as they were before these changes, which come in the order of the log.
+/// The files to restore to undo these changes, which are in log order.
 pub(crate) fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<FileBack> {
     let mut files: BTreeMap<&str, FileBack> = BTreeMap::new();
     for file in changes.flat_map(|change| &change.files) {

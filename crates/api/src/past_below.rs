@@ -1,15 +1,15 @@
-//! What sub-agents changed belongs to the turn that started them: their logs are read into the past of the session above.
+//! Attributes sub-agents' changes to the turn that started them: merges their logs into the history of the session above.
 
 use crate::api::Api;
 use crate::past::{Change, Past};
 use agentd_actor_kit::Read;
 use agentd_protocol::{ChangeBelow, Fault, Seq, SessionId, TurnId, child_of};
 
-/// Logs of one tree that are read.
+/// The maximum number of logs that are read for one tree.
 const MOST: usize = 500;
 
 impl Past {
-    /// Takes in what a sub-agent did, with all below it, as done where it was started.
+    /// Adds the actions of a sub-agent and of all below it, as if done where it was started.
     fn adopt(&mut self, child: SessionId, past: Self, seq: Seq, turn: Option<TurnId>) {
         let adopted = past.changes.into_iter().map(|change| {
             let own = change.undoes.into_iter();
@@ -40,12 +40,12 @@ impl Past {
     }
 }
 
-/// Ends the name of what a sub-agent did.
+/// The suffix of the name of a sub-agent's action.
 const MARK: &str = ", a sub-agent)";
 
 impl Api {
-    /// What a log and those of all sub-agents below say of files. Without the points that a conversation can go back to in
-    /// those below.
+    /// The file history in a log and the logs of all sub-agents below it. Leaves out the points of the sub-agents'
+    /// conversations.
     pub(crate) async fn past_of_tree(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
         let mut past = self.past(session, upto).await?;
         let mut logs = 0;
@@ -55,7 +55,7 @@ impl Api {
 
     async fn adopt_all(&self, session: SessionId, past: &mut Past, logs: &mut usize) -> Result<(), Fault> {
         for (child, tool_call, seq, turn) in std::mem::take(&mut past.started) {
-            // The sub-agents of the session that a log was copied from are not those of the copy.
+            // A copied log still names the sub-agents of the original session; they do not belong to the copy.
             if child_of(session, tool_call) != child {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! What a new session's prompt is made from: the custom agent, instruction files and skills, read beside the runtime's
-//! threads; and `session.prompt`, which shows it.
+//! Reads the sources of a new session's prompt off the runtime's threads: the custom agent, instruction files and skills;
+//! and implements `session.prompt`, which shows it.
 
 use crate::api::{Api, READ};
 use agentd_actor_kit::{GateMsg, JudgeRequest};
@@ -17,7 +17,7 @@ use agentd_tools::{LoopCall, Runs, SKILL, Tool, builtin, delegates};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
-/// Runs work on the files of a working directory, within the time of a read.
+/// Runs work on the files of a working directory, within the time limit of a read.
 pub(crate) async fn reading<T: Send + 'static>(
     what: &'static str,
     workdir: &Path,
@@ -32,7 +32,7 @@ pub(crate) async fn reading<T: Send + 'static>(
 }
 
 impl Api {
-    /// The custom agent that was asked for.
+    /// The requested custom agent.
     pub(crate) async fn definition(
         &self,
         name: Option<&str>,
@@ -48,7 +48,7 @@ impl Api {
         Ok(Some(found))
     }
 
-    /// Everything that is read from files for a new session.
+    /// Everything that a new session reads from files.
     pub(crate) async fn sources(
         &self,
         workdir: &str,
@@ -74,8 +74,8 @@ impl Api {
         .await
     }
 
-    /// Where files for prompts are looked for. What a rule forbids or asks about is not read, by whatever name or link it is
-    /// there; the judge blocks, so it is for threads that may.
+    /// The directories searched for prompt files. A file that a rule forbids or asks about is not read under any name or
+    /// link. The judge blocks, so call it only from threads that may block.
     pub(crate) fn places(&self, workdir: &str, rules: &[String]) -> Places {
         let request = JudgeRequest {
             session: self.parts.clock.stamp().session(),
@@ -98,7 +98,7 @@ impl Api {
             });
             let judged = runtime.block_on(gate.call(READ, |done| GateMsg::Judge { request, done }));
             let verdict = judged.map_err(|error| error.to_string())?.verdict;
-            // A mode asks about what lies outside of the working directory; the places are the operator's choice.
+            // A mode asks about paths outside of the working directory; but the operator chose these places.
             let free = verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:");
             if free || verdict.kind == VerdictKind::Allow {
                 Ok(())
@@ -128,7 +128,7 @@ impl Api {
         template_of(provider.dialect, protocol, &model.model)
     }
 
-    /// The tools of a custom agent, of those that the session may have.
+    /// The tools of a custom agent, limited to those that the session may have.
     pub(crate) fn narrowed(
         &self,
         tools: Vec<String>,
@@ -157,7 +157,7 @@ impl Api {
         Ok(kept.chain(narrower).collect())
     }
 
-    /// The system prompt of a session and what it is made from.
+    /// The system prompt of a session and its sources.
     pub(crate) async fn prompt(&self, params: SessionParams) -> Result<PromptShown, Fault> {
         let session = self.session(&params.session).await?;
         let (created, at) = self.first(session).await?;
@@ -165,14 +165,14 @@ impl Api {
     }
 }
 
-/// Whether a name, or a pattern of tools of servers, stands for all of another.
+/// Whether a name, or a pattern of server tools, covers another name or pattern.
 fn covers(pattern: &str, name: &str) -> bool {
     let begins = pattern.strip_suffix('*');
     pattern == name || begins.is_some_and(|begin| name.starts_with(begin))
 }
 
-/// The mode: what was asked for, else the operator's agent's, else the node's; a project's agent can only make it
-/// stricter.
+/// The mode: the requested one, otherwise that of an operator's agent, otherwise the node's; a project's agent can only
+/// make it stricter.
 pub(crate) fn mode_of(
     params: &CreateParams,
     definition: Option<&AgentDefinition>,
@@ -183,7 +183,7 @@ pub(crate) fn mode_of(
     of(Origin::Project).map_or(mode, |narrower| stricter(mode, narrower))
 }
 
-/// The steps and who wants them: what was asked for, else the agent's; a project's agent can only take fewer.
+/// The step limit and who set it: the requested one, otherwise the agent's; a project's agent can only lower it.
 pub(crate) fn turns_of(
     params: &CreateParams,
     definition: Option<&AgentDefinition>,
@@ -205,7 +205,7 @@ pub(crate) fn turns_of(
     }
 }
 
-/// The tools without those that would have nothing to do: plans, where there is no planning; skills, where there are none.
+/// Removes tools that would have no use: plan tools without planning, skill tools without skills.
 pub(crate) fn fitting(mut tools: Vec<String>, limits: &LoopLimits, prompt: &PromptSources) -> Vec<String> {
     let skills = prompt
         .parts
@@ -218,7 +218,7 @@ pub(crate) fn fitting(mut tools: Vec<String>, limits: &LoopLimits, prompt: &Prom
     tools
 }
 
-/// The sources without the list of agents, where there is no Task that could name one.
+/// Removes the list of agents where there is no Task tool to start one.
 pub(crate) fn telling(mut prompt: PromptSources, tools: &[String]) -> PromptSources {
     let tasks = tools.iter().any(|tool| delegates(tool));
     prompt

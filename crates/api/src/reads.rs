@@ -1,4 +1,4 @@
-//! `session.list`, `session.get`: stored rows under the live statuses. Looking wakes nobody.
+//! `session.list`, `session.get`: stored rows combined with the live statuses. Reading never wakes a session.
 
 use crate::api::{Api, READ, fault_of};
 use agentd_actor_kit::{LiveStatus, Read, SupervisorMsg};
@@ -7,9 +7,9 @@ use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
 use std::collections::BTreeMap;
 
-/// Bytes of a list answer, so that it always fits a frame; the next page goes on.
+/// Bytes of a list answer, so that it always fits a frame; the next page continues.
 const LIST_BYTES: usize = 4 << 20;
-/// Rows read from the store at a time.
+/// Rows that one read of the store returns.
 const PAGE: u32 = 500;
 
 pub(crate) type Overlay = BTreeMap<SessionId, LiveStatus>;
@@ -18,7 +18,7 @@ impl Api {
     pub(crate) async fn get(&self, params: SessionParams) -> Result<Summary, Fault> {
         let row = self.row_of(&params.session).await?;
         let mut summary = live(row, &self.overlay().await?);
-        // A log that cannot be read says nothing of its limits; the rest is known all the same.
+        // A log that cannot be read does not give its limits; the rest of the answer is still available.
         let created = self.first(summary.session).await.ok();
         summary.limits = created.map(|(created, _)| {
             let mut limits = created.limits;
@@ -95,12 +95,12 @@ impl Api {
     }
 }
 
-/// Whether a selector means this row. The labels of a damaged row are not known.
+/// Whether a selector matches this row. The labels of a damaged row are unknown.
 pub(crate) fn chosen(row: &Row, labels: &Selector) -> bool {
     labels.is_empty() || (!row.damaged && labels.matches(&row.summary.labels))
 }
 
-/// Where the parts of a budget come from that were changed since the session was created.
+/// Records the source of each part of a budget that changed since the session was created.
 fn budget_changed(from: &mut BTreeMap<String, String>, first: &Budget, now: &Budget) {
     let changed = [
         ("budget.tokens", first.tokens != now.tokens),
@@ -113,8 +113,8 @@ fn budget_changed(from: &mut BTreeMap<String, String>, first: &Budget, now: &Bud
     }
 }
 
-/// A row with its live status, where it has one. A session reports its status a moment after its facts, so a row that was
-/// written later says it better: whoever has just answered a question must not hear that it waits for an answer.
+/// Merges the live status into a row. A session reports its status a moment after its events, so a row written later is
+/// more accurate: a client that has just answered a question must not see the session waiting for the answer.
 pub(crate) fn live(row: Row, overlay: &Overlay) -> Summary {
     let mut summary = row.summary;
     if let Some(live) = overlay.get(&summary.session)
@@ -126,7 +126,7 @@ pub(crate) fn live(row: Row, overlay: &Overlay) -> Summary {
     summary
 }
 
-/// Whether a state is what was asked for: `running` asks for `running(model)`, too.
+/// Whether a state matches the requested one: `running` also matches `running(model)`.
 fn is(state: RunState, want: &str) -> bool {
     let text = state.as_str();
     text == want || text.strip_prefix(want).is_some_and(|rest| rest.starts_with('('))

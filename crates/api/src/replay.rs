@@ -1,4 +1,4 @@
-//! A viewer's place in the feed of one session, brought in line with what was read from the log.
+//! A viewer's subscription to the feed of one session, aligned with the part of the log already read.
 
 use crate::api::{READ, fault_of};
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Viewer};
@@ -8,30 +8,30 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the feed may take to tell what the log already has.
+/// How long the feed may take to deliver events that the log already has.
 const ALIGN: Duration = Duration::from_secs(1);
-/// Frames that are taken at once.
+/// The maximum number of frames per batch.
 pub(crate) const BATCH: usize = 128;
 
-/// What a viewer asked for.
+/// A viewer's request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
     pub(crate) session: SessionId,
     pub(crate) viewer: u64,
     pub(crate) deltas: bool,
     pub(crate) decides: bool,
-    /// Frames that the feed keeps for it.
+    /// The number of frames that the feed queues for it.
     pub(crate) queue: usize,
 }
 
-/// A place in the feed; given up when dropped.
+/// A subscription to the feed; it ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     feed: Handle<FeedMsg>,
     wish: Wish,
     frames: mpsc::Receiver<FeedFrame>,
     waiting: VecDeque<FeedFrame>,
-    /// Everything up to here was told before this place was taken, or was told to it.
+    /// Every event up to here was published before this subscription began, or was delivered to it.
     told: Seq,
     pub(crate) status: Option<Status>,
     pub(crate) partial: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Takes a place. `durable` is a seq that was in the log before.
+    /// Subscribes to the feed. `durable` is a seq that was already in the log.
     pub(crate) async fn take(feed: &Handle<FeedMsg>, wish: Wish, durable: Seq) -> Result<Self, Fault> {
         let (queue, frames) = mpsc::channel(wish.queue.max(1));
         let viewer = Viewer {
@@ -66,17 +66,17 @@ impl Place {
         })
     }
 
-    /// Waits until the feed has told what the log says up to `seen`, and drops fragments that this makes stale. `false`: the
-    /// place is lost, because the log was read too slowly or the feed was restarted.
+    /// Waits until the feed has delivered the log's events up to `seen`, and drops fragments that this makes stale. `false`:
+    /// subscription is lost, because the log was read too slowly or the feed restarted.
     pub(crate) async fn align(&mut self, seen: Seq) -> bool {
         let deadline = Instant::now() + ALIGN;
         while self.told < seen {
-            // Without an answer in time a stale fragment may be shown; events are right either way.
+            // Without an answer in time a stale fragment may be shown; events are correct in any case.
             let Ok(frame) = timeout_at(deadline, self.frames.recv()).await else {
                 break;
             };
             match frame {
-                // News beyond the log as it was read: not to be lost, it is the next thing to push (I2).
+                // An event beyond the part of the log that was read must not be lost: it is the next to be pushed (I2).
                 Some(FeedFrame::Event(ref told)) if told.event.seq > seen => {
                     self.waiting.extend(frame);
                     break;
@@ -102,7 +102,7 @@ impl Place {
         true
     }
 
-    /// The next frames, as many as are there; none, and `Lagged`, both mean that this place is worth nothing any more.
+    /// The next available frames. An empty result or `Lagged` means that this subscription is no longer usable.
     pub(crate) async fn next(&mut self) -> Vec<FeedFrame> {
         let mut batch = Vec::from(std::mem::take(&mut self.waiting));
         if batch.is_empty() {
@@ -113,7 +113,7 @@ impl Place {
 }
 
 impl Place {
-    /// Leaves the feed. Must come before another place is taken under the same number, which it would take away.
+    /// Unsubscribes. Must precede another subscription with the same number, which it would otherwise remove.
     pub(crate) fn give_up(&mut self) {
         if !std::mem::replace(&mut self.given_up, true) {
             let (session, viewer) = (self.wish.session, self.wish.viewer);
@@ -137,7 +137,7 @@ mod tests {
     use bytes::Bytes;
     use std::sync::Arc;
 
-    /// A place that was told everything up to 3, with the events of `seqs` in its queue.
+    /// A subscription that has received everything up to 3, with the events of `seqs` in its queue.
     fn place(seqs: &[Seq]) -> (Place, mpsc::Sender<FeedFrame>) {
         let (queue, frames) = mpsc::channel(8);
         for seq in seqs {
@@ -188,7 +188,7 @@ mod tests {
 
     #[tokio::test]
     async fn i2_an_event_beyond_the_log_as_read_is_kept_for_the_viewer() {
-        // 4 and 5 were announced before the place was taken; 6 comes while it waits for them.
+        // 4 and 5 were published before the subscription began; 6 arrives while it waits for them.
         let (mut place, queue) = place(&[6]);
         assert!(place.align(5).await);
         drop(queue);

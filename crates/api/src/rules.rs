@@ -1,4 +1,4 @@
-//! `rule.list`, `rule.remove`: what people allowed or denied for good.
+//! `rule.list`, `rule.remove`: the permanent rules that people added.
 
 use crate::api::{Api, COMMAND, fault_of};
 use crate::words::cut;
@@ -7,8 +7,8 @@ use agentd_protocol::{Event, EventBody, Fault, Principal, RemoveRuleParams, Rule
 use agentd_store::{Range, StoreError};
 
 impl Api {
-    /// The always-rules in force, in the order in which they were made. The stream of rules is read from its start: the
-    /// gate keeps what it judges by, not who wanted it.
+    /// The always-rules in force, in the order of their creation. Reads the stream of rules from its start: the gate
+    /// keeps the rules but not who added them.
     pub(crate) async fn rules(&self) -> Result<Vec<RuleRow>, Fault> {
         let (mut rows, mut after) = (Vec::<RuleRow>::new(), 0);
         loop {
@@ -36,7 +36,7 @@ impl Api {
         }
     }
 
-    /// Takes an always-rule back. Answered when no call is judged by it any more.
+    /// Removes an always-rule. Answers when the gate no longer judges any call by it.
     pub(crate) async fn remove_rule(
         &self,
         who: &Principal,
@@ -66,7 +66,7 @@ impl Api {
     }
 }
 
-/// What the store says of a stream that nobody has written to.
+/// The store's fault for a stream that was never written.
 fn nothing() -> Fault {
     StoreError::NotFound(SessionId::NIL).into()
 }

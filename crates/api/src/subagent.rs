@@ -1,4 +1,4 @@
-//! The first event of a sub-agent: what its parent may, narrowed by the custom agent that it runs (I7).
+//! The first event of a sub-agent: its parent's permissions, narrowed by the custom agent that it runs (I7).
 
 use crate::api::Api;
 use crate::prompting::{fitting, telling};
@@ -10,11 +10,11 @@ use agentd_tools::{LoopCall, Runs, Tool, builtin};
 use async_trait::async_trait;
 use std::sync::Arc;
 
-/// What a sub-agent is told besides its parent's instructions.
+/// The instructions that a sub-agent gets in addition to its parent's.
 const WORDS: &str = "You are a sub-agent: another agent gave you one task and waits for it. It reads nothing but your last message, so put \
                      everything that it needs into that. Do only this task.";
 
-/// Where the sub-agents of a node come from: its api.
+/// Creates the sub-agents of a node.
 #[derive(Debug)]
 pub struct SubagentApi(pub Arc<Api>);
 
@@ -66,7 +66,7 @@ impl Api {
     }
 }
 
-/// Whoever wrote the agent: it can only make the parent's mode stricter.
+/// Regardless of who wrote it, the agent can only make the parent's mode stricter.
 fn mode_of(parent: PermissionMode, definition: Option<&AgentDefinition>) -> PermissionMode {
     definition
         .and_then(|it| it.mode)
@@ -86,7 +86,7 @@ fn limits_of(parent: &LoopLimits, definition: Option<&AgentDefinition>) -> LoopL
     limits
 }
 
-/// No sub-agents below the deepest; and none ends a plan mode that its parent is in.
+/// Removes the tools for sub-agents at the maximum depth, and the tool that would leave the parent's plan mode.
 fn allowed(mut tools: Vec<String>, deepest: bool) -> Vec<String> {
     tools.retain(|tool| match builtin(tool).map(Tool::runs) {
         Some(Runs::SubAgent) => !deepest,
@@ -96,7 +96,7 @@ fn allowed(mut tools: Vec<String>, deepest: bool) -> Vec<String> {
     tools
 }
 
-/// What people granted the parent for its session holds for its task, too.
+/// Permissions that people granted the parent for its session also apply to the sub-agent.
 fn rules_of(mut rules: Vec<String>, grants: &[String]) -> Vec<String> {
     let granted = grants.iter().map(|grant| {
         let grant = grant.trim_start_matches("allow ");

@@ -1,4 +1,4 @@
-//! `session.export` and `session.import`: exact stored lines out, a session that quotes such lines in.
+//! `session.export` and `session.import`: exports the exact stored lines, and imports such lines as quotations.
 
 use crate::api::{Api, COMMAND, fault_of};
 use crate::carried;
@@ -17,10 +17,10 @@ use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Bytes of one page of an export; one event may be larger and then comes alone.
+/// Bytes of one page of an export; a larger event gets a page of its own.
 const PAGE_BYTES: u32 = 4 << 20;
 const PAGE_EVENTS: u32 = 1_000;
-/// An import writes many events.
+/// The time limit of an import, which writes many events.
 const IMPORT: Duration = Duration::from_secs(120);
 
 impl Api {
@@ -93,7 +93,7 @@ impl Api {
             let (own, contents) = self.imported(who, &params, lines).await?;
             let created = self.write_log(&own).await?;
             if let Err(fault) = self.put_contents(created.session, &contents).await {
-                // Without what its log names it is not what was imported.
+                // Without the contents that its log names, the import is incomplete.
                 let _ = self.parts.backend.delete(created.session).await;
                 return Err(fault);
             }
@@ -138,7 +138,7 @@ impl Api {
         Ok(())
     }
 
-    /// Stores the answer under its key. The session is there already, so a failure here is only a lost convenience.
+    /// Stores the answer under its key. The session exists already, so a failure here only costs the idempotent retry.
     pub(crate) async fn keep_answer(&self, created: &Created, mut key: IdempotencyKey) {
         key.answer = serde_json::to_string(created).unwrap_or_default();
         let mut append = Append::new(created.session, 1, created.seq, self.parts.clock.stamp().append());
@@ -158,7 +158,7 @@ impl Api {
     }
 }
 
-/// What the list says of a log. A log that an agent cannot be folded from is refused.
+/// Builds the list row of a log. Refuses a log that cannot be folded.
 fn fold(
     session: SessionId,
     events: &[EncodedEvent],

@@ -1,4 +1,4 @@
-//! One request at a time for each idempotency key: a second one waits for the first, and finds its answer.
+//! Allows one request at a time for each idempotency key: a second one waits for the first and finds its answer.
 
 use agentd_protocol::{Fault, Principal};
 use std::collections::HashMap;
@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
 
-/// Whose key, and which.
+/// The principal and its key.
 type Owner = (Principal, String);
 
-/// The requests with a key that are being carried out. Bounded by the requests themselves.
+/// The requests with a key that are in progress. Bounded by the number of requests.
 #[derive(Debug, Default)]
 pub(crate) struct KeyTurns {
     gates: Mutex<HashMap<Owner, Weak<Gate<()>>>>,
 }
 
-/// The right to carry out the request of a key; over when dropped.
+/// The right to carry out the request of a key; ends when dropped.
 #[derive(Debug)]
 pub(crate) struct KeyTurn {
     _gate: OwnedMutexGuard<()>,
 }
 
 impl KeyTurns {
-    /// Waits, no longer than `within`, until no other request of this key is under way.
+    /// Waits, no longer than `within`, until no other request with this key is in progress.
     pub(crate) async fn enter(&self, who: &Principal, key: &str, within: Duration) -> Result<KeyTurn, Fault> {
         let gate = self.gate(who, key);
         let entered = tokio::time::timeout(within, gate.lock_owned()).await;

@@ -1,4 +1,4 @@
-//! Inputs that a person typed (`commands: true`): commands are carried out, mentioned files are attached.
+//! Inputs that a person typed (`commands: true`): carries out commands and attaches mentioned files.
 
 use crate::api::Api;
 use crate::commands::{Typed, todo_text};
@@ -13,17 +13,17 @@ use agentd_protocol::{
 use agentd_store::{IdempotencyKey, Range};
 use agentd_turn::Command;
 
-/// What became of a typed text.
+/// The outcome of a typed text.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It is an input with this content; and what its author should know.
+    /// An input with this content, and notices for its author.
     Input(Vec<Block>, Vec<String>),
-    /// It was a command, and this is its answer.
+    /// A command, and its answer.
     Said(Sent),
 }
 
 impl Api {
-    /// Carries a typed text out as far as it is a command; the rest is an input.
+    /// Carries out a typed text if it is a command; anything else becomes an input.
     pub(crate) async fn obeyed(
         &self,
         who: &Principal,
@@ -82,7 +82,7 @@ impl Api {
         Ok(Outcome::Input(content, notices))
     }
 
-    /// `/undo`: the last change of files is taken back, under a key of its own beside that of the text.
+    /// `/undo`: undoes the last change of files, under a key derived from the key of the text.
     async fn undone(
         &self,
         who: &Principal,
@@ -103,7 +103,7 @@ impl Api {
         self.said(who, session, None, words, None).await
     }
 
-    /// The answer to a command that is no input. It is kept with the key of what the command changes.
+    /// The answer to a command that is not an input. It is stored with the key of the command's change.
     async fn said(
         &self,
         who: &Principal,
@@ -132,7 +132,7 @@ impl Api {
         Ok(Outcome::Said(answer(seq)))
     }
 
-    /// The same for the prompt of a new session.
+    /// Does the same for the prompt of a new session.
     pub(crate) async fn typed_prompt(
         &self,
         mut params: CreateParams,
@@ -191,7 +191,7 @@ impl Api {
         })
     }
 
-    /// What a session was created with, and when that was. Of an imported one that is the second event.
+    /// A session's creation event and its time. In an imported session it is the second event.
     pub(crate) async fn first(&self, session: SessionId) -> Result<(SessionCreated, Timestamp), Fault> {
         let range = Range {
             limit: 2,

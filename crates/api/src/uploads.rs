@@ -1,11 +1,11 @@
-//! Pages of imports that are not complete yet. Bounded in number, bytes and time: an upload that nobody ends is dropped.
+//! Pages of incomplete imports. Bounded in number, bytes and time: an abandoned upload is dropped.
 
 use agentd_protocol::{Fault, Principal, Timestamp};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
 const MAX_UPLOADS: usize = 8;
-/// Bytes of all uploads together.
+/// The maximum bytes of all uploads together.
 const MAX_BYTES: usize = 256 << 20;
 const PATIENCE_MS: u64 = 600_000;
 
@@ -16,12 +16,12 @@ struct Upload {
     touched: Timestamp,
 }
 
-/// Imports under way, by who sends them and their key.
+/// Imports in progress, by sender and key.
 #[derive(Debug, Default)]
 pub(crate) struct Uploads(BTreeMap<(Principal, String), Upload>);
 
 impl Uploads {
-    /// Keeps a page.
+    /// Stores a page.
     pub(crate) fn add(
         &mut self,
         who: &Principal,
@@ -61,7 +61,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// Everything kept so far, with the last page.
+    /// All stored pages, with the last one.
     pub(crate) fn finish(&mut self, who: &Principal, key: &str, last: Vec<Bytes>) -> Vec<Bytes> {
         let kept = self.0.remove(&(who.clone(), key.to_owned()));
         let mut lines = kept.map(|upload| upload.lines).unwrap_or_default();

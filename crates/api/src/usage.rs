@@ -1,4 +1,4 @@
-//! `usage.query`: tokens and money, from the list rows and from what the store remembers of deleted sessions.
+//! `usage.query`: tokens and money, from the list rows and the store's totals of deleted sessions.
 
 use crate::api::Api;
 use crate::reads::chosen;
@@ -7,11 +7,11 @@ use agentd_store::{Filter, Spending};
 use std::collections::BTreeMap;
 
 const PAGE: u32 = 500;
-/// Groups of one answer; the rest is summed up in one.
+/// The maximum number of groups in one answer; the rest is summed up in one.
 const MAX_GROUPS: usize = 5_000;
 const REST: &str = "(others)";
 const NO_LABEL: &str = "(none)";
-/// The group of deleted sessions, where each session is a group.
+/// The group of all deleted sessions when grouping by session.
 const REMOVED: &str = "(removed)";
 
 impl Api {

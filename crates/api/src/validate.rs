@@ -1,4 +1,4 @@
-//! Checks of what comes from outside. Each fault names the field, what is wrong, and what is right.
+//! Checks external input. Each fault names the field, the error and the valid form.
 
 use crate::prompting::reading;
 use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels};
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::path::{Component, Path};
 
-/// All images of one input: in base64 they and the text stay below the 8 MiB of a frame.
+/// The maximum bytes of all images in one input: as Base64, they and the text stay below the 8 MiB of a frame.
 const MAX_IMAGE_BYTES: usize = 4 << 20;
 const MAX_LABELS: usize = 64;
 const MAX_LABEL_KEY: usize = 63;
@@ -16,7 +16,7 @@ const MAX_LABEL_VALUE: usize = 253;
 const MAX_TITLE: usize = 200;
 const MAX_RULES: usize = 256;
 
-/// What a person or a program says to a model: text up to `limits.max_input_bytes`, and images that providers take.
+/// Checks an input to a model: text up to `limits.max_input_bytes`, and images that providers accept.
 pub(crate) fn content(blocks: &[Block], settings: &Settings) -> Result<(), Fault> {
     let max_bytes = settings.limits.max_input_bytes;
     let (mut bytes, mut image_bytes) = (0, 0);
@@ -65,7 +65,7 @@ pub(crate) fn content(blocks: &[Block], settings: &Settings) -> Result<(), Fault
     Ok(())
 }
 
-/// An inline image that every provider takes, as its size: one that is refused would void the whole conversation.
+/// Checks an inline image and returns its size. One that a provider refuses would invalidate the whole conversation.
 fn image(media_type: &str, data: &str, limits: &ToolsConfig) -> Result<usize, Fault> {
     let bad = |why: String| {
         Fault::invalid("bad_image", why)
@@ -94,7 +94,7 @@ pub(crate) fn room_for_images(bytes: usize) -> Result<(), Fault> {
     Err(Fault::limit("input_too_large", message).hint("send fewer images at once, or scale them down"))
 }
 
-/// A name for people.
+/// Checks a title.
 pub(crate) fn title(title: &str) -> Result<String, Fault> {
     let title = title.trim();
     let fine =
@@ -106,14 +106,14 @@ pub(crate) fn title(title: &str) -> Result<String, Fault> {
     Err(Fault::invalid("bad_title", message))
 }
 
-/// What a fork is called that nobody names; nothing where the first session has no name.
+/// The title of a fork without a given one; `None` if the original session has none.
 pub(crate) fn title_of_fork(title: &str) -> Option<String> {
     const END: &str = "-fork";
     let kept: String = title.chars().take(MAX_TITLE - END.len()).collect();
     (!kept.is_empty()).then(|| format!("{kept}{END}"))
 }
 
-/// What an imported session is called that nobody names: after where it comes from.
+/// The title of an imported session without a given one: it names the source.
 pub(crate) fn title_of_import(source: &str) -> String {
     const BEGIN: &str = "imported";
     let kept = printable(source, MAX_TITLE - BEGIN.len() - 2);
@@ -124,13 +124,13 @@ pub(crate) fn title_of_import(source: &str) -> String {
     }
 }
 
-/// The beginning of somebody's words without control characters.
+/// The beginning of a user's text without control characters.
 pub(crate) fn printable(text: &str, chars: usize) -> String {
     let fine = text.trim().chars().filter(|c| !c.is_control());
     fine.take(chars).collect()
 }
 
-/// Labels as keys and values that selectors can say.
+/// Checks that selectors can express the keys and values of labels.
 pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     if labels.len() > MAX_LABELS {
         return Err(Fault::invalid(
@@ -160,7 +160,7 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An absolute path of a directory that is there.
+/// Checks that the path is an absolute path of an existing directory.
 pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
     let path = Path::new(text);
     if text.is_empty() || !path.is_absolute() || text.contains('\0') {
@@ -191,8 +191,8 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
     Err(Fault::invalid("bad_workdir", message).hint("create it, or name another one with -C DIR"))
 }
 
-/// Refuses a working directory in which no command could run: commands write all that is beneath it, so the walls do not
-/// stand around the daemon's own data.
+/// Refuses a working directory in which no command could run: commands may write everything below it, so the sandbox does
+/// not accept one that contains the daemon's own data.
 pub(crate) async fn apart(workdir: &str, data_dir: &str) -> Result<(), Fault> {
     let data_dir = real(data_dir.into()).await?;
     if !Path::new(&data_dir).starts_with(workdir) {
@@ -206,7 +206,7 @@ pub(crate) async fn apart(workdir: &str, data_dir: &str) -> Result<(), Fault> {
     Err(Fault::invalid("bad_workdir", message).hint(hint))
 }
 
-/// Where a directory really is. A session keeps this: a link in its place is one that somebody put there later.
+/// The real path of a directory. A session stores it, so a link found in its place was put there later.
 async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
     let failed = |why: String| {
         Fault::invalid(
@@ -223,7 +223,7 @@ async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
     text.ok_or_else(|| failed("its path is not UTF-8".to_owned()))
 }
 
-/// A budget of numbers that make sense.
+/// Checks that the numbers of a budget make sense.
 pub(crate) fn budget(budget: &Budget) -> Result<(), Fault> {
     if budget.usd.is_finite() && budget.usd >= 0.0 {
         return Ok(());
@@ -234,7 +234,7 @@ pub(crate) fn budget(budget: &Budget) -> Result<(), Fault> {
     ))
 }
 
-/// Permission rules that can be read.
+/// Checks that permission rules can be parsed.
 pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
     if rules.len() > MAX_RULES {
         return Err(Fault::invalid(
@@ -249,7 +249,7 @@ pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A name made from the first line of what was said.
+/// A title made from the first line of an input.
 pub(crate) fn title_from(blocks: &[Block]) -> Option<String> {
     const LONG: usize = 60;
     let text = blocks.iter().find_map(|block| match block {

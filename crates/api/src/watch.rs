@@ -13,9 +13,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
-/// Events of one page of a catch-up.
+/// Events in one page of a catch-up.
 const PAGE: u32 = 256;
-/// Sessions whose labels are remembered.
+/// The maximum number of sessions whose match with the labels is cached.
 const REMEMBERED: usize = 10_000;
 const MAX_KINDS: usize = 64;
 
@@ -26,9 +26,9 @@ pub struct Watching {
     feed: Handle<FeedMsg>,
     viewer: u64,
     queue: usize,
-    /// `None` when only what is there already is wanted.
+    /// `None` when the viewer only wants existing events.
     frames: Option<mpsc::Receiver<FeedFrame>>,
-    /// The last cursor that was looked at.
+    /// The last cursor that was read.
     seen: u64,
     filter: Filter,
 }
@@ -41,7 +41,7 @@ struct Filter {
 }
 
 impl Api {
-    /// Starts following the fleet. `head` of the answer is the last cursor now.
+    /// Starts following the fleet. `head` of the answer is the current last cursor.
     ///
     /// # Errors
     /// The fault that the client gets.
@@ -96,7 +96,7 @@ impl Api {
     }
 }
 
-/// Refuses what is neither a type of event nor a family of types: nothing would ever be shown.
+/// Refuses a name that is neither a type of event nor a family of types: it would never match anything.
 fn known(kind: &str) -> Result<(), Fault> {
     let families = EVENT_KINDS
         .iter()
@@ -133,13 +133,13 @@ impl Drop for Watching {
 }
 
 impl Watching {
-    /// The number of the subscription.
+    /// The id of the subscription.
     #[must_use]
     pub const fn sub(&self) -> u64 {
         self.viewer
     }
 
-    /// Pushes until the viewer is gone or the subscription is over.
+    /// Pushes until the viewer is gone or the subscription ends.
     pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
         let gone = queue.clone();
         let out = Out {
@@ -154,7 +154,7 @@ impl Watching {
             () = gone.closed() => Stop::ViewerGone,
         };
         if let Stop::Ended(code, message) = stop {
-            // The viewer may have gone meanwhile.
+            // The viewer may be gone by now.
             let _ = out
                 .push(Push::Ended {
                     code,
@@ -261,7 +261,7 @@ impl Watching {
 }
 
 impl Filter {
-    /// `tool` asks for `tool.finished`, too.
+    /// Whether the filter accepts a type of event: `tool` also accepts `tool.finished`.
     fn takes(&self, kind: &str) -> bool {
         let is = |want: &String| {
             kind.strip_prefix(want.as_str())

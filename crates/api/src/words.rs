@@ -1,15 +1,15 @@
-//! What people call a session: a full id, a prefix of either end, a name, `@last`.
+//! References to a session by people: a full id, a prefix of either end, a name, `@last`.
 
 use crate::api::Api;
 use agentd_actor_kit::{Read, SupervisorMsg};
 use agentd_protocol::{Fault, SessionId};
 use agentd_store::{DAMAGED_ROW, Filter, Row};
 
-/// Rows that are looked at together.
+/// Rows that one read returns.
 const PAGE: u32 = 100;
 
 impl Api {
-    /// The one session a word stands for.
+    /// Resolves a reference to exactly one session.
     pub(crate) async fn session(&self, word: &str) -> Result<SessionId, Fault> {
         let word = word.trim();
         if word.is_empty() {
@@ -27,13 +27,13 @@ impl Api {
         }
     }
 
-    /// Sessions that a word may stand for; at most ten.
+    /// Sessions that a reference may name; at most ten.
     pub(crate) async fn candidates(&self, word: &str) -> Result<Vec<(SessionId, String)>, Fault> {
         let word = word.to_owned();
         self.read(|done| Read::Resolve { word, done }).await
     }
 
-    /// The newest session that no other one started.
+    /// The newest session that was not started by another one.
     async fn last(&self) -> Result<SessionId, Fault> {
         let mut filter = Filter {
             all: true,
@@ -53,7 +53,7 @@ impl Api {
         }
     }
 
-    /// The list row of the session that a word stands for.
+    /// The list row of the session that a reference names.
     pub(crate) async fn row_of(&self, word: &str) -> Result<Row, Fault> {
         let session = self.session(word).await?;
         self.row(session).await
@@ -68,7 +68,7 @@ impl Api {
         row?.ok_or_else(|| unknown(&session.to_string()))
     }
 
-    /// Has sessions loaded whose list rows are damaged: that writes the rows anew.
+    /// Loads sessions whose list rows are damaged, which rewrites the rows.
     pub(crate) fn mend(&self, sessions: Vec<SessionId>) {
         if !sessions.is_empty() {
             let now = self.parts.clock.now();
@@ -78,7 +78,7 @@ impl Api {
     }
 }
 
-/// Nothing has this name.
+/// The fault of a name that no session has.
 pub(crate) fn unknown(word: &str) -> Fault {
     Fault::not_found("unknown_session", format!("there is no session {:?}", cut(word)))
         .hint("`agentctl ps -a` lists them")
@@ -96,7 +96,7 @@ fn ambiguous(word: &str, several: &[(SessionId, String)]) -> Fault {
     .hint("give more of the id")
 }
 
-/// A word as it may appear in a message.
+/// A reference, shortened for a message.
 pub(crate) fn cut(word: &str) -> String {
     word.chars().take(80).collect()
 }

@@ -1,43 +1,43 @@
-//! Reading a chain, file by file.
+//! Reads a chain, file by file.
 
 use crate::link::{Link, links_of};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _};
 
-/// The longest line that is read.
+/// The longest line to read, in bytes.
 const MAX_LINE: u64 = 16 << 20;
 
-/// The `event` of the line with which an operator's acceptance of a loss is written down.
+/// The `event` of the line that records an operator's acceptance of a loss.
 pub const LOSS_ACCEPTED: &str = "store.loss_accepted";
 
-/// The `event` of the line with which the deletion of a full file is written down: `what.head` is the hash of the last line
-/// of that file.
+/// The `event` of the line that records the deletion of a full file: `what.head` is the hash of the last line of that
+/// file.
 pub const FILE_DELETED: &str = "audit.file_deleted";
 
-/// What is wrong with a line.
+/// The defect of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// It has no hashes.
     #[error("it is not sealed: it was changed, or not written by agentd")]
     Unsealed,
-    /// Its own hash is another.
+    /// Its own hash is wrong.
     #[error("its hash does not fit what it says: it was changed")]
     Changed,
-    /// It names another line before it.
+    /// It names a different previous line.
     #[error("it does not follow the line before it: a line was removed, added or moved")]
     Moved,
-    /// It is the first with hashes and does not begin the chain.
+    /// It is the first line with hashes, but does not begin the chain.
     #[error(
         "it follows a line that is not there, and the lines before it are not sealed: their seals were taken away"
     )]
     Stripped,
-    /// Its event is older than one before it.
+    /// Its event is older than that of an earlier line.
     #[error(
         "it goes back in the history: the database lost events that were audited, and nobody accepted that"
     )]
     Backwards,
-    /// The file ends in its middle.
+    /// The file ends in the middle of the line.
     #[error("it is cut off")]
     Cut,
 }
@@ -53,7 +53,7 @@ pub enum Stop {
     Io(#[from] io::Error),
 }
 
-/// A chain as far as it was read. Files are given from the oldest to the newest.
+/// The part of a chain that has been read. The caller passes the files from the oldest to the newest.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
     start: Option<Link>,
@@ -64,12 +64,12 @@ pub struct Chain {
     found: bool,
     /// The cursor of the last event.
     cursor: u64,
-    /// Ends of files whose deletion is in the chain.
+    /// The last hashes of the files whose deletion the chain records.
     deleted: Vec<Link>,
 }
 
 impl Chain {
-    /// A chain that is to have this hash somewhere.
+    /// A chain that should contain this hash.
     #[must_use]
     pub fn with_head(wanted: Option<Link>) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Chain {
     /// Reads a file to its end.
     ///
     /// # Errors
-    /// The first broken line, or the file cannot be read.
+    /// The first broken line, or an error of reading the file.
     pub fn read(&mut self, mut file: impl BufRead) -> Result<(), Stop> {
         let mut number = 0;
         loop {
@@ -100,10 +100,10 @@ impl Chain {
         }
     }
 
-    /// Takes the next line, without its end.
+    /// Checks the next line, without its line feed.
     fn follow(&mut self, line: &str) -> Result<(), Broken> {
         let Some((prev, own, right)) = links_of(line) else {
-            // Files from before there was a chain begin so; within it every line is sealed.
+            // Files from before the chain existed begin with unsealed lines; within the chain every line is sealed.
             if self.head.is_some() {
                 return Err(Broken::Unsealed);
             }
@@ -127,8 +127,8 @@ impl Chain {
         Ok(())
     }
 
-    /// What a line says of the chain itself. Cursors only rise, but where a loss was accepted: from there the log was
-    /// written again.
+    /// Reads what a line records about the chain itself. Cursors only rise, except where a loss was accepted: after that
+    /// the log was written again.
     fn note(&mut self, line: &str) -> Result<(), Broken> {
         #[derive(Deserialize)]
         struct Said<'a> {
@@ -160,13 +160,13 @@ impl Chain {
         Ok(())
     }
 
-    /// How many lines there are before the chain: they were written by an older version, and prove nothing.
+    /// The number of lines before the chain: an older version wrote them, and they prove nothing.
     #[must_use]
     pub const fn unsealed(&self) -> u64 {
         self.unsealed
     }
 
-    /// How many lines of the chain were read.
+    /// The number of lines of the chain that were read.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         self.lines
@@ -178,19 +178,19 @@ impl Chain {
         self.head
     }
 
-    /// Whether it begins with the first line of all; else older files are gone.
+    /// Whether it begins with the very first line; otherwise older files are missing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.start.is_none_or(|start| start == Link::START)
     }
 
-    /// Whether agentd deleted the older files that are gone, as its settings say: the chain has a line of it.
+    /// Whether agentd deleted the missing older files according to its settings: the chain has a line about it.
     #[must_use]
     pub fn deletion_is_recorded(&self) -> bool {
         self.start.is_some_and(|start| self.deleted.contains(&start))
     }
 
-    /// The hash that is wanted and was not met.
+    /// The expected hash, if it was not found.
     #[must_use]
     pub fn missing(&self) -> Option<Link> {
         self.wanted.filter(|_| !self.found)

@@ -1,25 +1,25 @@
-//! The files of a chain: `audit.jsonl`, and before it those that were full: `audit-000001.jsonl`, compressed as
-//! `audit-000001.jsonl.gz`. Earlier versions named theirs `audit.jsonl.1`, the newest first.
+//! The files of a chain: `audit.jsonl`, and before it the full ones: `audit-000001.jsonl`, compressed as
+//! `audit-000001.jsonl.gz`. Earlier versions used names such as `audit.jsonl.1`, with the newest first.
 
 use flate2::read::MultiGzDecoder;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// The file that is written.
+/// The file that agentd writes to.
 pub const CURRENT: &str = "audit.jsonl";
 
-/// A full file, which is written no more.
+/// A full file, which is no longer written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// Its number; they are counted from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
 impl Sealed {
-    /// The next one in a directory, before it is compressed.
+    /// The next file in a directory, before its compression.
     #[must_use]
     pub fn next(dir: &Path, before: &[Self]) -> Self {
         let number = before.last().map_or(1, |last| last.number + 1);
@@ -36,7 +36,7 @@ impl Sealed {
     }
 }
 
-/// The full files of a directory, oldest first. Of one that is just being compressed, the uncompressed file.
+/// The full files of a directory, oldest first. During compression, the uncompressed file is the one listed.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -81,10 +81,10 @@ pub fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Opens a file of a chain to read its lines, compressed or not.
+/// Opens a file of a chain for reading its lines, compressed or not.
 ///
 /// # Errors
-/// It cannot be opened.
+/// The file cannot be opened.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = File::open(path)?;
     Ok(if is_compressed(path) {

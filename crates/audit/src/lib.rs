@@ -1,7 +1,7 @@
-//! The hash chain of audit lines: whoever changes, removes, adds or moves one breaks it. And the names of its files.
+//! The hash chain of audit lines: changing, removing, adding or moving a line breaks it. Also the names of its files.
 //!
-//! Whoever can write the files can also write a new chain; so the last hash is to be kept elsewhere now and then, and a
-//! chain can be asked whether it still has it. Invariant I7 for a reader: what is not sealed is broken.
+//! A writer of the files can also write a new chain. So the last hash should be stored elsewhere from time to time, and
+//! a chain can be checked for it. Invariant I7 for a reader: an unsealed line counts as broken.
 //!
 //! Flow: a JSON line -> [`seal`] -> file -> [`Chain::read`] -> intact, or the first [`Broken`] line.
 

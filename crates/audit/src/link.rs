@@ -14,13 +14,13 @@ const END: &str = "\"}";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link([u8; DIGITS / 2]);
 
-/// A text that is no hash.
+/// A text that is not a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a hash has 64 hexadecimal digits in lower case")]
 pub struct BadLink;
 
 impl Link {
-    /// What stands before the first line of all.
+    /// The predecessor of the very first line.
     pub const START: Self = Self([0; DIGITS / 2]);
 }
 
@@ -50,8 +50,8 @@ fn hash(object: &str) -> Link {
     Link(Sha256::digest(object.as_bytes()).into())
 }
 
-/// The line with the hash of the line before it and its own, which covers all the rest, and that own hash.
-/// Nothing for what is not one line with one JSON object.
+/// Seals a line: adds the hash of the line before it and its own hash, which covers all the rest. Also returns that own
+/// hash. `None` if the text is not a JSON object on one line.
 #[must_use]
 pub fn seal(object: &str, prev: Link) -> Option<(String, Link)> {
     let open = object.strip_suffix('}')?;
@@ -65,7 +65,7 @@ pub fn seal(object: &str, prev: Link) -> Option<(String, Link)> {
     Some((format!("{open}{HASH}{own}{END}"), own))
 }
 
-/// The two hashes that a line has, and whether its own is right. Nothing for a line that is not sealed.
+/// The two hashes of a line (previous and own), and whether its own is right. `None` for a line that is not sealed.
 #[must_use]
 pub fn links_of(line: &str) -> Option<(Link, Link, bool)> {
     let (rest, own) = last_hash(line.strip_suffix(END)?)?;

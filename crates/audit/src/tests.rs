@@ -1,4 +1,4 @@
-//! Whatever is done to a chain is found at its first line.
+//! Every manipulation of a chain is detected at its first affected line.
 
 use crate::{Broken, Chain, Link, Stop, links_of, seal};
 
@@ -16,7 +16,7 @@ fn text(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The first broken line, or how many lines are intact.
+/// The first broken line, or the number of intact lines.
 fn verdict(text: &str) -> Result<u64, (u64, Broken)> {
     let mut chain = Chain::default();
     match chain.read(text.as_bytes()) {
@@ -148,7 +148,7 @@ fn lines_from_before_the_chain_are_counted_and_not_taken_for_its_own() {
     read.read(text(&[&before[..], &sealed[..]].concat()).as_bytes())
         .unwrap();
     assert_eq!((read.unsealed(), read.lines(), read.is_whole()), (2, 3, true));
-    // Behind them only the beginning of a chain may come: else the seals of its first lines were taken away.
+    // Only the start of a chain may follow them; otherwise someone removed the seals of its first lines.
     let stripped = [&before[..], &sealed[1..]].concat();
     assert_eq!(verdict(&text(&stripped)), Err((3, Broken::Stripped)));
     let mut read = Chain::default();

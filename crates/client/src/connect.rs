@@ -1,4 +1,4 @@
-//! Opening a connection: connect, hello, welcome, all within one deadline.
+//! Opens a connection: connect, hello and welcome, all within one deadline.
 
 use crate::error::ClientError;
 use agentd_wire::{
@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// How to connect.
+/// Options for connecting.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
-    /// The program and its version, for the daemon's log.
+    /// The client program and its version, for the daemon's log.
     pub client: String,
-    /// Proof of who we are, where the socket alone is not.
+    /// Proof of identity, where access to the socket alone is not enough.
     pub token: Option<String>,
-    /// Connecting and the welcome may take this long together.
+    /// The time limit for connecting and receiving the welcome together.
     pub deadline: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Default for ConnectOptions {
     }
 }
 
-/// A stream after the welcome. The decoder may already hold the beginning of more.
+/// A connection after the welcome. The decoder may already hold the start of further frames.
 pub(crate) struct Greeted {
     pub(crate) stream: UnixStream,
     pub(crate) decoder: Decoder,
@@ -66,7 +66,7 @@ async fn say_hello(mut stream: UnixStream, options: &ConnectOptions) -> Result<G
         token: options.token.clone(),
     });
     let limits = FrameLimits::of_answers();
-    // A daemon that refuses us may close before it reads; its fault still waits to be read.
+    // A daemon that refuses us may close before it reads, so ignore a write error until its fault has been read.
     let written = stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await;
     let mut decoder = Decoder::new(limits);
     let mut chunk = [0; 4_096];

@@ -1,4 +1,4 @@
-//! One connection: a task that reads, a task that writes, and the callers.
+//! One connection, shared by a reader task, a writer task and the callers.
 
 use crate::connect::{ConnectOptions, Greeted, greet};
 use crate::error::ClientError;
@@ -17,10 +17,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Frames that wait to be written.
+/// Capacity of the queue of frames to be written.
 const OUTGOING_FRAMES: usize = 64;
 
-/// A connection to a daemon. Clones share it; the last one to go closes it.
+/// A connection to a daemon. Clones share it; dropping the last one closes it.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -42,7 +42,7 @@ impl Client {
     /// Connects to the daemon on a Unix socket.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when nobody answers in time, [`ClientError::Refused`] with the daemon's fault.
+    /// [`ClientError::Unreachable`] if no daemon answers in time, [`ClientError::Refused`] with the daemon's fault.
     pub async fn connect(path: &Path, options: &ConnectOptions) -> Result<Self, ClientError> {
         let Greeted {
             stream,
@@ -63,22 +63,22 @@ impl Client {
         })))
     }
 
-    /// What the daemon said at the start.
+    /// The daemon's greeting.
     #[must_use]
     pub fn welcome(&self) -> &Welcome {
         &self.0.welcome
     }
 
-    /// Why the connection is gone; `None` while it lives.
+    /// Why the connection was lost; `None` while it is open.
     #[must_use]
     pub fn lost(&self) -> Option<Fault> {
         self.0.shared.lost()
     }
 
-    /// Runs a method. A call dropped or timed out may still be carried out by the daemon.
+    /// Calls a method. The daemon may still execute a call that was dropped or timed out.
     ///
     /// # Errors
-    /// [`ClientError`]: the daemon's fault, a lost connection, no answer in time, an unreadable answer.
+    /// [`ClientError`]: the daemon's fault, a lost connection, a timeout, or an unreadable answer.
     pub async fn call<P, A>(&self, method: &str, params: &P, within: Duration) -> Result<A, ClientError>
     where
         P: Serialize + ?Sized + Sync,
@@ -87,7 +87,7 @@ impl Client {
         read_answer(method, self.request(method, params, within, None).await?)
     }
 
-    /// Runs a method that starts a subscription.
+    /// Calls a method that starts a subscription.
     pub(crate) async fn subscribe<P: Serialize + Sync>(
         &self,
         method: &str,
@@ -144,7 +144,7 @@ impl Client {
         self.0.shared.room.notify_one();
     }
 
-    /// A subscription was dropped: forget it here and tell the daemon, without waiting.
+    /// A subscription was dropped: forgets it here and tells the daemon, without waiting.
     pub(crate) fn leave(&self, sub: u64) {
         if !self.0.shared.unsubscribe(sub) {
             return;
@@ -155,19 +155,19 @@ impl Client {
 
 /// Tells the daemon to end a subscription, without waiting.
 fn send_detach(outgoing: &mpsc::Sender<Vec<u8>>, sub: u64) {
-    // Number 0 is nobody's: the answer is dropped.
+    // No caller has id 0, so the answer is dropped.
     let frame = ClientFrame::Request(Request {
         id: 0,
         method: "session.detach".to_owned(),
         params: serde_json::json!({ "sub": sub }),
     });
     if let Ok(bytes) = encode(&frame, 1_024) {
-        // With a full queue the daemon goes on pushing what nobody reads; the reader drops it.
+        // If the queue is full, the daemon keeps pushing; the reader then drops those frames.
         let _ = outgoing.try_send(bytes);
     }
 }
 
-/// A request without an answer yet. Dropped before its end, it leaves the subscription that it has begun or will begin.
+/// A pending request. If dropped before its answer, it ends the subscription that it has started or will start.
 struct Waits<'a> {
     client: &'a Client,
     id: u64,
@@ -219,7 +219,7 @@ async fn read_all(
     shared.lose(&why);
 }
 
-/// Hands out every whole frame. Waits while a subscription is full and nobody waits for an answer.
+/// Delivers every complete frame. Waits while a subscription is full and no request is pending.
 async fn deliver(
     decoder: &mut Decoder,
     shared: &Shared,
@@ -248,7 +248,7 @@ async fn deliver(
 async fn write_all(mut write: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>) {
     while let Some(frame) = frames.recv().await {
         if write.write_all(&frame).await.is_err() {
-            // The reader sees the end of the stream, and before it the daemon's reason if it gave one.
+            // The reader sees the end of the stream, preceded by the daemon's reason if it sent one.
             return;
         }
     }

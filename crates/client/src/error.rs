@@ -1,45 +1,45 @@
-//! Why a call did not come back with an answer.
+//! The ways in which a call can fail.
 
 use agentd_protocol::Fault;
 use agentd_wire::WireError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a call did not come back with an answer.
+/// The reason why a call failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody listens, or we may not connect.
+    /// No daemon listens, or access is denied.
     #[error("no daemon answers on {}: {why}", path.display())]
     Unreachable {
         /// The socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
     /// The daemon refused the request, or the connection.
     #[error("{0}")]
     Refused(Fault),
-    /// The connection was lost, maybe after the daemon took the request.
+    /// The connection was lost, possibly after the daemon received the request.
     #[error("the connection to the daemon was lost: {0}")]
     Lost(String),
-    /// No answer in time.
+    /// The daemon did not answer in time.
     #[error("the daemon did not answer {method} within {} ms", within.as_millis())]
     Timeout {
         /// The method.
         method: String,
-        /// How long we waited.
+        /// The time limit of the call.
         within: Duration,
     },
-    /// A frame of ours cannot be sent, or one of the daemon's cannot be read.
+    /// A frame could not be encoded, or a received one not decoded.
     #[error("{0}")]
     Wire(#[from] WireError),
-    /// The answer is not what the method promises.
+    /// The answer does not match the method's type, or the parameters cannot be serialized.
     #[error("the answer to {method} cannot be read: {why}")]
     Answer {
         /// The method.
         method: String,
-        /// What is wrong.
+        /// The conversion error.
         why: String,
     },
 }

@@ -1,7 +1,7 @@
-//! The async client of the control protocol, used by `agentctl`, the tests and the load tool.
+//! The asynchronous client of the control protocol, used by `agentctl`, the tests and the load tool.
 //!
-//! One connection carries many requests at a time and any number of subscriptions. Every wait has a deadline. Reconnecting
-//! is the caller's business: only the caller knows after which `seq` it wants to go on (I2).
+//! One connection carries many concurrent requests and any number of subscriptions. Every wait has a deadline.
+//! Reconnecting is up to the caller, because only it knows the `seq` from which to continue (I2).
 //!
 //! Flow: [`Client::connect`] -> [`Client::call`] or a typed method -> answer; [`Client::attach`] -> [`Subscription::next`].
 

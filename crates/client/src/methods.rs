@@ -15,10 +15,10 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The daemon's own deadlines are 10 s, or 30 s for what writes; ours are a little longer, so that its fault arrives.
+/// The daemon's own deadlines are 10 s, or 30 s for writes; ours are a little longer, so that its fault can arrive.
 const SHORT: Duration = Duration::from_secs(15);
 const LONG: Duration = Duration::from_secs(40);
-/// What is done to files, or to a whole log, may take two minutes.
+/// Work on files or on a whole log may take two minutes.
 const WORK: Duration = Duration::from_secs(130);
 /// A backup copies the whole store first, which may take half an hour.
 const COPY: Duration = Duration::from_secs(31 * 60);
@@ -40,7 +40,7 @@ macro_rules! methods {
 methods! {
     /// Creates a session, with its first input if there is a prompt.
     create(CreateParams) -> Created = "session.create", LONG;
-    /// The system prompt of a session and what it is made from.
+    /// The system prompt of a session and its sources.
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
     /// Changes settings of a session.
     update(UpdateParams) -> Done = "session.update", LONG;
@@ -51,15 +51,15 @@ methods! {
     delete(LifecycleParams) -> Done = "session.delete", LONG;
     /// Pauses a session: no new model call starts.
     pause(LifecycleParams) -> Done = "session.pause", LONG;
-    /// Has the conversation of a session compacted.
+    /// Compacts a session's conversation.
     compact(SessionParams) -> Done = "session.compact", LONG;
-    /// Has a model write what was done in a session.
+    /// Lets a model summarize a session's work.
     summarize(SessionParams) -> Done = "session.summarize", LONG;
     /// Resumes a paused or faulted session.
     resume(LifecycleParams) -> Done = "session.resume", LONG;
-    /// Adds an input; answered when it is durable.
+    /// Adds an input; the daemon answers when it is durable.
     send(SendParams) -> Sent = "input.send", LONG;
-    /// Takes an input back before it joins.
+    /// Cancels an input before it joins a turn.
     cancel_input(CancelInputParams) -> Done = "input.cancel", LONG;
     /// Ends the running turn.
     cancel_turn(CancelTurnParams) -> Done = "turn.cancel", LONG;
@@ -71,19 +71,19 @@ methods! {
     export(ExportParams) -> Exported = "session.export", SHORT;
     /// A part of an output that was too long for its result.
     blob(BlobParams) -> BlobPart = "session.blob", SHORT;
-    /// A part of a file of a backup.
+    /// A part of a backup's file.
     backup_part(BackupPartParams) -> BackupPart = "node.backup_part", LONG;
     /// Ends a backup.
     backup_end(BackupEndParams) -> Value = "node.backup_end", SHORT;
-    /// Makes a session of exported lines (one page; `more` announces another).
+    /// Creates a session from exported lines (one page; `more` announces another).
     import(ImportParams) -> Option<Created> = "session.import", LONG;
-    /// What a session changed in files.
+    /// A session's changes to files.
     diff(DiffParams) -> Diffed = "session.diff", LONG;
-    /// Puts files back.
+    /// Undoes changes to files.
     undo(UndoParams) -> PutBackDone = "session.undo", WORK;
     /// Takes the conversation back to an earlier point.
     rewind(RewindParams) -> PutBackDone = "session.rewind", WORK;
-    /// Makes a session whose log begins as another one's.
+    /// Creates a session whose log begins with a copy of another one's.
     fork(ForkParams) -> Created = "session.fork", WORK;
     /// Tokens and money, grouped.
     usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
@@ -107,7 +107,7 @@ impl Client {
         .await
     }
 
-    /// All sessions that match, page by page; `params.limit` is the most that are returned, 0 for all.
+    /// All matching sessions, fetched page by page; `params.limit` is the maximum number, 0 for all.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Inputs of a session that wait to join.
+    /// A session's queued inputs.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -142,7 +142,7 @@ impl Client {
         .await
     }
 
-    /// Follows a session: its log, a `synced`, then live.
+    /// Subscribes to a session: its log, a `synced`, then live frames.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -150,7 +150,7 @@ impl Client {
         self.subscribe("session.attach", params, SHORT).await
     }
 
-    /// Follows the events of all sessions.
+    /// Subscribes to the events of all sessions.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -172,7 +172,7 @@ impl Client {
         self.call("node.status", &json!({}), SHORT).await
     }
 
-    /// Internals of the node, for people who look for a fault.
+    /// Internal state of the node, for troubleshooting.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -180,7 +180,7 @@ impl Client {
         self.call("node.diagnostics", &json!({}), SHORT).await
     }
 
-    /// What people allowed or denied for good.
+    /// The rules that people made permanent.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -188,7 +188,7 @@ impl Client {
         self.call("rule.list", &json!({}), SHORT).await
     }
 
-    /// The settings that the daemon runs with, and where each was set.
+    /// The daemon's effective settings and their sources.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -196,7 +196,7 @@ impl Client {
         self.call("node.config", &json!({}), SHORT).await
     }
 
-    /// Looks for damage in the store: what is wrong, and how much was looked at.
+    /// Checks the store for damage: reports the problems and how much was checked.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -204,7 +204,7 @@ impl Client {
         self.call("node.check", &json!({}), LONG).await
     }
 
-    /// Has the daemon make a consistent copy of its data directory, to be fetched in parts.
+    /// Lets the daemon copy its data directory consistently; the copy is then fetched in parts.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -212,7 +212,7 @@ impl Client {
         self.call("node.backup", &json!({}), COPY).await
     }
 
-    /// Has the daemon read configuration, rules and keys again.
+    /// Lets the daemon reload configuration, rules and keys.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -220,7 +220,7 @@ impl Client {
         self.call("node.reload", &json!({}), WORK).await
     }
 
-    /// Lets running work end and stops the daemon; answered at once.
+    /// Stops the daemon after running work has ended; the daemon answers immediately.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.
@@ -230,7 +230,7 @@ impl Client {
             .map(drop)
     }
 
-    /// Stops the daemon; answered at once. What runs is taken up again at the next start.
+    /// Stops the daemon, which answers immediately and resumes running work at its next start.
     ///
     /// # Errors
     /// [`ClientError`], with the daemon's fault if it refused.

@@ -1,4 +1,4 @@
-//! Requests that wait for their answers, and the subscriptions of one connection.
+//! Pending requests and the subscriptions of one connection.
 
 use crate::error::ClientError;
 use crate::subscription::Inbox;
@@ -11,11 +11,11 @@ use tokio::sync::{Notify, oneshot};
 
 pub(crate) type Answer = Result<Value, ClientError>;
 
-/// What the reader task and the callers share.
+/// The state shared by the reader task and the callers.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Wakes the reader when a full subscription was read, left, or a request waits.
+    /// Wakes the reader when a full subscription was read or dropped, or when a request becomes pending.
     pub(crate) room: Notify,
 }
 
@@ -24,7 +24,7 @@ struct State {
     next_id: u64,
     waiting: BTreeMap<u64, Waiter>,
     subscriptions: BTreeMap<u64, Open>,
-    /// Requests for subscriptions that nobody waits for any more: their answers start what must be left at once.
+    /// Abandoned requests for subscriptions: when the answer arrives, the new subscription must be ended at once.
     abandoned: BTreeSet<u64>,
     lost: Option<ClientError>,
 }
@@ -32,26 +32,26 @@ struct State {
 #[derive(Debug)]
 struct Waiter {
     answer: oneshot::Sender<Answer>,
-    /// A subscription starts with the answer: its pushes may follow at once.
+    /// For a request that starts a subscription, whose pushes may follow the answer immediately.
     inbox: Option<Inbox>,
 }
 
-/// A subscription that the daemon has begun.
+/// A subscription that the daemon has started.
 #[derive(Debug)]
 struct Open {
-    /// The number of the request that asked for it.
+    /// The id of the request that started it.
     request: u64,
     inbox: Inbox,
 }
 
-/// What the reader has to do with a frame.
+/// The reader's next action for a frame.
 #[derive(Debug)]
 pub(crate) enum Routed {
-    /// Nothing more.
+    /// Nothing.
     Done,
-    /// Deliver it.
+    /// Deliver the push to the inbox.
     Push(Inbox, Push),
-    /// Leave this subscription: who asked for it has given up.
+    /// End this subscription: its caller stopped waiting.
     Unwanted(u64),
 }
 
@@ -60,7 +60,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number and a place for one answer.
+    /// Registers a request; returns its id and the receiver of its answer.
     pub(crate) fn register(
         &self,
         inbox: Option<Inbox>,
@@ -78,12 +78,12 @@ impl Shared {
         Ok((id, receiver))
     }
 
-    /// The caller has its answer.
+    /// The caller has received its answer.
     pub(crate) fn taken(&self, id: u64) {
         self.state().waiting.remove(&id);
     }
 
-    /// Nobody waits for this answer any more. Returns the subscription that it has already begun.
+    /// The caller stopped waiting. Returns the subscription that the request has already started.
     pub(crate) fn abandon(&self, id: u64) -> Option<u64> {
         let mut state = self.state();
         if let Some(waiter) = state.waiting.remove(&id) {
@@ -96,19 +96,19 @@ impl Shared {
         begun.map(|(sub, _)| *sub)
     }
 
-    /// The subscription's reader is gone. Says whether it was still open.
+    /// The subscription was dropped. Returns whether it was still open.
     pub(crate) fn unsubscribe(&self, sub: u64) -> bool {
         let known = self.state().subscriptions.remove(&sub).is_some();
         self.room.notify_one();
         known
     }
 
-    /// Whether a request waits: then the reader must go on even with a full subscription.
+    /// Whether a request is pending, in which case the reader must continue even with a full subscription.
     pub(crate) fn someone_waits(&self) -> bool {
         !self.state().waiting.is_empty()
     }
 
-    /// Hands a frame to whom it is for, or says what the reader has to do.
+    /// Routes a frame to its recipient, or returns what the reader must do.
     pub(crate) fn route(&self, frame: ServerFrame) -> Result<Routed, ClientError> {
         match frame {
             ServerFrame::Ok { id, ok } => Ok(self.answer(id, Ok(ok))),
@@ -144,12 +144,12 @@ impl Shared {
             state.subscriptions.insert(sub, Open { request: id, inbox });
         }
         drop(state);
-        // The caller may have given up since; then it leaves what the answer has begun.
+        // If the caller has stopped waiting meanwhile, dropping its request ends the new subscription.
         let _ = waiter.answer.send(answer);
         Routed::Done
     }
 
-    /// The connection is gone: everybody who waits is told, all subscriptions end.
+    /// The connection was lost: fails all pending requests and ends all subscriptions.
     pub(crate) fn lose(&self, why: &ClientError) {
         let mut state = self.state();
         if state.lost.is_none() {
@@ -164,13 +164,13 @@ impl Shared {
         }
     }
 
-    /// What to tell a caller whose answer will not come.
+    /// The error for a caller whose answer will not arrive.
     pub(crate) fn lost_error(&self) -> ClientError {
         let lost = self.state().lost.clone();
         lost.unwrap_or_else(|| ClientError::Lost("the connection is closed".to_owned()))
     }
 
-    /// Why the connection is gone, if it is.
+    /// Why the connection was lost; `None` while it is open.
     pub(crate) fn lost(&self) -> Option<Fault> {
         self.state().lost.clone().map(Fault::from)
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
-/// Frames a subscription holds before its reader makes the daemon wait.
+/// Frames that a subscription queues before it exerts backpressure on the daemon.
 pub(crate) const QUEUE_FRAMES: usize = 1_024;
 
-/// The reader task's end. The queue is bounded by [`Inbox::full`]: past that, the reader stops reading from the socket
-/// unless a request waits for its answer (then it must go on, or both would wait for each other).
+/// The reader task's end of the queue, which is bounded by [`Inbox::full`]: beyond that the reader stops reading the
+/// socket, unless a request is pending (stopping would then deadlock, because its answer could not arrive).
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
     queue: mpsc::UnboundedSender<Push>,
@@ -41,19 +41,19 @@ impl Inbox {
 
     pub(crate) fn push(&self, push: Push) {
         self.length.fetch_add(1, Ordering::AcqRel);
-        // A closed queue is a subscription that was dropped.
+        // The queue is closed if the subscription was dropped.
         let _ = self.queue.send(push);
     }
 }
 
-/// The subscription's end.
+/// The subscription's end of the queue.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedReceiver<Push>,
     length: Arc<AtomicUsize>,
 }
 
-/// News of a session or of the fleet. Dropping it tells the daemon to stop.
+/// Pushed frames of a session or of the fleet. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     client: Client,
@@ -72,19 +72,19 @@ impl Subscription {
         }
     }
 
-    /// Its number on the connection.
+    /// The subscription's number on the connection.
     #[must_use]
     pub const fn sub(&self) -> u64 {
         self.sub
     }
 
-    /// The log's head when it started; for the fleet the cursor.
+    /// The log's head at the start of the subscription; for the fleet, the cursor.
     #[must_use]
     pub const fn head(&self) -> Seq {
         self.head
     }
 
-    /// The next frame; `None` when the connection is lost (why: [`Client::lost`]) or after [`Push::Ended`]. Cancel-safe.
+    /// The next frame; `None` after a lost connection (see [`Client::lost`]) or after [`Push::Ended`]. Cancel-safe.
     pub async fn next(&mut self) -> Option<Push> {
         let push = self.outbox.queue.recv().await?;
         self.outbox.length.fetch_sub(1, Ordering::AcqRel);
@@ -92,10 +92,10 @@ impl Subscription {
         Some(push)
     }
 
-    /// Ends it and waits for the daemon's word.
+    /// Ends the subscription and waits for the daemon's confirmation.
     ///
     /// # Errors
-    /// [`ClientError`] when the daemon cannot be asked.
+    /// [`ClientError`] if the request fails.
     pub async fn detach(self) -> Result<(), ClientError> {
         self.client.detach(self.sub).await
     }

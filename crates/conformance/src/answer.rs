@@ -1,4 +1,4 @@
-//! Recorded answers: decoded however they are cut, or classified.
+//! Checks of recorded answers: model answers must decode alike at all chunk sizes, errors must be classified.
 
 use crate::cassette::{Exchange, Then};
 use crate::evidence::Evidence;
@@ -7,13 +7,13 @@ use agentd_protocol::{Block, FailureClass, StopReason};
 use agentd_provider::{Decoder, Dialect, ModelError, ModelEvent, ModelReply, ModelSpec, Script, classify};
 use std::sync::Arc;
 
-/// The sizes at which a stream is cut; the last is the whole.
+/// The chunk sizes in bytes for a stream; the last is the whole stream.
 const CUTS: [usize; 3] = [1, 7, usize::MAX];
 
-/// What an exchange came to, with the pieces that a viewer would have seen.
+/// The decoded result of an exchange, with the pieces that a viewer would have seen.
 pub(crate) type Decoded = Result<(ModelReply, Vec<ModelEvent>), ModelError>;
 
-/// The model of a dialect, as far as answers need it.
+/// A model spec with what the decoding of a dialect's answers needs.
 pub(crate) fn plain_spec(dialect: Dialect) -> ModelSpec {
     ModelSpec {
         dialect,
@@ -21,7 +21,7 @@ pub(crate) fn plain_spec(dialect: Dialect) -> ModelSpec {
     }
 }
 
-/// Checks the answer of an exchange with a model.
+/// Checks the answer of a model exchange.
 pub(crate) fn check(dialect: Dialect, exchange: &Exchange) -> Verdict {
     let then = &exchange.then;
     if !(200..300).contains(&then.status) {
@@ -41,7 +41,7 @@ pub(crate) fn check(dialect: Dialect, exchange: &Exchange) -> Verdict {
     }
     let evidence = Evidence::of(then);
     let problem = match &whole {
-        // What counts of a response is its finished items, not the pieces before.
+        // For Responses, the finished items are authoritative, not the deltas before them.
         Ok((reply, events)) => {
             let grown = then.is_stream() && dialect != Dialect::OpenaiResponses;
             complaint(reply, events, &evidence, grown)
@@ -51,7 +51,7 @@ pub(crate) fn check(dialect: Dialect, exchange: &Exchange) -> Verdict {
     problem.map_or(Verdict::Passed, Verdict::Failed)
 }
 
-/// Decodes an answer in pieces of a size; one that was not streamed is taken in one piece.
+/// Decodes an answer in chunks of a size; one that was not streamed is decoded whole.
 pub(crate) fn decode(spec: &ModelSpec, then: &Then, cut: usize) -> Decoded {
     let mut decoder = Decoder::new(spec, &[])?;
     let mut events = Vec::new();
@@ -70,7 +70,7 @@ fn fate(decoded: &Decoded) -> Result<&ModelReply, &ModelError> {
     decoded.as_ref().map(|(reply, _)| reply)
 }
 
-/// The words that a viewer saw, whatever the size of the pieces was.
+/// The text that a viewer saw, independent of the chunk size.
 fn text_of(decoded: &Decoded) -> Vec<(u32, String)> {
     let mut seen: Vec<(u32, String)> = Vec::new();
     for event in decoded.iter().flat_map(|(_, events)| events) {
@@ -86,8 +86,8 @@ fn text_of(decoded: &Decoded) -> Vec<(u32, String)> {
     seen
 }
 
-/// An answer has calls exactly when it stopped for them, calls are whole, tokens are counted, and what a viewer saw is
-/// what it says in the end.
+/// Checks an answer: it has calls exactly if it stopped for them, the calls are complete, tokens are counted, and the
+/// deltas add up to the final text.
 fn complaint(reply: &ModelReply, events: &[ModelEvent], evidence: &Evidence, grown: bool) -> Option<String> {
     let calls = reply
         .content
@@ -151,7 +151,7 @@ fn shown(event: &ModelEvent) -> Option<&str> {
     }
 }
 
-/// A stream may fail where the recording itself reports a failure or ends too early.
+/// Decoding may fail only if the recording itself reports a failure or ends too early.
 fn unexpected(error: &ModelError, evidence: &Evidence) -> Option<String> {
     if error.message.is_empty() {
         return Some("an error that says nothing".to_owned());
@@ -160,7 +160,7 @@ fn unexpected(error: &ModelError, evidence: &Evidence) -> Option<String> {
     (!evidence.failed && !early).then(|| format!("{:?}: {error}", error.class))
 }
 
-/// Checks that an error is understood: its class fits its status, and it says what the server said.
+/// Checks that an error is classified: the class fits the status, and the server's message is kept.
 pub(crate) fn check_error(then: &Then) -> Verdict {
     let error = classify(then.status, &then.headers(), then.bytes());
     let fits = match (then.status, error.class) {

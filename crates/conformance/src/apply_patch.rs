@@ -1,4 +1,4 @@
-//! The suite of patches: `input` is what is there, `patch.txt` what is asked, `expected` what must be there afterwards.
+//! The suite of patches: `input` has the files before, `patch.txt` the patch, `expected` the files afterwards.
 
 use crate::error::ConformanceError;
 use crate::report::{Report, Verdict};
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The suite's name, and its directory's.
+/// The name of the suite and of its directory.
 pub(crate) const NAME: &str = "apply-patch";
 
-/// Every file below a directory with its content.
+/// All files below a directory with their content.
 type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
-/// Applies every patch below a directory through the real tool, in a session that has read all there is.
+/// Applies every patch below a directory with the real tool, in a session that has read all files.
 pub(crate) fn run(dir: &Path) -> Result<Report, ConformanceError> {
     let failed = |source| ConformanceError::Read {
         path: dir.to_owned(),
@@ -85,7 +85,7 @@ impl Scenario {
         }
         let (status, said) = session.call("ApplyPatch", &json!({ "patch": self.patch })).await;
         let found = tree(place.path())?;
-        // Where nothing is to change, the patch is one that must be refused, and a refusal is an error.
+        // If nothing is to change, the patch must be refused, and a refusal is an error result.
         let refusal = self.expected == self.input;
         Ok(match (status == ToolStatus::Ok, refusal) {
             (true, true) => Verdict::Failed(format!("it must be refused, but: {said}")),
@@ -105,7 +105,7 @@ impl Session {
     fn new(dir: &Path) -> Result<Self, agentd_sandbox::SandboxError> {
         let limits = ToolLimits::default();
         let workdir = Beneath::open(dir)?;
-        // No command is run, so no warden is ever started.
+        // No command is run, so no warden ever starts.
         let warden = WardenSlot::new(WardenSpec {
             exe: PathBuf::new(),
             workdir: workdir.path().to_owned(),
@@ -147,7 +147,7 @@ impl Session {
     }
 }
 
-/// A directory that is not there has no files.
+/// The files below a directory; none if the directory does not exist.
 fn tree(root: &Path) -> std::io::Result<Tree> {
     let mut found = Tree::new();
     let mut open = if root.is_dir() {

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 /// One recorded request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Exchange {
-    /// What was asked.
+    /// The request.
     pub when: When,
-    /// What came back.
+    /// The answer.
     pub then: Then,
 }
 
 /// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct When {
-    /// The path of the address.
+    /// The path of the URL.
     #[serde(default)]
     pub path: String,
-    /// GET, POST, and so on.
+    /// The HTTP method.
     #[serde(default)]
     pub method: String,
     /// The raw body.
@@ -33,7 +33,7 @@ pub struct When {
 pub struct Then {
     /// The HTTP status.
     pub status: u16,
-    /// The headers that were kept.
+    /// The headers that were recorded.
     #[serde(default)]
     pub header: Option<Vec<Header>>,
     /// The raw body.
@@ -58,7 +58,7 @@ impl Then {
         self.body.as_deref().unwrap_or_default().as_bytes()
     }
 
-    /// The headers in the form that the classification takes; what is no header is left out.
+    /// The headers as the classifier expects them; invalid ones are left out.
     #[must_use]
     pub fn headers(&self) -> HeaderMap {
         let pair = |header: &Header| {
@@ -70,7 +70,7 @@ impl Then {
         self.header.iter().flatten().filter_map(pair).collect()
     }
 
-    /// Whether the answer came in pieces. The header says it, or the body's looks where it was not kept.
+    /// Whether the answer was streamed, according to the header or, if it was not recorded, to the form of the body.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         let said = self
@@ -91,10 +91,10 @@ impl Then {
     }
 }
 
-/// The exchanges of one file; a document that is no exchange is told as such, never passed over.
+/// The exchanges of one file; a document that is no exchange is reported, never skipped.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// The file cannot be read.
 pub fn exchanges(path: &Path) -> Result<Vec<Result<Exchange, String>>, ConformanceError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConformanceError::Read {
         path: path.to_owned(),
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Vec<Result<Exchange, String>> {
             Ok(None) => {}
             Err(error) => {
                 found.push(Err(format!("the document is no recorded exchange: {error}")));
-                // After a syntax error the parser cannot find the next document.
+                // After a syntax error, the parser cannot find the next document.
                 break;
             }
         }
@@ -119,10 +119,10 @@ fn parse(text: &str) -> Vec<Result<Exchange, String>> {
     found
 }
 
-/// All files below a directory whose names end in one of these, sorted.
+/// All files below a directory that end in one of these extensions, sorted.
 ///
 /// # Errors
-/// When a directory cannot be read.
+/// A directory cannot be read.
 pub fn files(dir: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, ConformanceError> {
     let mut found = Vec::new();
     let mut dirs = vec![dir.to_owned()];

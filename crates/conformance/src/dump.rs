@@ -1,4 +1,4 @@
-//! Recorded answers in a form that other implementations can be compared with.
+//! Decoded answers in a form that allows a comparison with other implementations.
 
 use crate::answer::{decode, plain_spec};
 use crate::cassette::{Exchange, exchanges, files};
@@ -9,10 +9,10 @@ use agentd_provider::ModelReply;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Every successful model answer below a directory as it was recorded, and what we make of it: one JSON object each.
+/// Every successful model answer below a directory, as recorded and as we decode it: one JSON object each.
 ///
 /// # Errors
-/// When a directory or a file cannot be read.
+/// A directory or a file cannot be read.
 pub fn dump(dir: &Path) -> Result<Vec<Value>, ConformanceError> {
     let mut lines = Vec::new();
     for path in files(dir, &["yaml", "yml"])? {
@@ -58,7 +58,7 @@ fn normal(reply: &ModelReply) -> Value {
     })
 }
 
-/// A block without what only we have: ids that we made up, and the provider's own JSON.
+/// The comparable part of a block: without the provider's own JSON, and no empty thinking.
 fn block(block: &Block) -> Option<Value> {
     match block {
         Block::Text { text } => Some(json!({ "text": text })),

@@ -1,25 +1,25 @@
-//! What stops a run before it has a result.
+//! Errors that prevent a run from producing a result.
 
 use std::path::PathBuf;
 
-/// A run that could not take place; findings of a run are not errors.
+/// Why a run could not take place; findings of a run are not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum ConformanceError {
     /// A file or a directory cannot be read.
     #[error("cannot read {path}")]
     Read {
-        /// Which one.
+        /// The file or directory.
         path: PathBuf,
         /// Why.
         #[source]
         source: std::io::Error,
     },
-    /// A suite was asked for by name and is not there.
+    /// A suite that was requested by name does not exist.
     #[error("there is no suite {name} in {dir}")]
     NoSuite {
         /// Its name.
         name: String,
-        /// Where it was looked for.
+        /// The directory that was searched.
         dir: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! What a recorded answer plainly says, read without the decoder that is being checked.
+//! Obvious facts of a recorded answer, read without the decoder that is being checked.
 
 use crate::cassette::Then;
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 /// Facts about an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Evidence {
-    /// It reports a failure in a frame of its own.
+    /// It reports a failure in its own frame.
     pub(crate) failed: bool,
     /// It has a terminal marker.
     pub(crate) ended: bool,
-    /// The most output tokens that it tells anywhere.
+    /// The largest number of output tokens that it reports anywhere.
     pub(crate) output_tokens: u64,
 }
 
-/// Names of output tokens.
+/// Keys of the output token count.
 const OUTPUT: [&str; 4] = [
     "output_tokens",
     "completion_tokens",
@@ -22,7 +22,7 @@ const OUTPUT: [&str; 4] = [
     "eval_count",
 ];
 
-/// Names of reasons to stop, anywhere in an answer.
+/// Keys of the stop reason, anywhere in an answer.
 const STOPS: [&str; 5] = [
     "finish_reason",
     "stop_reason",
@@ -34,7 +34,7 @@ const STOPS: [&str; 5] = [
 /// Event types that end a stream.
 const ENDS: [&str; 3] = ["message_stop", "response.completed", "response.incomplete"];
 
-/// Reasons to stop that are failures.
+/// Stop reasons that are failures.
 const FAILURES: [&str; 7] = [
     "error",
     "insufficient_system_resource",
@@ -74,7 +74,7 @@ impl Evidence {
         self.failed |= matches!(kind, "error" | "response.failed")
             || frame.get("error").is_some_and(|error| !error.is_null());
         self.walk(frame);
-        // An answer that is fetched later, and a prompt that was refused as a whole.
+        // A pending background answer has not ended; a prompt that was blocked as a whole has failed.
         self.ended &= !matches!(
             frame.get("status").and_then(Value::as_str),
             Some("queued" | "in_progress")
@@ -104,7 +104,7 @@ impl Evidence {
             .filter(|reason| !reason.is_empty() && STOPS.contains(&key))
         {
             self.failed |= FAILURES.contains(&reason);
-            // Anthropic names its reason before the end of the stream; the others end with it.
+            // Anthropic reports the reason before the end of the stream; for the others it marks the end.
             self.ended |= key != "stop_reason";
         }
     }

@@ -1,8 +1,8 @@
-//! Comparing JSON, and reading what others wrote.
+//! Helpers to compare JSON and to read foreign JSON.
 
 use serde_json::{Map, Value};
 
-/// Under these keys stand schemas and arguments: nothing in them is ours to tidy.
+/// Keys of schemas and arguments, whose content must not be normalised.
 const OPAQUE: [&str; 8] = [
     "schema",
     "parameters",
@@ -14,22 +14,22 @@ const OPAQUE: [&str; 8] = [
     "response",
 ];
 
-/// A string field; empty when it is missing or no string.
+/// A string field; empty if it is missing or not a string.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of an array field; none when it is missing or no array.
+/// The items of an array field; none if it is missing or not an array.
 pub(crate) fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// A field for writing, if the value is an object that has it.
+/// A mutable field, if the value is an object that has it.
 pub(crate) fn field<'a>(value: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     value.get_mut(key)
 }
 
-/// Takes a field out of an object.
+/// Removes and returns a field of an object.
 pub(crate) fn take(value: &mut Value, key: &str) -> Option<Value> {
     value.as_object_mut().and_then(|fields| fields.shift_remove(key))
 }
@@ -41,7 +41,7 @@ pub(crate) fn set(value: &mut Value, key: &str, to: Value) {
     }
 }
 
-/// Takes all items out of an array field.
+/// Removes and returns all items of an array field.
 pub(crate) fn drain(value: &mut Value, key: &str) -> Vec<Value> {
     field(value, key)
         .and_then(Value::as_array_mut)
@@ -49,7 +49,7 @@ pub(crate) fn drain(value: &mut Value, key: &str) -> Vec<Value> {
         .unwrap_or_default()
 }
 
-/// The words of content that is a string or an array of parts with a `text`, joined by `between`.
+/// The text of content that is a string or an array of parts with a `text`, joined by `between`.
 pub(crate) fn joined(content: &Value, between: &str) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -65,7 +65,7 @@ pub(crate) fn joined(content: &Value, between: &str) -> String {
     }
 }
 
-/// Drops nulls, and empty lists of tools: a missing key says the same.
+/// Drops nulls and empty tool lists: a missing key means the same.
 pub(crate) fn tidy(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -88,7 +88,7 @@ pub(crate) fn tidy(value: &mut Value) {
     }
 }
 
-/// Removes what a path such as `messages[].content[].id` names.
+/// Removes the fields at a path such as `messages[].content[].id`.
 pub(crate) fn remove(value: &mut Value, path: &str) {
     let (head, rest) = path
         .split_once('.')
@@ -105,7 +105,7 @@ pub(crate) fn remove(value: &mut Value, path: &str) {
         (None, Some(rest)) => {
             if let Some(inner) = field(value, head) {
                 remove(inner, rest);
-                // An object that had nothing else said nothing else.
+                // An object that had no other field is redundant.
                 if inner.as_object().is_some_and(Map::is_empty) {
                     take(value, head);
                 }
@@ -114,14 +114,14 @@ pub(crate) fn remove(value: &mut Value, path: &str) {
     }
 }
 
-/// Whether a path without lists is there.
+/// Whether the value has a path; the path must not contain lists.
 pub(crate) fn has(value: &Value, path: &str) -> bool {
     path.split('.')
         .try_fold(value, |value, key| value.get(key))
         .is_some()
 }
 
-/// The first place where two values differ; keys may stand in any order.
+/// The first difference between two values; the order of keys does not matter.
 pub(crate) fn difference(recorded: &Value, ours: &Value, path: &str) -> Option<String> {
     match (recorded, ours) {
         (Value::Object(left), Value::Object(right)) => {
@@ -169,7 +169,7 @@ pub(crate) fn difference(recorded: &Value, ours: &Value, path: &str) -> Option<S
     }
 }
 
-/// A value in not too many words.
+/// A value as text, shortened.
 pub(crate) fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(160) {

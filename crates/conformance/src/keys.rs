@@ -1,4 +1,4 @@
-//! The keys of requests that we do not model, each with its reason. Nothing else may differ.
+//! Request keys that we do not model, each with the reason. No other key may differ.
 
 mod listed;
 
@@ -7,25 +7,25 @@ use agentd_provider::Dialect;
 pub use listed::KEYS;
 use serde_json::Value;
 
-/// On which side a key is left out of the comparison.
+/// On which side a key is ignored in the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// On both.
+    /// On both sides.
     Both,
-    /// On ours, where the recording has none: we say it, and the recording left it to the default.
+    /// Only on ours, if the recording does not have it: we send it explicitly, the recording relied on the default.
     Added,
 }
 
-/// Keys that are left out of a comparison.
+/// Keys that are ignored in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Of which dialect.
+    /// The dialect.
     pub dialect: Dialect,
-    /// On which side.
+    /// The side.
     pub side: Side,
-    /// Where they stand.
+    /// The paths of the keys.
     pub paths: &'static [&'static str],
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
@@ -47,7 +47,7 @@ const fn added(dialect: Dialect, paths: &'static [&'static str], reason: &'stati
     }
 }
 
-/// Takes the listed keys out of both sides.
+/// Removes the listed keys from both sides.
 pub(crate) fn strip(dialect: Dialect, recorded: &mut Value, ours: &mut Value) {
     for key in KEYS.iter().filter(|key| key.dialect == dialect) {
         for path in key.paths {

@@ -1,11 +1,11 @@
-//! Holds recorded traffic and scenarios against the real code.
+//! Checks the real code against recorded traffic and scenarios.
 //!
-//! An answer must decode to the same whatever the size of its pieces, an error must be classified, and a request must
-//! come out of our own encoders as it was recorded, but for the listed keys that are not modelled. The readers of requests
-//! live here because nothing else needs them. A patch is applied by the tool that sessions have, and must leave the files
-//! that are expected; where it is to be refused, that must be an error.
+//! An answer must decode to the same result at all chunk sizes, an error must be classified, and a request must be
+//! encoded as it was recorded, except for the listed keys that are not modelled. The parsers of requests are in this
+//! crate because nothing else needs them. A patch is applied by the tool that sessions use, and must produce the
+//! expected files; a patch that must be refused must give an error.
 //!
-//! Invariant checked here: a recorded call is whole or kept as text, so nothing runs from half an answer (I4).
+//! Invariant checked here: a recorded call is either complete or kept as text, so half an answer never runs anything (I4).
 //!
 //! Flow: directory -> suites -> files -> exchanges -> checks -> [`Report`]s.
 

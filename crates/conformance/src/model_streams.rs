@@ -7,10 +7,10 @@ use crate::route::{Route, route};
 use crate::{answer, request};
 use std::path::Path;
 
-/// The suite's name, and its directory's.
+/// The name of the suite and of its directory.
 pub(crate) const NAME: &str = "model-streams";
 
-/// Checks every exchange below a directory: its answer and its request are a check each.
+/// Checks every exchange below a directory: one check for the answer, one for the request.
 pub(crate) fn run(dir: &Path) -> Result<Report, ConformanceError> {
     let mut report = Report::of(NAME);
     for path in files(dir, &["yaml", "yml"])? {
@@ -31,7 +31,7 @@ fn check(report: &mut Report, place: &str, exchange: &Exchange) {
             report.add(&format!("{place} answer"), answer::check(dialect, exchange));
             report.add(&format!("{place} request"), request::check(dialect, exchange));
         }
-        // An error is an error on any path.
+        // An error answer is checked whatever the path is.
         Route::Skip(_) if exchange.then.status >= 400 => {
             report.add(&format!("{place} answer"), answer::check_error(&exchange.then));
         }

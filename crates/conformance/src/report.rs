@@ -1,13 +1,13 @@
-//! What a run found.
+//! The results of a run.
 
 use std::collections::BTreeMap;
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The file, below the suite's directory, and what of it.
+    /// The file, relative to the suite's directory, and the part of it.
     pub place: String,
-    /// What is different.
+    /// The difference.
     pub difference: String,
 }
 
@@ -16,15 +16,15 @@ pub struct Finding {
 pub struct Report {
     /// The suite's name.
     pub suite: String,
-    /// Checks that held.
+    /// The number of checks that passed.
     pub passed: usize,
-    /// Checks that did not.
+    /// The checks that failed.
     pub failures: Vec<Finding>,
-    /// What was not checked, by reason.
+    /// The number of skipped checks, by reason.
     pub skips: BTreeMap<String, usize>,
 }
 
-/// What became of one check.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It held.
@@ -56,13 +56,13 @@ impl Report {
         }
     }
 
-    /// How many checks were skipped.
+    /// The number of skipped checks.
     #[must_use]
     pub fn skipped(&self) -> usize {
         self.skips.values().sum()
     }
 
-    /// The line that sums it up.
+    /// A summary on one line.
     #[must_use]
     pub fn summary(&self) -> String {
         format!(

@@ -1,4 +1,4 @@
-//! Recorded requests: read into our types, encoded again, compared.
+//! Checks of recorded requests: parse into our types, encode again, compare.
 
 mod anthropic;
 mod chat;
@@ -20,15 +20,15 @@ use agentd_settings::ThinkingForm;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The generation of a conversation that is encoded once.
+/// The generation of a conversation that is encoded only once.
 const GENERATION: u64 = 1;
 
-/// Why a recorded request is not compared.
+/// Why a recorded request cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// It asks for something that we do not ask for.
+    /// It uses a feature that we never request.
     Skip(String),
-    /// It is broken.
+    /// It is malformed.
     Fail(String),
 }
 
@@ -38,23 +38,23 @@ impl Unfit {
     }
 }
 
-/// Which tool must be called.
+/// The tool choice of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Choice {
-    /// Nothing is said.
+    /// Not specified.
     #[default]
     Unsaid,
     /// The model chooses.
     Auto,
-    /// None.
+    /// No tool may be called.
     Off,
-    /// Any.
+    /// Some tool must be called.
     Any,
-    /// This one.
+    /// This tool must be called.
     Only(String),
 }
 
-/// A request in our types.
+/// A request parsed into our types.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) spec: ModelSpec,
@@ -67,7 +67,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What all dialects say alike; the model takes whatever is asked of it.
+    /// Parses what all dialects have in common; the model spec allows everything the request uses.
     pub(crate) fn of(dialect: Dialect, body: &Value) -> Self {
         let mut spec = crate::answer::plain_spec(dialect);
         text(body, "model").clone_into(&mut spec.model);
@@ -95,7 +95,7 @@ impl Asked {
         }
     }
 
-    /// The limit of the answer, where the request has one.
+    /// Sets the limit of the answer, if the request has one.
     pub(crate) fn limit(&mut self, limit: Option<&Value>) {
         if let Some(limit) = limit.and_then(Value::as_u64) {
             self.spec.max_output = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -108,7 +108,7 @@ impl Asked {
         }
     }
 
-    /// The body that our own encoders make of it.
+    /// Encodes the request with our own encoders.
     fn encode(&self) -> Result<Value, Unfit> {
         let params = Params {
             tool_choice: match &self.choice {
@@ -138,7 +138,7 @@ impl Asked {
     }
 }
 
-/// Checks the request of an exchange with a model.
+/// Checks the request of a model exchange.
 pub(crate) fn check(dialect: Dialect, exchange: &Exchange) -> Verdict {
     match compare(dialect, exchange) {
         Ok(None) => Verdict::Passed,
@@ -179,7 +179,7 @@ fn compare(dialect: Dialect, exchange: &Exchange) -> Result<Option<String>, Unfi
     Ok(difference(&recorded, &ours, "$"))
 }
 
-/// A part of content that has no form of ours.
+/// The reason for a content part that our types cannot represent.
 pub(crate) fn unknown_part(part: &Value) -> Unfit {
     let kind = text(part, "type");
     if kind.is_empty() {
@@ -189,7 +189,7 @@ pub(crate) fn unknown_part(part: &Value) -> Unfit {
     }
 }
 
-/// A level of effort by its name in a request.
+/// The effort level with this name.
 pub(crate) fn level(name: &str) -> Result<ThinkingLevel, Unfit> {
     Ok(match name {
         "none" | "off" => ThinkingLevel::Off,

@@ -1,18 +1,18 @@
-//! Which dialect an exchange is in, by its path; the names of providers are not needed for it.
+//! Determines the dialect of an exchange from its path alone; provider names are not needed.
 
 use crate::cassette::When;
 use agentd_provider::Dialect;
 
-/// What an exchange is to us.
+/// The kind of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// A model call of this dialect.
     Dialect(Dialect),
-    /// Nothing that we do, and why.
+    /// Not a model call that we make, with the reason.
     Skip(String),
 }
 
-/// Ends of paths that are model calls.
+/// Path endings of model calls.
 const ENDS: [(&str, Dialect); 7] = [
     ("/messages", Dialect::Anthropic),
     ("/chat/completions", Dialect::OpenaiChat),
@@ -37,7 +37,7 @@ pub fn route(when: &When) -> Route {
     )
 }
 
-/// The path without the names of single things, so that skips of one kind are counted together.
+/// The path with individual names removed, so that skips of one kind are counted together.
 fn kind(path: &str) -> String {
     let named = |part: &str| {
         part.len() > 24 || part.contains("REDACTED") || part.chars().filter(char::is_ascii_digit).count() > 3

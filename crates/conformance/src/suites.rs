@@ -1,14 +1,14 @@
-//! Which suites there are in a directory, and which of them we can run.
+//! Finds the suites in a directory, and runs those that are supported.
 
 use crate::error::ConformanceError;
 use crate::report::{Report, Verdict};
 use crate::{apply_patch, model_streams};
 use std::path::Path;
 
-/// Runs the suites found under a directory, or those of them that are named.
+/// Runs the suites found under a directory, or only the named ones.
 ///
 /// # Errors
-/// When a directory or a file cannot be read, or a named suite is not there.
+/// A directory or a file cannot be read, or a named suite does not exist.
 pub fn run(dir: &Path, named: &[String]) -> Result<Vec<Report>, ConformanceError> {
     let found = directories(dir)?;
     if let Some(name) = named.iter().find(|name| !found.contains(name)) {
@@ -41,12 +41,12 @@ fn suite(dir: &Path, name: &str) -> Result<Report, ConformanceError> {
     Ok(report)
 }
 
-/// Scenarios are directories; a suite without any counts as one thing.
+/// The number of scenarios, which are directories; a suite without any counts as one.
 fn entries(dir: &Path) -> Result<usize, ConformanceError> {
     Ok(directories(dir)?.len().max(1))
 }
 
-/// The directories in one, by name.
+/// The names of the subdirectories, sorted.
 pub(crate) fn directories(dir: &Path) -> Result<Vec<String>, ConformanceError> {
     let failed = |source| ConformanceError::Read {
         path: dir.to_owned(),

@@ -1,6 +1,6 @@
-//! Streams that no server should send: recordings and seeds cut, doubled, flipped, spliced and reordered, and plain noise.
+//! Streams that no server should send: recordings and seeds cut, doubled, flipped, spliced or reordered, and noise.
 //!
-//! `PROPTEST_CASES` makes it longer; `AGENTD_FIXTURES` adds recordings to the seeds.
+//! `PROPTEST_CASES` sets the number of cases; `AGENTD_FIXTURES` adds recordings to the seeds.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its seeds must fail")]
 
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-/// Every dialect that is read from bytes, with the name of its seed.
+/// Every dialect that is decoded from bytes, with the name of its seed.
 const DIALECTS: [(Dialect, &str); 6] = [
     (Dialect::Anthropic, "anthropic"),
     (Dialect::OpenaiChat, "openai-chat"),
@@ -21,10 +21,10 @@ const DIALECTS: [(Dialect, &str); 6] = [
     (Dialect::LlamaCompletion, "llama-completion"),
 ];
 
-/// An answer is kept at most twice (read and raw), and what is escaped or is no UTF-8 grows.
+/// An answer is kept at most twice (decoded and raw), and escapes and invalid UTF-8 expand.
 const GROWTH: usize = 16;
 
-/// What is held for an answer however short it is.
+/// Memory that any answer needs, however short it is.
 const BASE: usize = 4_096;
 
 struct Seed {
@@ -32,7 +32,7 @@ struct Seed {
     bytes: Vec<u8>,
 }
 
-/// The seeds of the repository: a whole answer of each dialect.
+/// The seeds in the repository: a complete answer in each dialect.
 static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds");
     DIALECTS
@@ -77,7 +77,7 @@ fn spec(dialect: Dialect) -> ModelSpec {
     }
 }
 
-/// Decodes bytes in pieces of these sizes, again and again; no sizes: in one piece.
+/// Decodes bytes in chunks of these sizes, cyclically; no sizes: as one chunk.
 fn decode(dialect: Dialect, bytes: &[u8], sizes: &[usize]) -> Outcome {
     let mut events = Vec::new();
     let reply = decoded(dialect, bytes, sizes, &mut events);
@@ -101,7 +101,7 @@ fn decoded(
     decoder.finish(events)
 }
 
-/// The words of the pieces, joined where they belong together.
+/// The text of the pieces, joined per block.
 fn shown(events: &[ModelEvent]) -> Vec<(u32, String)> {
     let mut seen: Vec<(u32, String)> = Vec::new();
     for event in events {
@@ -126,7 +126,7 @@ fn weight(block: &Block) -> usize {
     }
 }
 
-/// What holds for all bytes: no panic, the pieces do not matter, and what is kept is not much more than what came.
+/// Properties for all bytes: no panic, chunk sizes do not matter, and the result is not much larger than the input.
 fn holds(dialect: Dialect, bytes: &[u8], sizes: &[usize]) -> Result<(), TestCaseError> {
     let (whole, events) = decode(dialect, bytes, &[]);
     let (pieces, others) = decode(dialect, bytes, sizes);
@@ -142,13 +142,13 @@ fn holds(dialect: Dialect, bytes: &[u8], sizes: &[usize]) -> Result<(), TestCase
     if let Err(error) = &whole {
         prop_assert!(!error.message.is_empty());
     }
-    // The same bytes as an answer in one piece may be anything but a panic.
+    // The same bytes as a whole answer may give any result but a panic.
     let taken = Decoder::new(&spec(dialect), &[]).map(|decoder| decoder.whole(bytes, &mut Vec::new()));
     prop_assert!(taken.is_ok());
     Ok(())
 }
 
-/// One way to break a stream; places are fractions of its length.
+/// One way to corrupt a stream; positions are fractions of its length.
 #[derive(Debug, Clone)]
 enum Harm {
     Cut(f64),
@@ -175,7 +175,7 @@ fn harm() -> impl Strategy<Value = Harm> {
     ]
 }
 
-/// Bytes such as streams are made of, in no order.
+/// Tokens of streams in random order.
 fn noise(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     const WORDS: [&[u8]; 22] = [
         b"data:",

@@ -1,11 +1,11 @@
-//! Runs the suites over recordings, which are not part of the repository: `AGENTD_FIXTURES` names their directory.
+//! Runs the suites on recordings, which are not part of the repository: `AGENTD_FIXTURES` names their directory.
 
 use std::path::Path;
 
 #[test]
 fn i4_every_recording_decodes_and_every_request_is_rebuilt() {
     let Some(fixtures) = std::env::var_os("AGENTD_FIXTURES") else {
-        // Recordings are no part of the repository, so their absence is told and no failure.
+        // Recordings are not part of the repository, so their absence is reported but is no failure.
         eprintln!("SKIPPED recordings: AGENTD_FIXTURES is not set, so there is nothing to check");
         return;
     };
@@ -43,7 +43,7 @@ fn a_suite_that_cannot_run_is_skipped_with_its_reason_and_a_missing_one_is_an_er
     assert!(missing.is_err());
 }
 
-/// Writes a scenario: what is there, the patch, what must be there.
+/// Writes a scenario: the files before, the patch, the files afterwards.
 fn scenario(
     dir: &Path,
     name: &str,

@@ -1,11 +1,11 @@
-//! Memory for frames: what all connections together may hold in frames that are being read or answered.
+//! The memory budget for frames: a limit on the frames of all connections that are being read or answered.
 
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes per permit.
 const UNIT: usize = 1_024;
-/// Permits that each connection has for itself: small requests do not wait for the large ones of others.
+/// Permits reserved for each connection: small requests do not wait for the large ones of others.
 const OWN: usize = 64;
 
 /// The memory that all connections share.
@@ -25,7 +25,7 @@ impl Budget {
         }
     }
 
-    /// One connection's part.
+    /// Creates the account of a connection.
     pub(crate) fn account(self: &Arc<Self>) -> Account {
         Account {
             shared: Arc::clone(self),
@@ -41,20 +41,20 @@ pub(crate) struct Account {
     own: Arc<Semaphore>,
 }
 
-/// Memory that is taken until this is dropped.
+/// Memory that is reserved until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
     _permits: OwnedSemaphorePermit,
 }
 
 impl Account {
-    /// Takes memory for a frame; waits until there is room. The caller sets the deadline.
+    /// Reserves memory for a frame; waits until there is room. The caller sets the deadline.
     pub(crate) async fn take(&self, bytes: usize) -> Option<Hold> {
         let units = u32::try_from(bytes.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
         let permits = match Arc::clone(&self.own).try_acquire_many_owned(units) {
             Ok(permits) => permits,
             Err(_) => {
-                // A frame that is larger than everything takes everything.
+                // A frame larger than the whole budget takes the whole budget.
                 let units = units.min(self.shared.units);
                 // The semaphore is never closed.
                 let room = Arc::clone(&self.shared.room);

@@ -1,4 +1,4 @@
-//! One connection from its first byte to its last.
+//! One connection, from its first byte to its last.
 
 use crate::budget::Budget;
 use crate::greeting::greet;
@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// What a connection is served with.
+/// The state that serves a connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) api: Arc<Api>,
@@ -42,13 +42,13 @@ impl Connection {
             Ok(who) => self.talk(reader, who, requests, &answers, &mut writer).await,
             Err(fault) => {
                 tracing::warn!(%fault, "a connection was refused");
-                // The writer ends when nobody can give it anything any more.
+                // The writer ends when all of its senders are gone.
                 drop(requests);
                 Some(fault)
             }
         };
         if let Some(fault) = last_word {
-            // A writer that is gone has nobody to tell.
+            // If the writer is gone, no one can receive the fault.
             let _ = answers.send(ServerFrame::Fault { id: None, fault }).await;
         }
         drop(answers);
@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// Reads requests until the peer closes, breaks the rules, stalls, or the daemon stops. `Some` is what to say last.
+    /// Reads requests until the peer closes, breaks the protocol, stalls, or the daemon stops. `Some` is the final fault.
     async fn talk(
         mut self,
         mut reader: FrameReader,
@@ -78,7 +78,7 @@ impl Connection {
         answers.send(ServerFrame::Welcome(welcome)).await.ok()?;
         loop {
             let frame = tokio::select! {
-                // A writer that ended has given the peer up.
+                // The writer ended because the peer no longer reads.
                 _ = &mut *writer => return None,
                 () = stopping(&mut self.shutdown) => {
                     requests.finish().await;
@@ -99,7 +99,7 @@ impl Connection {
                     ));
                 }
                 Err(ReadEnd::Closed) => {
-                    // A peer may close its end and still read: what it asked is answered.
+                    // A peer may close its sending end and still read, so its requests are answered.
                     requests.finish().await;
                     return None;
                 }
@@ -128,7 +128,7 @@ fn seat_wanted() -> Fault {
     Fault::busy("idle_connection_closed", message).hint("connect again, or raise limits.connections")
 }
 
-/// Waits until the daemon stops; a sender that is gone means the same.
+/// Waits until the daemon stops; a dropped sender means the same.
 pub(crate) async fn stopping(shutdown: &mut watch::Receiver<bool>) {
     let _ = shutdown.wait_for(|stop| *stop).await;
 }

@@ -1,44 +1,44 @@
-//! Why the socket cannot be opened.
+//! Errors of opening the socket.
 
 use std::path::PathBuf;
 
 /// Why the socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// Another daemon serves it.
+    /// Another daemon uses it.
     #[error("another daemon serves the socket {}", path.display())]
     InUse {
         /// The socket.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The path is not a socket.
     #[error("{} exists and is not a socket", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,
     },
-    /// Something else is where our socket was.
+    /// Another file replaced our socket.
     #[error("{} is another file now; remove it, and the socket is made again", path.display())]
     Replaced {
         /// The path.
         path: PathBuf,
     },
-    /// The system allows no such long path.
+    /// The path is longer than the system allows.
     #[error("the socket path {} is too long ({length} bytes, at most {most})", path.display())]
     TooLong {
         /// The path.
         path: PathBuf,
-        /// Its bytes.
+        /// Its length in bytes.
         length: usize,
-        /// The most.
+        /// The maximum length.
         most: usize,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What it was about.
+        /// The path concerned.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }

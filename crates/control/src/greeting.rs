@@ -1,4 +1,4 @@
-//! The first frames: hello in time and in a version we speak, then the welcome.
+//! The first frames: the client's hello, in time and in a supported version, then the welcome.
 
 use crate::reader::{FrameReader, ReadEnd};
 use agentd_api::Api;
@@ -7,12 +7,12 @@ use agentd_wire::{ClientFrame, Hello, Limits, Welcome, negotiate};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a client may take to say hello.
+/// The time limit for the client's hello.
 pub(crate) const HELLO: Duration = Duration::from_secs(5);
-/// Requests without an answer, on one connection; more are read only when one of them is done.
+/// The maximum number of unanswered requests on one connection; more are read only when one of them is answered.
 pub(crate) const IN_FLIGHT: usize = 64;
 
-/// Waits for the hello; `None` when the peer is gone.
+/// Waits for the hello; `None` when the peer has closed.
 pub(crate) async fn greet(
     reader: &mut FrameReader,
     api: &Api,

@@ -1,8 +1,8 @@
 //! The control socket: a codec over [`agentd_api::Api`]. No method is implemented here.
 //!
-//! Invariants: I6 (one connection's flood, stall or junk costs no other: every queue has a bound, every wait a deadline),
-//! I7 (a peer whose user or ancestry cannot be read is refused; so nobody approves their own tool calls), I2 (pushed frames
-//! keep their order, and a subscription's answer comes before its first push).
+//! Invariants: I6 (one connection's flood, stall or junk does not affect others: every queue has a bound, every wait a
+//! deadline), I7 (a peer whose user or ancestry cannot be determined is refused; so a tool cannot approve its own
+//! calls), I2 (pushed frames keep their order, and a subscription's answer comes before its first push).
 //!
 //! Flow: [`bind`] -> [`serve`] -> peer check -> `hello` -> `welcome` -> request -> [`agentd_api::Api::call`] -> answer.
 

@@ -1,4 +1,4 @@
-//! Opening the socket: private to the user, never taken from a daemon that lives.
+//! Opens the socket: private to the user, never taken from a running daemon.
 
 use crate::error::ControlError;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -12,37 +12,37 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Bytes that a socket's address holds, without the final zero.
+/// Bytes that a socket address can hold, without the final zero.
 const MAX_PATH: usize = 107;
-/// How long a daemon may take to take a connection before we believe that it lives all the same.
+/// How long to wait for a daemon to accept a connection; one that is slower still counts as running.
 const KNOCK: Duration = Duration::from_secs(1);
-/// How long the lock of a daemon that was just killed may outlive it: a process that it was about to start has its
-/// descriptors until it has become that program.
+/// How long the lock of a killed daemon may outlive it: a process that it was about to start keeps its descriptors until
+/// the exec.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(1);
-/// How often the lock is tried.
+/// The interval between tries of the lock.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
-/// What tells our socket file from another one: device and inode.
+/// Identifies our socket file: device and inode.
 type Mark = (u64, u64);
 
-/// An open socket. Dropping it removes the file and lets another daemon have the path.
+/// An open socket. Dropping it removes the file and frees the path for another daemon.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) socket: UnixListener,
     path: PathBuf,
     mark: Mark,
-    // Held while the socket is ours: two daemons that start at once cannot both find the path stale.
+    // Held while the socket is ours: two daemons that start at the same time cannot both find the path stale.
     _lock: File,
 }
 
 impl Listener {
-    /// Where it is.
+    /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the socket again if its file was removed; says whether it did. Another file in its place is left alone.
+    /// Creates the socket again if its file was removed; returns whether it did. Another file in its place is left alone.
     pub(crate) fn mend(&mut self) -> Result<bool, ControlError> {
         match mark(&self.path) {
             Ok(found) if found == self.mark => return Ok(false),
@@ -61,18 +61,18 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // A file that stays is found stale by the next daemon; another's is not ours to remove.
+        // The next daemon treats a remaining file as stale; another daemon's file is not ours to remove.
         if mark(&self.path).is_ok_and(|found| found == self.mark) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Opens the control socket. A directory that is made for it is 0700, the socket is 0600. A socket that nobody answers on
+/// Opens the control socket. A directory created for it has mode 0700, the socket 0600. A socket on which no daemon answers
 /// is removed.
 ///
 /// # Errors
-/// [`ControlError::InUse`] when another daemon has it, else what is in the way.
+/// [`ControlError::InUse`] when another daemon has it; otherwise the cause of the failure.
 pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
     let length = path.as_os_str().as_bytes().len();
     if length > MAX_PATH {
@@ -102,7 +102,7 @@ fn make_dir(path: &Path) -> Result<(), ControlError> {
     made.map_err(|source| io(dir, source))
 }
 
-/// Listens where nothing is.
+/// Creates the socket at a free path.
 fn open(path: &Path) -> Result<(UnixListener, Mark), ControlError> {
     make_dir(path)?;
     let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;

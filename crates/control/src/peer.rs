@@ -1,4 +1,4 @@
-//! Who is on the other end. What cannot be found out is refused (I7).
+//! Identifies the peer of a connection. A peer that cannot be identified is refused (I7).
 
 use agentd_protocol::{Fault, Principal};
 use nix::unistd::{Uid, User};
@@ -12,7 +12,7 @@ pub(crate) struct Users {
 }
 
 impl Users {
-    /// Looks the daemon's own user up; this may read files, so it is done once.
+    /// Looks up the daemon's own user; this may read files, so it is done once.
     pub(crate) fn look_up() -> Self {
         let uid = Uid::effective();
         Self {
@@ -21,7 +21,7 @@ impl Users {
         }
     }
 
-    /// The principal of a peer, or why it is refused.
+    /// The principal of a peer, or the reason for refusing it.
     pub(crate) fn admit(&self, stream: &UnixStream) -> Result<Principal, Fault> {
         let denied = |why: &str| Fault::denied("peer_refused", why);
         let peer = stream
@@ -47,7 +47,7 @@ impl Users {
 fn principal(uid: Uid) -> Principal {
     match User::from_uid(uid) {
         Ok(Some(user)) => Principal::user(&user.name),
-        // A user without a name (a container's) is called by its number.
+        // A user without a name (as in a container) is identified by its number.
         Ok(None) | Err(_) => Principal::user(&uid.to_string()),
     }
 }

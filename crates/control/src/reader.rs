@@ -1,4 +1,4 @@
-//! Frames out of a socket, each within its deadline and its limits.
+//! Reads frames from a socket, each within its deadline and its limits.
 
 use crate::budget::{Account, Hold};
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode_client};
@@ -7,20 +7,20 @@ use std::time::Duration;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::time::{Instant, timeout_at};
 
-/// How long a frame may take from its first byte to its last.
+/// The time limit for a frame, from its first byte to its last.
 pub(crate) const FRAME: Duration = Duration::from_secs(10);
 const CHUNK: usize = 16_384;
 
-/// Why there is no further frame.
+/// Why no further frame can be read.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
     /// The peer closed, between frames or inside one.
     Closed,
     /// A frame began and did not end in time.
     Slow,
-    /// Too many frames of other connections were under way for as long.
+    /// Frames of other connections took up the memory until the deadline.
     Crowded,
-    /// The bytes are not what they must be.
+    /// The bytes are not a valid frame.
     Bad(WireError),
 }
 
@@ -30,10 +30,10 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: Decoder,
     limits: FrameLimits,
-    /// When the frame that is under way began.
+    /// When the current frame began.
     began: Option<Instant>,
     account: Account,
-    /// The memory of the frame that is under way.
+    /// The memory of the current frame.
     hold: Option<Hold>,
 }
 
@@ -49,10 +49,10 @@ impl FrameReader {
         }
     }
 
-    /// The next frame and the memory that it has taken. Cancel-safe: bytes that came are kept.
+    /// The next frame and the memory reserved for it. Cancel-safe: bytes already received are kept.
     pub(crate) async fn next(&mut self) -> Result<(ClientFrame, Option<Hold>), ReadEnd> {
         loop {
-            // Also a frame that came at once: it is held until its request is answered.
+            // Even a frame that arrived whole needs memory: it is held until its request is answered.
             self.reserve().await?;
             if let Some(body) = self.decoder.next_frame().map_err(ReadEnd::Bad)? {
                 self.began = None;
@@ -70,8 +70,8 @@ impl FrameReader {
         }
     }
 
-    /// Takes memory for the frame that begins, before more of it is read. One that is over the limit needs none: the
-    /// decoder refuses it.
+    /// Reserves memory for the frame that begins, before more of it is read. A frame over the limit needs none: the decoder
+    /// refuses it.
     async fn reserve(&mut self) -> Result<(), ReadEnd> {
         let wanted = self.decoder.announced().filter(|_| self.hold.is_none());
         if let Some(bytes) = wanted.filter(|bytes| *bytes <= self.limits.max_frame_bytes) {
@@ -86,7 +86,7 @@ impl FrameReader {
         *self.began.get_or_insert_with(Instant::now) + FRAME
     }
 
-    /// Takes what is there. The chunk lives only here, so an idle connection holds none.
+    /// Reads the available bytes. The chunk is local, so an idle connection holds none.
     fn fill(&mut self) -> Result<(), ReadEnd> {
         let mut chunk = [0; CHUNK];
         match self.socket.try_read(&mut chunk) {

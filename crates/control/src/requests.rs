@@ -16,9 +16,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-/// Subscriptions of one connection.
+/// The maximum number of subscriptions on one connection.
 const SUBSCRIPTIONS: usize = 256;
-/// How long requests may go on after the connection was asked to end.
+/// How long requests may continue after the connection was asked to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// Requests and subscriptions; dropping it ends them all.
@@ -41,7 +41,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Subscriptions {
     running: BTreeMap<u64, AbortHandle>,
-    /// Places promised to requests that are under way.
+    /// Places reserved for subscriptions that are being started.
     promised: usize,
 }
 
@@ -66,7 +66,7 @@ impl Requests {
         }
     }
 
-    /// Starts a request; waits while too many are in flight. The memory of its frame is held until the answer.
+    /// Starts a request; waits while too many are in flight. The memory of its frame is held until it is answered.
     pub(crate) async fn start(&mut self, who: &Principal, request: Request, memory: Option<Hold>) {
         while self.running.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
@@ -79,7 +79,7 @@ impl Requests {
         });
     }
 
-    /// Waits a while for the answers that are still due.
+    /// Waits a limited time for the outstanding answers.
     pub(crate) async fn finish(&mut self) {
         let all = async { while self.running.join_next().await.is_some() {} };
         if timeout(LAST_ANSWERS, all).await.is_err() {
@@ -111,18 +111,18 @@ impl Shared {
                 _ => self.api.call(who, &method, params).await.map(Some),
             }
         };
-        // Whoever asked must not wait for an answer that nobody will give.
+        // A panic must not leave the client waiting for an answer that never comes.
         let outcome = AssertUnwindSafe(work).catch_unwind().await;
         let frame = match outcome.unwrap_or_else(|_| Err(panicked(&method))) {
             Ok(Some(ok)) => ServerFrame::Ok { id, ok },
             Ok(None) => return,
             Err(fault) => ServerFrame::Fault { id: Some(id), fault },
         };
-        // A writer that is gone has nobody to tell.
+        // If the writer is gone, no one can receive the answer.
         let _ = self.answers.send(frame).await;
     }
 
-    /// Answers first, then lets the subscription push.
+    /// Sends the answer first, then lets the subscription push.
     async fn subscribe<R: Run>(
         &self,
         id: u64,
@@ -207,7 +207,7 @@ fn lock(table: &Mutex<Subscriptions>) -> MutexGuard<'_, Subscriptions> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place for a subscription that is being started.
+/// A place reserved for a subscription that is being started.
 struct Promise(Arc<Mutex<Subscriptions>>);
 
 impl Drop for Promise {
@@ -217,7 +217,7 @@ impl Drop for Promise {
     }
 }
 
-/// What pushes until it is over.
+/// A subscription that pushes until it ends.
 trait Run: Send + 'static {
     fn run(self, pushes: mpsc::Sender<Pushed>) -> impl Future<Output = ()> + Send;
 }

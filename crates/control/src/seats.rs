@@ -1,4 +1,4 @@
-//! Admission when all connections are taken: a newcomer replaces a connection that does nothing.
+//! Admission when all connections are taken: a new connection replaces an idle one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How many connections beyond the seats may still be closing.
+/// The maximum number of connections beyond the seats that may still be closing.
 const CLOSING: usize = 64;
 
-/// One connection, as far as it concerns the others.
+/// A connection as seen by admission.
 #[derive(Debug)]
 struct Place {
     process: i32,
@@ -36,7 +36,7 @@ pub(crate) struct Seats {
 }
 
 impl Seats {
-    /// `reserved` of the `most` seats, but at most half of them, go to processes that hold none yet.
+    /// `reserved` of the `most` seats, but at most half of them, are for processes that hold none yet.
     pub(crate) fn new(most: usize, reserved: usize) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -45,7 +45,7 @@ impl Seats {
         })
     }
 
-    /// A seat for a connection of a process, or nothing while all others are at work.
+    /// Takes a seat for a connection of a process; `None` while all others are busy.
     pub(crate) fn take(self: &Arc<Self>, process: i32) -> Option<Seat> {
         let mut table = self.lock();
         let held = table.held();
@@ -95,7 +95,7 @@ impl Seats {
 }
 
 impl Table {
-    /// Seats that each process holds.
+    /// The number of seats that each process holds.
     fn held(&self) -> BTreeMap<i32, usize> {
         let mut held = BTreeMap::new();
         for place in self.places.values().filter(|place| !place.closing) {
@@ -104,7 +104,7 @@ impl Table {
         held
     }
 
-    /// The one to close: first those without a hello, then those of the process that holds most, then by time.
+    /// The connection to close: first those without a hello, then those of the process that holds the most, then the oldest.
     fn idlest(&self, held: &BTreeMap<i32, usize>) -> Option<u64> {
         let idle = self
             .places
@@ -116,7 +116,7 @@ impl Table {
     }
 }
 
-/// A connection's seat; dropping it gives it back.
+/// A connection's seat; dropping it frees the seat.
 #[derive(Debug)]
 pub(crate) struct Seat {
     id: u64,
@@ -125,12 +125,12 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// The hello came.
+    /// Records that the hello arrived.
     pub(crate) fn greeted(&self) {
         self.seats.change(self.id, |place| place.greeted = true);
     }
 
-    /// Something is under way until the answer is dropped.
+    /// Marks the connection as busy until the returned value is dropped.
     pub(crate) fn work(self: &Arc<Self>) -> Work {
         self.seats.change(self.id, |place| place.work += 1);
         Work(Arc::clone(self))
@@ -181,7 +181,7 @@ mod tests {
         let second = Arc::new(seats.take(9).unwrap());
         let second_work = second.work();
         assert!(wanted(&idle) && !wanted(&busy));
-        // Everybody works: there is no place, until one ends its work.
+        // All are busy: no seat is available until one of them becomes idle.
         assert!(seats.take(8).is_none());
         drop(work);
         assert!(seats.take(8).is_some());

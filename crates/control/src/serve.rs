@@ -1,4 +1,4 @@
-//! Taking connections, within their limit, until it is time to stop.
+//! Accepts connections, up to their limit, until shutdown.
 
 use crate::budget::Budget;
 use crate::connection::{Connection, stopping};
@@ -18,15 +18,15 @@ use tokio::time::{interval, sleep, timeout};
 
 /// How long open connections may take to end.
 const FAREWELL: Duration = Duration::from_secs(6);
-/// How long a refused peer may take to read why.
+/// How long a refused peer may take to read the reason.
 const REFUSAL: Duration = Duration::from_secs(1);
-/// A pause after the system could not give us a connection (too many open files).
+/// The pause after the system could not accept a connection (too many open files).
 const BREATH: Duration = Duration::from_millis(100);
-/// Between two looks whether the socket is still there, which cost one system call.
+/// The interval between checks that the socket file still exists; each costs one system call.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Serves the socket until `shutdown` turns true (or its sender is gone); then open requests get their answers, viewers
-/// are told, and all connections are closed.
+/// Serves the socket until `shutdown` turns true (or its sender is gone); then answers open requests, notifies viewers and
+/// closes all connections.
 #[expect(
     clippy::disallowed_methods,
     reason = "it reads the users of this machine, once"
@@ -63,7 +63,7 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
             },
         };
         let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
-        // Peers whose process the system does not name count as one.
+        // Peers whose process the system does not report count as one process.
         let Some(seat) = seats.take(process.unwrap_or(0)) else {
             open.spawn(refuse(stream, most));
             continue;
@@ -89,8 +89,8 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
     }
 }
 
-/// Makes a socket again that was removed: without its file nobody reaches the daemon, not even to stop it. Trouble that
-/// stays is told once.
+/// Recreates a removed socket: without its file no client can reach the daemon, not even to stop it. A persistent error is
+/// logged once.
 fn look(listener: &mut Listener, trouble: &mut Option<String>) {
     let path = listener.path().display().to_string();
     let found = match listener.mend() {
@@ -109,7 +109,7 @@ fn look(listener: &mut Listener, trouble: &mut Option<String>) {
     *trouble = found;
 }
 
-/// Says why, to a peer that takes it at once.
+/// Sends the reason to a refused peer, if it reads in time.
 async fn refuse(mut stream: UnixStream, most: usize) {
     let fault = Fault::busy(
         "too_many_connections",
@@ -117,7 +117,7 @@ async fn refuse(mut stream: UnixStream, most: usize) {
     )
     .hint("close some, or raise limits.connections");
     if let Ok(bytes) = encode(&ServerFrame::Fault { id: None, fault }, 4_096) {
-        // If even that does not go out the peer sees the end of the stream.
+        // If even that cannot be sent, the peer sees the end of the stream.
         let _ = timeout(REFUSAL, stream.write_all(&bytes)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Answers and pushed frames into a socket. Answers go first; a peer that takes nothing for too long is given up.
+//! Writes answers and pushed frames to a socket. Answers go first; a connection whose peer does not read is closed.
 
 use agentd_api::{Push, Pushed};
 use agentd_wire::{DeltaFrame, Ended, FrameLimits, ServerFrame, StoredEvent, WireError, encode_after};
@@ -8,17 +8,17 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// How long one frame may take to be written.
+/// The time limit for writing one frame.
 pub(crate) const WRITE: Duration = Duration::from_secs(30);
-/// Answers that wait.
+/// The maximum number of queued answers.
 pub(crate) const ANSWERS: usize = 16;
-/// Pushed frames that wait; beyond that the subscriptions wait, and so lag.
+/// The maximum number of queued pushed frames; beyond that the subscriptions wait, and so lag.
 pub(crate) const PUSHES: usize = 64;
 
-/// Frames that are ready together are written together, up to about this many bytes.
+/// Frames that are ready at the same time are written together, up to about this many bytes.
 const TOGETHER: usize = 32 << 10;
 
-/// Something to write.
+/// A frame to write.
 #[derive(Debug)]
 enum Frame {
     Answer(ServerFrame),
@@ -55,7 +55,7 @@ pub(crate) async fn write_all(
     let _ = timeout(WRITE, socket.shutdown()).await;
 }
 
-/// The bytes of a frame and of those that are ready behind it.
+/// The bytes of a frame and of the frames that are queued after it.
 fn together(first: Frame, mut ready: impl FnMut() -> Option<Frame>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut next = Some(first);
@@ -69,7 +69,7 @@ fn together(first: Frame, mut ready: impl FnMut() -> Option<Frame>) -> Vec<u8> {
 fn add(bytes: &mut Vec<u8>, frame: &Frame) {
     let limit = FrameLimits::of_answers().max_frame_bytes;
     let written = match frame {
-        // Shared with other viewers, so it is not copied for this one.
+        // Shared with other viewers, so it is encoded without a copy.
         Frame::Push(Pushed {
             sub,
             push: Push::Delta(delta),
@@ -86,7 +86,7 @@ fn add(bytes: &mut Vec<u8>, frame: &Frame) {
     }
 }
 
-/// What stands for a frame that cannot be written.
+/// The replacement for a frame that cannot be written.
 fn instead(frame: &Frame, error: &WireError) -> Option<ServerFrame> {
     match frame {
         Frame::Answer(ServerFrame::Ok { id, .. } | ServerFrame::Fault { id: Some(id), .. }) => {

@@ -1,4 +1,4 @@
-//! What a build with the feature does at its points.
+//! Fault points in a build with the feature.
 
 use crate::point::{BadFaults, Injected, Kinds};
 use crate::points::{FACT_AFTER, FACT_BEFORE, POINTS};
@@ -28,7 +28,7 @@ struct Armed {
 }
 
 impl Armed {
-    /// Whether it is this point, and of one of these kinds where it was told one.
+    /// Whether it is armed for this point and, if it has a kind, for one of these kinds.
     fn is(&self, name: &str, kinds: &Kinds) -> bool {
         self.point == name && self.kind.as_ref().is_none_or(|kind| kinds.has(kind))
     }
@@ -88,7 +88,7 @@ pub(crate) fn hit(name: &'static str, kinds: &Kinds) -> Result<(), Injected> {
     Ok(())
 }
 
-/// Says so, since nobody else can tell whether the point was reached, and does it.
+/// Reports the hit, since no one else can tell whether the point was reached, and performs the action.
 #[expect(clippy::panic, reason = "a test asked for a panic here")]
 #[expect(
     clippy::disallowed_methods,
@@ -96,7 +96,7 @@ pub(crate) fn hit(name: &'static str, kinds: &Kinds) -> Result<(), Injected> {
 )]
 fn strike(armed: &Armed) -> Result<(), Injected> {
     let name = armed.point;
-    // Without stderr nobody reads it.
+    // Without stderr no one reads the report.
     let _ = writeln!(
         std::io::stderr(),
         "fault point {name} strikes: {:?}",

@@ -1,8 +1,8 @@
-//! Named fault points: places where a test can kill, panic, fail or delay the process, exactly there and not after a pause.
+//! Named fault points: places where a test can kill, panic, fail or delay the process exactly there, not after a pause.
 //!
-//! Flow: the daemon arms what `AGENTD_FAULTS` names ([`arm`]); [`point`] and [`fact`] are passed on the way of the work, and
-//! one that is armed says so on stderr and does what it was told, once. Without the cargo feature `armed` a point is an
-//! empty inline function.
+//! Flow: the daemon arms the points in `AGENTD_FAULTS` ([`arm`]). Normal work passes through [`point`] and [`fact`]; an
+//! armed one reports it on stderr and performs its action, once. Without the cargo feature `armed` a point is an empty
+//! inline function.
 
 #[cfg(feature = "armed")]
 mod armed;

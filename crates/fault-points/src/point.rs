@@ -1,11 +1,11 @@
-//! Passing a point, and arming some.
+//! Passes and arms fault points.
 
-/// A fault point was told to fail here.
+/// The error that a fault point injects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("fault point {0}")]
 pub struct Injected(pub &'static str);
 
-/// What was to be armed is wrong.
+/// The specification of the fault points is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("fault points: {0}")]
 pub struct BadFaults(pub(crate) String);
@@ -13,7 +13,7 @@ pub struct BadFaults(pub(crate) String);
 /// Passes a fault point.
 ///
 /// # Errors
-/// This hit of the point was armed with `error`.
+/// This hit of the point is armed with `error`.
 #[inline]
 pub fn point(name: &'static str) -> Result<(), Injected> {
     #[cfg(feature = "armed")]
@@ -25,7 +25,7 @@ pub fn point(name: &'static str) -> Result<(), Injected> {
     }
 }
 
-/// The types of the events that a point is about. Empty, and made for nothing, without the feature.
+/// The types of the events that a point concerns. Empty, at no cost, without the feature.
 #[derive(Debug, Clone, Default)]
 pub struct Kinds {
     #[cfg(feature = "armed")]
@@ -33,7 +33,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Remembers them; the events may be gone when the point is passed.
+    /// Stores the kinds, since the events may be gone when the point is passed.
     #[inline]
     pub fn of<'a>(kinds: impl Iterator<Item = &'a str>) -> Self {
         #[cfg(feature = "armed")]
@@ -53,10 +53,10 @@ impl Kinds {
     }
 }
 
-/// Passes a fault point that is about events of these kinds.
+/// Passes a fault point that concerns events of these kinds.
 ///
 /// # Errors
-/// This hit of the point was armed with `error`.
+/// This hit of the point is armed with `error`.
 #[inline]
 pub fn fact(name: &'static str, kinds: &Kinds) -> Result<(), Injected> {
     #[cfg(feature = "armed")]
@@ -68,11 +68,11 @@ pub fn fact(name: &'static str, kinds: &Kinds) -> Result<(), Injected> {
     }
 }
 
-/// Arms fault points, once for the process: `NAME[:KIND]=ACTION[@HIT]`, separated by commas. ACTION is `kill`, `panic`,
-/// `error` or `delay`; HIT counts from 1 and is 1 unless given; KIND is an event's type, for the points of facts.
+/// Arms fault points, once per process: `NAME[:KIND]=ACTION[@HIT]`, separated by commas. ACTION is `kill`, `panic`,
+/// `error` or `delay`; HIT counts from 1 and defaults to 1; KIND is an event's type, for the points of facts.
 ///
 /// # Errors
-/// The text is wrong, points are armed already, or this build has no fault points.
+/// The text is invalid, points are already armed, or this build has no fault points.
 pub fn arm(spec: &str) -> Result<(), BadFaults> {
     #[cfg(feature = "armed")]
     return crate::armed::arm(spec);

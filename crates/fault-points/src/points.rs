@@ -1,4 +1,4 @@
-//! The names. Each is passed in one place of the code.
+//! The names of the fault points. The code passes each one in a single place.
 
 /// Before an append is queued.
 pub const BEFORE_APPEND: &str = "store.before_append";
@@ -6,17 +6,17 @@ pub const BEFORE_APPEND: &str = "store.before_append";
 pub const IN_BATCH: &str = "store.in_batch";
 /// After COMMIT, before the answer.
 pub const AFTER_COMMIT: &str = "store.after_commit";
-/// Before an append that holds an event of a kind: `fact.before:approval.decided`.
+/// Before an append with an event of the given kind: `fact.before:approval.decided`.
 pub const FACT_BEFORE: &str = "fact.before";
-/// After the commit of one, before the session hears of it.
+/// After the commit of such an append, before the session learns of it.
 pub const FACT_AFTER: &str = "fact.after";
-/// A session is about to be created; nothing of it exists.
+/// A session is about to be created; nothing of it exists yet.
 pub const SESSION_CREATE: &str = "session.create";
 /// A cold session is about to be loaded.
 pub const SESSION_LOAD: &str = "session.load";
 /// A session is about to leave memory.
 pub const SESSION_COLD: &str = "session.cold";
-/// Somebody cancels a turn.
+/// A principal cancels a turn.
 pub const SESSION_CANCEL: &str = "session.cancel";
 /// The gate judges a call.
 pub const GATE_JUDGE: &str = "gate.judge";
@@ -24,9 +24,9 @@ pub const GATE_JUDGE: &str = "gate.judge";
 pub const HOOK_RUN: &str = "hook.run";
 /// A model call is admitted and about to be sent.
 pub const MODEL_START: &str = "model.start";
-/// The first piece of an answer has come.
+/// The first piece of an answer has arrived.
 pub const MODEL_FIRST: &str = "model.first_delta";
-/// The whole answer is there, and its session does not know it yet.
+/// The whole answer has arrived, and its session does not know it yet.
 pub const MODEL_ANSWER: &str = "model.answer";
 /// After the intent of a tool call is durable, before its effect starts.
 pub const BEFORE_SPAWN: &str = "tool.before_spawn";
@@ -40,18 +40,18 @@ pub const REWORK_BEFORE: &str = "rework.before";
 pub const REWORK_AFTER: &str = "rework.after";
 /// Before a tool server is called.
 pub const MCP_BEFORE: &str = "mcp.before_call";
-/// After it answered.
+/// After the tool server answered.
 pub const MCP_AFTER: &str = "mcp.after_call";
 /// A line of `audit.jsonl` is about to be written.
 pub const AUDIT_WRITE: &str = "audit.write";
 /// A webhook is about to be sent.
 pub const WEBHOOK_SEND: &str = "webhook.send";
-/// An event is about to become a note for other programs, if it has something to tell.
+/// An event is about to become a note for other programs, if there is something to report.
 pub const WEBHOOK_NOTE: &str = "webhook.note";
-/// Viewers are about to be told of a commit.
+/// Viewers are about to be notified of a commit.
 pub const FEED_PUBLISH: &str = "feed.publish";
 
-/// Every point that there is.
+/// All points.
 pub const POINTS: [&str; 25] = [
     BEFORE_APPEND,
     IN_BATCH,

@@ -1,4 +1,4 @@
-//! Arming, in a process of its own: what is wrong is refused, and each armed hit strikes once.
+//! Arming in a separate process: invalid specifications are rejected, and each armed hit strikes once.
 
 use agentd_fault_points::{
     AFTER_COMMIT, BEFORE_APPEND, FACT_AFTER, FACT_BEFORE, Injected, Kinds, POINTS, arm, fact, point,

@@ -10,35 +10,35 @@ use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What is written to a file of this name at the root is a note of the test.
+/// A file of this name at the root takes notes of the test.
 pub(crate) const SAID: &str = "acknowledged";
 
-/// How often the disk was asked.
+/// The number of operations on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Writes, and other changes that need space; refused ones included.
     pub writes: u64,
     /// Syncs, of files and of directories.
     pub syncs: u64,
-    /// How many of both were refused by a fault.
+    /// The number of both that a fault refused.
     pub refused: u64,
 }
 
-/// A disk in memory. Clones are the same disk.
+/// An in-memory disk. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Disk {
     state: Arc<Mutex<State>>,
     ice: Arc<Ice>,
 }
 
-/// Whether the disk stands still.
+/// Whether the disk is frozen.
 #[derive(Debug, Default)]
 struct Ice {
     frozen: Mutex<bool>,
     thawed: Condvar,
 }
 
-/// A disk that stands still: nothing that needs it gets an answer until this is dropped.
+/// A frozen disk: no operation on it completes until this is dropped.
 #[derive(Debug)]
 pub struct Frozen(Arc<Ice>);
 
@@ -55,7 +55,7 @@ pub(crate) struct State {
     records: Vec<Record>,
     fault: Fault,
     counts: Counts,
-    /// Files that are memory: the index of SQLite's log, which is rebuilt after a crash.
+    /// Files that only hold memory: the index of SQLite's log, which is rebuilt after a crash.
     memory: BTreeSet<Inode>,
 }
 
@@ -66,7 +66,7 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// An empty disk without a fault.
+    /// Creates an empty disk without a fault.
     #[must_use]
     pub fn new() -> Self {
         let state = State {
@@ -82,14 +82,14 @@ impl Disk {
         }
     }
 
-    /// Stands still from now on, as a dead server or a frozen disk does.
+    /// Freezes the disk from now on, like a dead server or a frozen disk.
     #[must_use]
     pub fn freeze(&self) -> Frozen {
         *self.ice.frozen.lock().unwrap_or_else(PoisonError::into_inner) = true;
         Frozen(Arc::clone(&self.ice))
     }
 
-    /// Waits while the disk stands still.
+    /// Waits while the disk is frozen.
     pub(crate) fn answer(&self) {
         let mut frozen = self.ice.frozen.lock().unwrap_or_else(PoisonError::into_inner);
         while *frozen {
@@ -105,33 +105,33 @@ impl Disk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on this goes wrong. Counts begin again.
+    /// Sets the fault from now on. Resets the counts.
     pub fn set(&self, fault: Fault) {
         let mut state = self.lock();
         state.fault = fault;
         state.counts = Counts::default();
     }
 
-    /// How often it was asked since the last [`Disk::set`].
+    /// The counts since the last [`Disk::set`].
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.lock().counts
     }
 
-    /// Every change so far. It is a copy of the list, not of the bytes.
+    /// Every change so far. Copies the list, but not the bytes.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {
         self.lock().records.clone()
     }
 
-    /// Notes in the list of changes that something was said to the outside.
+    /// Records in the list of changes that the program made a statement to the outside.
     pub fn say(&self, what: &str) {
         self.lock().records.push(Record::Said(what.to_owned()));
     }
 }
 
 impl State {
-    /// Lets the fault have its say about a change that needs space. The answer is how long it takes.
+    /// Applies the fault to a change that needs space. Returns the delay.
     fn writable(&mut self) -> Result<Duration, Errno> {
         self.counts.writes += 1;
         let blow = self.fault.on_write();
@@ -207,7 +207,7 @@ impl State {
         Ok(())
     }
 
-    /// The answer is how long the write takes.
+    /// Returns the delay of the write.
     pub(crate) fn write(&mut self, inode: Inode, offset: u64, bytes: &[u8]) -> Result<Duration, Errno> {
         if self.is_note(inode) {
             let text = String::from_utf8_lossy(bytes);
@@ -236,7 +236,7 @@ impl State {
         Ok(())
     }
 
-    /// The answer is how long the sync takes.
+    /// Returns the delay of the sync.
     pub(crate) fn sync(&mut self, inode: Inode) -> Result<Duration, Errno> {
         self.counts.syncs += 1;
         let blow = self.fault.on_sync();

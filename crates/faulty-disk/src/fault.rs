@@ -1,37 +1,37 @@
-//! What goes wrong.
+//! The faults of a disk.
 
 use std::time::Duration;
 
 /// A fault of a disk in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
-    /// No space, from the write after so many more on, for so many attempts; then there is space again.
+    /// The disk is full for a number of writes; then there is space again.
     Full {
-        /// How many writes still succeed.
+        /// The number of writes that still succeed.
         after: u64,
-        /// How many fail then.
+        /// The number of writes that then fail.
         times: u64,
     },
-    /// The sync after so many more fails once. What waited for it is lost, and later syncs are well.
+    /// One sync fails. Its pending changes are lost, and later syncs succeed.
     SyncFails {
-        /// How many syncs still succeed.
+        /// The number of syncs that succeed before.
         after: u64,
     },
-    /// Every change is refused, as after the kernel remounted it.
+    /// Every change is refused, as after a read-only remount by the kernel.
     ReadOnly,
-    /// Everything takes longer.
+    /// All operations are delayed.
     Slow {
-        /// Each write.
+        /// The delay of each write.
         write: Duration,
-        /// Each sync.
+        /// The delay of each sync.
         sync: Duration,
     },
 }
 
-/// What a fault does to one write or one sync.
+/// The effect of a fault on one write or one sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blow {
     None,
@@ -42,7 +42,7 @@ pub(crate) enum Blow {
 }
 
 impl Fault {
-    /// A write, or another change that needs space.
+    /// The effect on a write, or on another change that needs space.
     pub(crate) fn on_write(&mut self) -> Blow {
         match self {
             Self::Full { after, times } => match (*after, *times) {
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// A change that needs no space.
+    /// The effect on a change that needs no space.
     pub(crate) const fn on_removal(&self) -> Blow {
         match self {
             Self::ReadOnly => Blow::ReadOnly,

@@ -1,4 +1,4 @@
-//! What is on the disk after the power went.
+//! The contents of the disk after a power loss.
 
 use crate::record::{Inode, ROOT, Record};
 use crate::tree::put;
@@ -7,18 +7,18 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-/// What becomes of what was not synced.
+/// What happens to changes that were not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// All of it is there: only the program died.
+    /// All survive: only the program died.
     Nothing,
-    /// None of it is there.
+    /// None survives.
     Everything,
-    /// Some of it, in any order, the last bytes of a write perhaps not; decided by this number.
+    /// Some survive, in any order, and the last bytes of a write may be lost; this seed decides.
     Some(u64),
 }
 
-/// The files on the disk after a loss.
+/// The files on the disk after a power loss.
 #[derive(Debug)]
 pub struct Image {
     files: BTreeMap<Inode, File>,
@@ -34,7 +34,7 @@ struct File {
 }
 
 impl Image {
-    /// What is left of these changes.
+    /// The result of these changes after a loss.
     #[must_use]
     pub fn after_power_loss<'a>(records: impl IntoIterator<Item = &'a Record>, loss: Loss) -> Self {
         let mut image = Self {
@@ -108,7 +108,7 @@ impl Image {
         let kept = match loss {
             Loss::Nothing => waiting.len(),
             Loss::Everything => 0,
-            // File systems write names down in order.
+            // File systems write names in order.
             Loss::Some(seed) => below(&mut { seed }, waiting.len() + 1),
         };
         for change in waiting.iter().take(kept) {
@@ -162,7 +162,7 @@ impl File {
         }
     }
 
-    /// Each change is there, or is not, or is there up to some byte, whatever came after it.
+    /// Each change survives, is lost, or survives up to some byte, independent of later changes.
     fn lose(&mut self, mut seed: u64) {
         for change in std::mem::take(&mut self.waiting) {
             match (below(&mut seed, 3), change) {
@@ -178,8 +178,8 @@ impl File {
     }
 }
 
-/// What a sync of a directory settles, and what goes on waiting. A move between two directories is one change, so with
-/// it goes what came before it in the other one.
+/// The changes that a sync of a directory makes durable, and those that stay pending. A move between two directories is one
+/// change, so it also makes the preceding changes in the other one durable.
 fn settled_by(waiting: Vec<Record>, directory: Inode) -> (Vec<Record>, Vec<Record>) {
     let mut directories = BTreeSet::from([directory]);
     let (mut settled, mut rest) = (Vec::new(), Vec::new());

@@ -1,12 +1,12 @@
-//! For tests: a disk that fails as disks do. It is mounted with FUSE, keeps everything in memory and writes down every
-//! change, so that one run of a program gives the disk after a loss of power at *every* moment of it.
+//! For tests: a disk that fails as real disks do. It is mounted with FUSE, keeps everything in memory and records every
+//! change, so that one run of a program yields the disk after a power loss at *every* moment of the run.
 //!
-//! What is written is volatile until its file is synced; a name is volatile until its directory is. [`Disk::records`]
-//! is the list of changes, [`Image::after_power_loss`] what is left of the first so many of them, [`Fault`] what goes
-//! wrong while a program runs.
+//! Written data is volatile until its file is synced; a name is volatile until its directory is. [`Disk::records`] is the
+//! list of changes, [`Image::after_power_loss`] is what a prefix of them leaves on the disk, [`Fault`] is what goes wrong
+//! while a program runs.
 //!
-//! Invariants: none of the product; I1 and I2 are tested on it. Whoever uses the disk is another process than the one
-//! that serves it: a page fault on a mapped file of one's own disk could wait for itself.
+//! Invariants: none of the product; it serves to test I1 and I2. The process that uses the disk must not be the one that
+//! serves it: a page fault on a mapped file of its own disk could wait for itself.
 
 mod disk;
 mod fault;

@@ -1,5 +1,5 @@
-//! An ext4 file system in a file, which can be frozen: a process that writes to it waits and cannot be killed, while reads
-//! and `statfs` work. A [`crate::Disk`] that is frozen answers nothing at all.
+//! An ext4 file system in a file that can be frozen: a process that writes to it blocks and cannot be killed, while reads
+//! and `statfs` work. A frozen [`crate::Disk`] answers nothing at all.
 
 use crate::mount::MountError;
 use nix::mount::{MntFlags, umount2};
@@ -8,20 +8,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Bytes of the file system.
+/// The size of the file system in bytes.
 const SIZE: u64 = 64 << 20;
 
-/// An ext4 in a file, mounted on a directory through a loop device. It thaws and is unmounted when dropped.
+/// An ext4 file system in a file, mounted through a loop device. It is thawed and unmounted on drop.
 #[derive(Debug)]
 pub struct LoopMount {
     directory: PathBuf,
 }
 
 impl LoopMount {
-    /// Makes one: the file and the directory to mount on are in `place`.
+    /// Creates one: its file and its mount point are in `place`.
     ///
     /// # Errors
-    /// This kernel has no loop devices, we may not mount, or a program for it is missing.
+    /// This kernel has no loop devices, we lack the permission to mount, or a required program is missing.
     pub fn new(place: &Path) -> Result<Self, MountError> {
         Self::make(place).map_err(MountError)
     }
@@ -35,21 +35,21 @@ impl LoopMount {
         Ok(Self { directory })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Nothing can be written from now on, until [`LoopMount::thaw`].
+    /// Blocks all writes until [`LoopMount::thaw`].
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel refuses.
     pub fn freeze(&self) -> io::Result<()> {
         run("fsfreeze", &[Path::new("-f"), &self.directory])
     }
 
-    /// All writes that wait are made.
+    /// Lets all blocked writes continue.
     ///
     /// # Errors
     /// It is not frozen.
@@ -60,7 +60,7 @@ impl LoopMount {
 
 impl Drop for LoopMount {
     fn drop(&mut self) {
-        // Mostly it is not frozen.
+        // Usually it is not frozen.
         let _ = self.thaw();
         let _ = umount2(&self.directory, MntFlags::MNT_DETACH);
     }

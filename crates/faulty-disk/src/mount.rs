@@ -1,4 +1,4 @@
-//! The disk as a directory.
+//! Mounts the disk as a directory.
 
 use crate::disk::Disk;
 use crate::record::Inode;
@@ -14,18 +14,18 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may remember what it was told. Nothing changes behind its back.
+/// How long the kernel may cache names and attributes. All changes go through the kernel.
 const TTL: Duration = Duration::from_secs(60);
-/// What the kernel has of a file stays when it is opened once more.
+/// Reopening a file keeps the kernel's cache of it.
 const KEEP: FopenFlags = FopenFlags::FOPEN_KEEP_CACHE;
 /// 1 GiB in blocks of 4 KiB.
 const BLOCKS: u64 = 1 << 18;
 
-/// The disk could not be mounted. In a container or without root this is how it is.
+/// The disk could not be mounted. This is normal in a container or without root.
 #[derive(Debug)]
 pub struct MountError(pub std::io::Error);
 
-/// A mounted disk; unmounted when dropped.
+/// A mounted disk; unmounted on drop.
 #[derive(Debug)]
 pub struct Mounted {
     directory: PathBuf,
@@ -36,11 +36,11 @@ impl Mounted {
     /// Mounts a disk over an empty directory.
     ///
     /// # Errors
-    /// This kernel has no FUSE, or we may not mount.
+    /// This kernel has no FUSE, or we lack the permission to mount.
     pub fn new(disk: &Disk, directory: &Path) -> Result<Self, MountError> {
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("faulty".to_owned())];
-        // A slow sync must not stop the rest.
+        // A slow sync must not block the rest.
         config.n_threads = Some(3);
         let served = Served { disk: disk.clone() };
         let session = Session::new(served, directory, &config).and_then(Session::spawn);
@@ -50,7 +50,7 @@ impl Mounted {
         })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -59,7 +59,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Who still has files open there, in a test that failed, keeps them and nothing else.
+        // In a failed test, programs may still have files open there; these keep working until they are closed.
         let _ = umount2(&self.directory, MntFlags::MNT_DETACH);
     }
 }
@@ -68,7 +68,7 @@ struct Served {
     disk: Disk,
 }
 
-/// A slow disk is slow.
+/// Delays an operation on a slow disk.
 #[expect(clippy::disallowed_methods, reason = "this is the fault")]
 fn take(time: Duration) {
     if !time.is_zero() {

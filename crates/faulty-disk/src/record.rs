@@ -1,4 +1,4 @@
-//! What was changed, in order.
+//! The changes of the disk, in order.
 
 use bytes::Bytes;
 use std::ffi::OsString;
@@ -12,62 +12,62 @@ pub(crate) const ROOT: Inode = 1;
 /// One change of the disk, or a note of the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
-    /// Bytes of a file.
+    /// Bytes were written to a file.
     Write {
-        /// Which file.
+        /// The file.
         inode: u64,
-        /// Where.
+        /// The offset in bytes.
         offset: u64,
-        /// What.
+        /// The data.
         bytes: Bytes,
     },
-    /// A file got another length.
+    /// A file changed its length.
     Resize {
-        /// Which file.
+        /// The file.
         inode: u64,
-        /// The length.
+        /// The new length.
         size: u64,
     },
-    /// A file is on the disk as it is now.
+    /// The current state of a file is durable.
     Sync {
-        /// Which file.
+        /// The file.
         inode: u64,
     },
-    /// A sync failed: what waited for it will never be written, and the next sync does not tell.
+    /// A sync failed: pending changes will never be written, and the next sync does not report that.
     LostSync {
-        /// Which file.
+        /// The file.
         inode: u64,
     },
-    /// A name in a directory.
+    /// A directory got a new name.
     Link {
         /// The directory.
         parent: u64,
         /// The name.
         name: OsString,
-        /// What it names.
+        /// The file or directory that it names.
         inode: u64,
         /// Whether that is a directory.
         directory: bool,
     },
-    /// A name is gone.
+    /// A name was removed.
     Unlink {
         /// The directory.
         parent: u64,
         /// The name.
         name: OsString,
     },
-    /// A name moved, over another one perhaps.
+    /// A name was moved, possibly over another one.
     Rename {
-        /// The directory and the name.
+        /// The old directory and name.
         from: (u64, OsString),
-        /// The new ones.
+        /// The new directory and name.
         to: (u64, OsString),
     },
-    /// The names in a directory are on the disk as they are now.
+    /// The current names in a directory are durable.
     SyncNames {
         /// The directory.
         parent: u64,
     },
-    /// What the program said to the outside: one line of the file `acknowledged`, which is no file of the disk.
+    /// A statement of the program to the outside: one line of the file `acknowledged`, which is not part of the disk.
     Said(String),
 }

@@ -1,15 +1,15 @@
-//! The files as the programs see them.
+//! The files as programs see them.
 
 use crate::record::{Inode, ROOT};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// What a number names.
+/// The object behind a number.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     Directory(BTreeMap<OsString, Inode>),
     File(Vec<u8>),
-    /// A socket or a pipe: a name and nothing else.
+    /// A socket or a pipe: only a name.
     Special,
 }
 
@@ -18,7 +18,7 @@ pub(crate) enum Node {
 pub(crate) struct Entry {
     pub(crate) node: Node,
     pub(crate) mode: u32,
-    /// Moves with every change; what programs see as seconds.
+    /// Increases with every change; programs see it as a time in seconds.
     pub(crate) changed: u64,
 }
 
@@ -95,7 +95,7 @@ impl Tree {
     }
 }
 
-/// Writes into a file that may be too short for it.
+/// Writes into a file, extending it if it is too short.
 pub(crate) fn put(file: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let end = start.saturating_add(bytes.len());

@@ -1,9 +1,9 @@
-//! Work that may block on a session's files. A file system can stop answering (a frozen disk, a dead NFS server, a slow FUSE
-//! daemon), and a thread that waits for it cannot be ended. So this work never shares a bound with anything else: it has slots
-//! per requester and per file system, each call has a deadline, and a call that is late is abandoned and counted. Calls to a
-//! file system that does not answer fail at once, until it answers again.
+//! Runs work that may block on a session's files. A file system can stop responding (a frozen disk, a dead NFS server, a
+//! slow FUSE daemon), and a thread that waits for it cannot be killed. So this work shares no bound with other work: it has
+//! slots per requester and per file system, each call has a deadline, and a late call is abandoned and counted. Calls to a
+//! file system that does not respond fail at once, until it responds again.
 //!
-//! Invariants: I6 (a file system that hangs costs the sessions that work on it, and nobody else).
+//! Invariants: I6 (a file system that hangs affects only the sessions that work on it).
 //!
 //! Flow: [`FileWork::run`] -> slots of the requester and the file system -> a blocking thread -> the result, or [`Failed`].
 

@@ -1,4 +1,4 @@
-//! Which file system a path lies on, without touching it: looking at the path itself could block.
+//! Determines the file system of a path without accessing it: a stat of the path itself could block.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -17,11 +17,11 @@ const NOW: Timespec = Timespec {
 pub(crate) struct Mount {
     /// `major:minor`: the same for all mounts of one file system.
     pub(crate) device: String,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: PathBuf,
 }
 
-/// The mount table of this process, read again when the kernel says that it changed.
+/// The mount table of this process, reread when the kernel reports a change.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     file: Option<File>,
@@ -29,7 +29,7 @@ pub(crate) struct Mounts {
 }
 
 impl Mounts {
-    /// The mount that a path lies on. Without a mount table everything is on one file system.
+    /// The mount that contains a path. Without a mount table everything is on one file system.
     pub(crate) fn of(&mut self, path: &Path) -> Mount {
         if self.changed() {
             self.list = self.read().map(|text| parse(&text)).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Mounts {
     }
 }
 
-/// The mount with the longest point that the path begins with; of two at the same point the later one hides the other.
+/// The mount whose mount point is the path's longest prefix; of two at the same point, the later one hides the other.
 fn find(mounts: &[Mount], path: &Path) -> Mount {
     let around = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     let deepest = around.max_by_key(|mount| mount.point.as_os_str().len());
@@ -66,13 +66,13 @@ fn find(mounts: &[Mount], path: &Path) -> Mount {
     })
 }
 
-/// The mount points of a table with the format of `/proc/self/mountinfo`, in its order.
+/// The mount points of a table in the format of `/proc/self/mountinfo`, in order.
 #[must_use]
 pub fn mount_points(table: &str) -> Vec<PathBuf> {
     parse(table).into_iter().map(|mount| mount.point).collect()
 }
 
-/// Reads the table: fields by spaces, the third is the device and the fifth the mount point (proc_pid_mountinfo(5)).
+/// Parses the table: space-separated; field 3 is the device, field 5 the mount point (proc_pid_mountinfo(5)).
 fn parse(text: &str) -> Vec<Mount> {
     let mount = |line: &str| {
         let mut fields = line.split(' ').skip(2);
@@ -83,7 +83,7 @@ fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// The kernel writes space, tab, newline and backslash as three octal digits.
+/// The kernel escapes space, tab, newline and backslash as three octal digits.
 fn unescape(field: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();

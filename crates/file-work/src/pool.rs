@@ -1,4 +1,4 @@
-//! The slots of this process, and what hangs in which file system.
+//! The slots of this process, and the hanging calls per file system.
 
 use crate::mounts::{Mount, Mounts};
 use crate::system::State;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 /// How many calls may be under way at once. Threads are a resource of the process, so this is set once per process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of one requester.
+    /// Per requester.
     pub requester: usize,
-    /// In one file system.
+    /// Per file system.
     pub system: usize,
-    /// In all of them: fewer than the runtime has blocking threads.
+    /// In total: fewer than the runtime has blocking threads.
     pub all: usize,
 }
 
@@ -30,25 +30,25 @@ impl Default for Limits {
     }
 }
 
-/// A file system with calls that nobody waits for any more and that do not end.
+/// A file system with abandoned calls that do not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hanging {
-    /// Where it is mounted.
+    /// Its mount point.
     pub mount: PathBuf,
-    /// For how long it has not answered at all; absent when it answers and only some calls hang.
+    /// How long it has not responded at all; absent if it responds and only some calls hang.
     pub silent: Option<Duration>,
-    /// The calls.
+    /// The hanging calls.
     pub calls: Vec<HangingCall>,
 }
 
-/// A call that hangs.
+/// A hanging call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HangingCall {
-    /// Whose it is: a session's id, or a directory for what is done before there is a session.
+    /// The requester: a session's id, or a directory for work before there is a session.
     pub requester: String,
-    /// The directory it works in.
+    /// The directory that it works in.
     pub path: PathBuf,
-    /// For how long.
+    /// How long it has been running.
     pub age: Duration,
 }
 
@@ -67,7 +67,7 @@ impl System {
     }
 }
 
-/// The slots of all.
+/// The slots of the whole process.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) all: Arc<Semaphore>,
@@ -80,15 +80,15 @@ pub(crate) struct Pool {
 
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(|| Mutex::new(Pool::new(Limits::default())));
 
-/// How many requesters and file systems are remembered before those without calls are forgotten.
+/// How many requesters and file systems to remember before dropping those without calls.
 const REMEMBERED: usize = 1_024;
 
-/// Sets the limits of this process; for its start. Calls that are under way count against the earlier ones.
+/// Sets the limits of this process; call it at the start. Calls under way count against the earlier limits.
 pub fn set_limits(limits: Limits) {
     *pool() = Pool::new(limits);
 }
 
-/// The file systems in which calls hang, and which sessions' they are.
+/// The file systems with hanging calls, and the sessions that these belong to.
 #[must_use]
 pub fn hanging() -> Vec<Hanging> {
     let systems: Vec<Arc<System>> = pool().systems.values().cloned().collect();
@@ -111,7 +111,7 @@ impl Pool {
         }
     }
 
-    /// The file system of a path. It does not touch the path.
+    /// The file system of a path. Does not access the path.
     pub(crate) fn system(&mut self, path: &Path) -> Arc<System> {
         let Mount { device, point } = self.mounts.of(path);
         if self.systems.len() > REMEMBERED {
@@ -129,7 +129,7 @@ impl Pool {
         Arc::clone(self.systems.entry(device).or_insert_with(new))
     }
 
-    /// The slots of a requester, and how many they are.
+    /// The slots of a requester, and their number.
     pub(crate) fn requester(&mut self, requester: &Arc<str>) -> (Arc<Semaphore>, usize) {
         if self.requesters.len() > REMEMBERED {
             self.requesters.retain(|_, slots| Arc::strong_count(slots) > 1);

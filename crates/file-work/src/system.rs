@@ -1,4 +1,4 @@
-//! What is known of one file system: the calls in it, and whether it answers. Pure: the time comes in.
+//! The state of one file system: its calls, and whether it responds. Pure: the caller passes the time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When a call has taken so long, somebody asks whether the file system answers at all.
+/// After this time a call triggers a probe of whether the file system responds at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// A file system that has not answered that question for so long does not answer.
+/// A file system that leaves a probe unanswered for this long does not respond.
 pub(crate) const PROBE_WITHIN: Duration = Duration::from_secs(5);
 
 /// One call.
@@ -17,7 +17,7 @@ pub(crate) struct Call {
     pub(crate) requester: Arc<str>,
     pub(crate) path: PathBuf,
     pub(crate) since: Instant,
-    /// Nobody waits for it any more.
+    /// The caller stopped waiting.
     pub(crate) abandoned: bool,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Call {
 pub(crate) struct State {
     next: u64,
     calls: BTreeMap<u64, Call>,
-    /// When it was asked whether it answers; absent when no question is open.
+    /// The start of the current probe; absent if there is none.
     probe: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ impl State {
         self.next
     }
 
-    /// Nobody waits for the call any more. Its thread may be stuck.
+    /// The caller stopped waiting for the call. Its thread may hang.
     pub(crate) fn abandon(&mut self, call: u64) {
         if let Some(call) = self.calls.get_mut(&call) {
             call.abandoned = true;
@@ -54,7 +54,7 @@ impl State {
         self.calls.remove(&call);
     }
 
-    /// Whether a probe has to be made: none is under way.
+    /// Whether to start a probe: none is under way.
     pub(crate) fn wants_probe(&mut self, now: Instant) -> bool {
         let wanted = self.probe.is_none();
         self.probe.get_or_insert(now);
@@ -65,26 +65,26 @@ impl State {
         self.probe = None;
     }
 
-    /// Since when it has not answered.
+    /// When the unanswered probe started, if the file system does not respond.
     pub(crate) fn silent_since(&self, now: Instant) -> Option<Instant> {
         self.probe
             .filter(|asked| now.saturating_duration_since(*asked) >= PROBE_WITHIN)
     }
 
-    /// When to look again whether it answers.
+    /// When to check again whether it responds.
     pub(crate) fn next_look(&self, now: Instant) -> Instant {
         let probed = self.probe.map(|asked| asked + PROBE_WITHIN);
         probed.filter(|at| *at > now).unwrap_or(now + PATIENCE)
     }
 
-    /// Calls whose threads are stuck: of one requester, and of all.
+    /// The number of hanging calls: of one requester, and of all.
     pub(crate) fn stuck(&self, requester: &str, now: Instant) -> (usize, usize) {
         let stuck = self.hanging(now);
         let own = stuck.iter().filter(|call| call.requester.as_ref() == requester);
         (own.count(), stuck.len())
     }
 
-    /// Calls that nobody waits for any more and that went on for a while.
+    /// Abandoned calls that have been running for a while.
     pub(crate) fn hanging(&self, now: Instant) -> Vec<&Call> {
         let late = |call: &&Call| call.abandoned && now.saturating_duration_since(call.since) >= PATIENCE;
         self.calls.values().filter(late).collect()

@@ -1,4 +1,4 @@
-//! Running one call.
+//! Runs one call.
 
 use crate::pool::{System, pool};
 use std::any::Any;
@@ -24,7 +24,7 @@ pub enum Failed {
     Silent {
         /// The directory of the call.
         path: PathBuf,
-        /// Where the file system is mounted.
+        /// The mount point of the file system.
         mount: PathBuf,
     },
     /// The call took too long.
@@ -32,12 +32,12 @@ pub enum Failed {
     Late {
         /// The directory of the call.
         path: PathBuf,
-        /// Where the file system is mounted.
+        /// The mount point of the file system.
         mount: PathBuf,
         /// The call's deadline.
         within: Duration,
     },
-    /// Other calls took all slots until the deadline.
+    /// Other calls held all slots until the deadline.
     #[error("{}: too many calls on files are under way; none ended within {} s", path.display(), within.as_secs())]
     Busy {
         /// The directory of the call.
@@ -45,14 +45,14 @@ pub enum Failed {
         /// The call's deadline.
         within: Duration,
     },
-    /// All slots are taken by calls that hang.
+    /// Hanging calls hold all slots.
     #[error("{}: {calls} earlier calls hang in the file system at {}", path.display(), mount.display())]
     Full {
         /// The directory of the call.
         path: PathBuf,
-        /// Where the file system is mounted.
+        /// The mount point of the file system.
         mount: PathBuf,
-        /// How many calls hang.
+        /// The number of hanging calls.
         calls: usize,
     },
     /// The work panicked.
@@ -75,7 +75,7 @@ impl From<Failed> for std::io::Error {
     }
 }
 
-/// The slots of one call. They are free again when its thread is, however long nobody has waited for it.
+/// The slots of one call. They stay taken until its thread ends, even after the caller stopped waiting.
 struct Slots {
     system: Arc<System>,
     call: u64,
@@ -88,7 +88,7 @@ impl Drop for Slots {
     }
 }
 
-/// Whoever waits for a call. It is abandoned when they go.
+/// The caller that waits for a call. Dropping this abandons the call.
 struct Waiter {
     system: Arc<System>,
     call: u64,
@@ -101,7 +101,7 @@ impl Drop for Waiter {
 }
 
 impl FileWork {
-    /// The work of a session, by its id. All its calls share one bound.
+    /// The file work of a session, by its id. All its calls share one bound.
     #[must_use]
     pub fn of_session(session: &str) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl FileWork {
         }
     }
 
-    /// The work for a directory, where no session is known yet.
+    /// The file work for a directory, if no session is known yet.
     #[must_use]
     pub fn of_directory(dir: &Path) -> Self {
         Self {
@@ -117,8 +117,8 @@ impl FileWork {
         }
     }
 
-    /// Runs work that may block on the file system of `dir`, on a thread for such work. `within` includes the wait for a slot.
-    /// Dropping the future abandons the work, which goes on. The work must not wait for other file work.
+    /// Runs work that may block on the file system of `dir`, on a blocking thread. `within` includes the wait for a slot.
+    /// Dropping the future abandons the work, which continues. The work must not wait for other file work.
     ///
     /// # Errors
     /// When there is no slot or no result in time, the file system does not answer, or the work panicked.
@@ -138,7 +138,7 @@ impl FileWork {
         .await
     }
 
-    /// The same on a thread that `start` starts, for work that changes something about its thread.
+    /// The same on a thread that `start` creates, for work that changes its thread's state.
     ///
     /// # Errors
     /// As [`FileWork::run`].
@@ -180,7 +180,7 @@ impl FileWork {
         let acquire = async {
             let take =
                 |slots: Arc<Semaphore>| async { slots.acquire_owned().await.map_err(|_| Failed::Ending) };
-            // The requester's own first: one that waits for itself takes no place of others.
+            // Takes the requester's own slot first: while it waits for that, it holds no slot that others need.
             let own = take(own).await?;
             let system = take(Arc::clone(&wait.system.slots)).await?;
             Ok([own, system, take(all).await?])
@@ -210,7 +210,7 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Fails where a wait would be in vain.
+    /// Fails if waiting would be pointless.
     fn fail_fast(&self, requester: &str, own_limit: usize) -> Result<(), Failed> {
         let now = Instant::now();
         let (own, all) = self.system.state().stuck(requester, now);
@@ -218,7 +218,7 @@ impl Wait<'_> {
         if own < own_limit && all < self.system.limit {
             return Ok(());
         }
-        // Whether it answers by now is what the next caller wants to know.
+        // The next caller needs to know whether it responds by then.
         self.probe(now);
         Err(Failed::Full {
             path: self.path.to_owned(),
@@ -237,7 +237,7 @@ impl Wait<'_> {
         }
     }
 
-    /// Waits for something that the file system may delay.
+    /// Waits for a future that the file system may delay.
     async fn of<T>(&self, what: impl Future<Output = T>) -> Result<T, Failed> {
         tokio::pin!(what);
         let mut look = Instant::now() + crate::system::PATIENCE;
@@ -261,7 +261,7 @@ impl Wait<'_> {
         }
     }
 
-    /// Asks the file system for its figures, which no cache of the kernel answers, unless somebody has done so already.
+    /// Probes the file system with `statfs`, which the kernel does not answer from a cache, unless a probe is under way.
     #[expect(
         clippy::disallowed_methods,
         reason = "a probe is file work, one per file system at most"
@@ -272,7 +272,7 @@ impl Wait<'_> {
         }
         let system = Arc::clone(&self.system);
         tokio::task::spawn_blocking(move || {
-            // An error is an answer, too.
+            // An error is a response, too.
             let _ = rustix::fs::statfs(&system.mount);
             system.state().probe_ended();
         });

@@ -1,8 +1,8 @@
-//! The inputs to begin with.
+//! The seed inputs.
 
 use std::path::{Path, PathBuf};
 
-/// Every input of a target, with its file. Logs of the golden tests are inputs, too.
+/// Every seed input of a target, with its file. The logs of the golden tests are included.
 #[must_use]
 pub fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

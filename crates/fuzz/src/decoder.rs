@@ -1,4 +1,4 @@
-//! Streams of models: how they are cut does not matter. (`crates/conformance/tests/fuzz.rs` has more, over recordings.)
+//! Model streams: chunk boundaries do not matter. (`crates/conformance/tests/fuzz.rs` does more, with recordings.)
 
 use agentd_provider::{Decoder, Dialect, ModelError, ModelReply, ModelSpec, Script};
 use std::sync::Arc;

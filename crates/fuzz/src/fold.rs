@@ -1,12 +1,12 @@
-//! Logs: any sequence of events is folded or refused; what was folded survives its snapshot, and no two foldings differ.
+//! Logs: any sequence of events is folded or refused; folded state survives its snapshot, and folding is deterministic.
 
 use agentd_protocol::Event;
 use agentd_transcript::{Rewinds, Transcript};
 use agentd_turn::{Agent, Config, Durable};
 use std::sync::Arc;
 
-/// The events of a log. The first byte of a line that is no event repeats, drops or swaps earlier ones, so that
-/// mutations of bytes become mutations of sequences.
+/// Parses the events of a log. The first byte of a line that is no event removes, repeats or swaps earlier events, so
+/// that byte mutations become sequence mutations.
 fn events(bytes: &[u8]) -> Vec<Event> {
     let mut found: Vec<Event> = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {

@@ -1,5 +1,5 @@
-//! A log from outside: as our own it comes out again byte for byte, numbered without a gap; as a quotation it decides
-//! nothing, whatever it says.
+//! Imported logs: restored as our own, they are exported byte for byte, numbered without gaps; quoted, they have no
+//! effect on the session, whatever they say.
 
 use agentd_protocol::{
     Budget, EVENT_VERSION, Event, EventBody, Labels, LoopLimits, PermissionMode, Principal, SessionCreated,
@@ -46,7 +46,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     });
 }
 
-/// Whatever a foreign log says, the session that quotes it is as it was before the quotation.
+/// Whatever a foreign log says, the session that quotes it keeps the state that it had before.
 fn quoted(lines: Vec<Bytes>) {
     let Ok(foreign) = ForeignLog::read(lines, usize::MAX) else {
         return;

@@ -1,8 +1,8 @@
-//! For tests: everything that reads other people's bytes, each as a function of bytes ([`TARGETS`]) that panics when
-//! something does not hold. `tests/replay.rs` runs them on the stable toolchain over `corpus/` and over mutations of it
-//! from a seed; `just fuzz TARGET` runs the same functions under libFuzzer, which is led by coverage.
+//! Fuzz targets for tests: everything that parses untrusted bytes, each as a function of bytes ([`TARGETS`]) that
+//! panics if a property fails. `tests/replay.rs` runs them on the stable toolchain over `corpus/` and seeded mutations
+//! of it; `just fuzz TARGET` runs the same functions under libFuzzer, which is guided by coverage.
 //!
-//! Invariants: I6 (what comes out is not much more than what came in), I7 (what cannot be read is refused, not guessed).
+//! Invariants: I6 (output is not much larger than input), I7 (what cannot be parsed is refused, not guessed).
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,9 +1,9 @@
-//! New inputs out of old ones, the same from the same seed.
+//! Generates new inputs from old ones, deterministically from a seed.
 
-/// The longest input.
+/// The most bytes of an input.
 const MAX: usize = 64 * 1024;
 
-/// Bytes that parsers care about.
+/// Byte sequences with a meaning for parsers.
 const WORDS: [&str; 28] = [
     "\"",
     "'",
@@ -35,14 +35,14 @@ const WORDS: [&str; 28] = [
     "@",
 ];
 
-/// Makes inputs.
+/// Generates inputs.
 #[derive(Debug)]
 pub struct Mutator {
     state: u64,
 }
 
 impl Mutator {
-    /// From a seed.
+    /// Creates a mutator with a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -58,7 +58,7 @@ impl Mutator {
         usize::try_from((mixed ^ (mixed >> 31)) % bound).unwrap_or(0)
     }
 
-    /// A changed input, perhaps with a piece of another one.
+    /// Mutates an input, possibly splicing in a piece of another.
     #[must_use]
     pub fn change(&mut self, input: &[u8], other: &[u8]) -> Vec<u8> {
         let mut bytes = input.to_vec();

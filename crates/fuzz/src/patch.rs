@@ -1,4 +1,4 @@
-//! Patches: what is read names files below the directory and nothing else.
+//! Patches: an accepted patch only names files below the directory.
 
 use agentd_settings::ToolsConfig;
 use agentd_tools::{Registry, Subject};

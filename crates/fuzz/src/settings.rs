@@ -1,4 +1,4 @@
-//! The configuration: what is wrong is named, and never a panic.
+//! The configuration: errors are named and never cause a panic.
 
 use agentd_settings::{Sources, load};
 use std::io::Write as _;

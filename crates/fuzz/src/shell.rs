@@ -1,4 +1,4 @@
-//! Command lines: what the rules do not understand is never allowed by a rule, and reading them ends.
+//! Command lines: no rule ever allows what the parser does not understand, and parsing always terminates.
 
 use agentd_policy::{Policy, Request, Rule, Source, Subject, decides, explain};
 use agentd_protocol::{EffectClass, PermissionMode, VerdictKind};

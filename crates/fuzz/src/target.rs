@@ -2,7 +2,7 @@
 
 use crate::{decoder, fold, import, patch, settings, shell, terminal, typed, wire};
 
-/// A function of bytes that must hold for all of them.
+/// A function of bytes whose assertions must hold for any input.
 pub type Target = fn(&[u8]);
 
 /// Every target with its name.

@@ -1,8 +1,8 @@
-//! What reaches a terminal has nothing in it that a terminal obeys, and cleaning twice changes nothing.
+//! Terminal output: cleaned text contains nothing that a terminal interprets, and cleaning twice changes nothing.
 
 use agentd_text::{Typescript, for_terminal, json_for_terminal, one_line, redact, settled};
 
-/// What a terminal obeys, or what hides what is beside it.
+/// Whether a terminal interprets the character, or it can hide adjacent text.
 fn is_obeyed(c: char) -> bool {
     let direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (c.is_control() && !matches!(c, '\n' | '\t')) || direction

@@ -1,4 +1,4 @@
-//! What people type: mentions and slash commands are found in the text, never made up.
+//! Typed text: mentions and slash commands are found in the text, never invented.
 
 use agentd_prompt::{Slash, mentions, slash};
 

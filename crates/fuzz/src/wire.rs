@@ -1,4 +1,4 @@
-//! Frames of the control protocol: how they are cut does not matter, and what is read is written back the same.
+//! Frames of the control protocol: chunk boundaries do not matter, and a decoded frame survives a round trip.
 
 use agentd_wire::{Decoder, FrameLimits, ServerFrame, decode, decode_client, encode};
 

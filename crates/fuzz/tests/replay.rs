@@ -1,5 +1,5 @@
-//! Every target over its corpus and over mutations of it. `AGENTD_FUZZ_RUNS` makes it longer, `AGENTD_FUZZ_SEED` another
-//! run; the input of a failure stays in a file, and is to be added to the corpus with the mending.
+//! Runs every target on its corpus and on mutations of it. `AGENTD_FUZZ_RUNS` makes the run longer, `AGENTD_FUZZ_SEED`
+//! varies it; the input of a failure is saved to a file and should be added to the corpus together with the fix.
 
 #![expect(
     clippy::disallowed_methods,

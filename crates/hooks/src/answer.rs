@@ -1,4 +1,4 @@
-//! What the end of a hook means: exit codes, and the JSON on its standard output.
+//! Interprets the end of a hook: its exit code, and the JSON on its standard output.
 
 use crate::launch::Ended;
 use agentd_protocol::{HookEvent, HookStatus, VerdictKind};
@@ -8,18 +8,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// The exit code of a hook that objects.
+/// The exit code of a hook that blocks.
 const BLOCK: i32 = 2;
-/// The exit code by which a hook says that its time was over.
+/// The exit code by which a hook reports its own time-out.
 const TIMEOUT: i32 = 124;
-/// Characters of a reason that are kept.
+/// The most characters of a reason.
 const REASON: usize = 1_000;
-/// Characters that a hook may add.
+/// The most characters of added context.
 const CONTEXT: usize = 8_000;
-/// Characters of a result that a hook puts in the place of a tool's.
+/// The most characters of a replaced result.
 const OUTPUT: usize = 50_000;
 
-/// What a hook said, as it counts.
+/// The interpreted answer of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: HookStatus,
@@ -43,7 +43,7 @@ impl Answer {
     }
 }
 
-/// Everything that a hook may say; which of it depends on what it is told of.
+/// All fields of an answer; the event determines which of them are allowed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Said {
@@ -59,7 +59,7 @@ struct Said {
 }
 
 impl Said {
-    /// The fields that are there.
+    /// The names of the present fields.
     fn fields(&self) -> impl Iterator<Item = &'static str> {
         [
             ("decision", self.decision.is_some()),
@@ -74,7 +74,7 @@ impl Said {
     }
 }
 
-/// What an answer about an event may have.
+/// The fields that an answer to an event may have.
 const fn fields_of(event: HookEvent) -> &'static [&'static str] {
     match event {
         HookEvent::PreToolUse => &["decision", "reason", "input"],
@@ -87,7 +87,7 @@ const fn fields_of(event: HookEvent) -> &'static [&'static str] {
     }
 }
 
-/// What a hook's end means.
+/// Interprets the end of a hook.
 pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
     let (stdout, stderr, code) = match ended {
         Ended::TimedOut => return missing(hook, HookStatus::Timeout, "it took too long"),
@@ -113,7 +113,7 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
 }
 
 fn said(event: HookEvent, stdout: &str) -> Result<Answer, String> {
-    // No output is an answer: the hook has nothing to say.
+    // Empty output is a valid answer: the hook has nothing to add.
     let said: Said = match stdout.trim() {
         "" => Said::default(),
         text => serde_json::from_str(text).map_err(|error| error.to_string())?,
@@ -135,7 +135,7 @@ fn said(event: HookEvent, stdout: &str) -> Result<Answer, String> {
     })
 }
 
-/// It objects: what can be prevented is prevented, a turn goes on, and after a call the model reads why.
+/// The hook blocks: whatever it can prevent is denied, a turn goes on, and after a call the model reads the reason.
 fn blocked(event: HookEvent, stderr: &str) -> Answer {
     let text = Some(clip(stderr.trim(), REASON)).filter(|text| !text.is_empty());
     let quiet = Answer::of(HookStatus::Blocked);
@@ -174,7 +174,7 @@ fn missing(hook: &HookConfig, status: HookStatus, why: &str) -> Answer {
     }
 }
 
-/// At most so many characters, and no known credential.
+/// The first characters of a text, with known credentials redacted.
 fn clip(text: &str, most: usize) -> String {
     let text = redact_known(text);
     text.chars().take(most).collect()

@@ -1,4 +1,4 @@
-//! Hooks around a tool call: before it, instead of a person, after it.
+//! Tool call hooks: before a call, in place of a person's approval, and after a call.
 
 use crate::hooks::{Hooks, Subject};
 use agentd_protocol::{HookEvent, HookFinished, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The call that hooks are told of.
+/// The tool call that hooks hear of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookCall {
-    /// Whose.
+    /// The session of the call.
     pub session: SessionId,
-    /// Which.
+    /// The id of the call.
     pub tool_call: ToolCallId,
     /// The canonical name of its tool.
     pub tool: String,
@@ -23,36 +23,36 @@ pub struct HookCall {
     pub workdir: PathBuf,
 }
 
-/// What hooks want of a call beyond what rules decided.
+/// A restriction that hooks add to the decision of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Narrowing {
-    /// At least this.
+    /// The minimum verdict.
     pub kind: VerdictKind,
-    /// Which hook: `hook:NAME`.
+    /// The hook that demands it: `hook:NAME`.
     pub rule: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What came of the hooks of one call.
+/// The combined outcome of a call's hooks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ran {
-    /// One for each hook that was asked.
+    /// One record per hook that ran.
     pub records: Vec<HookFinished>,
-    /// What they want.
+    /// The restriction that they demand.
     pub narrowing: Option<Narrowing>,
-    /// The input that they put in the place of the model's.
+    /// The input with which they replace the model's.
     pub input: Option<Value>,
-    /// What the model is told beside the result.
+    /// Text for the model in addition to the result.
     pub context: Option<String>,
-    /// What the model reads in the place of the result.
+    /// Text for the model in place of the result.
     pub output: Option<String>,
-    /// The hook that answers a person's question with yes, as the operator lets it.
+    /// The hook that approves in place of a person, if the operator permits that.
     pub permit: Option<Narrowing>,
 }
 
 impl Ran {
-    /// Nobody knows what the hooks would have said: the call is denied (I7).
+    /// The outcome of hooks that could not run: the call is denied (I7).
     #[must_use]
     pub fn lost(why: &str) -> Self {
         Self {
@@ -106,9 +106,9 @@ impl HookCall {
 }
 
 impl Hooks {
-    /// Asks the hooks before a call, one after the other: each sees what the one before made of the input, and the first
-    /// that denies is the last that is asked. Who has not seen the input as another left it is asked again; when that has
-    /// no end, the call is denied.
+    /// Runs the hooks before a call, one after the other: each sees the input as the previous one left it, and the first
+    /// denial stops the sequence. A hook that has not seen a later change of the input runs again; if that never ends,
+    /// the call is denied.
     pub async fn before(&self, mut call: HookCall, places: &Semaphore) -> Ran {
         let hears = |hook: &&HookConfig| hook.hears(HookEvent::PreToolUse, &call.tool);
         let hooks: Vec<&HookConfig> = self.run.iter().filter(hears).collect();
@@ -145,8 +145,8 @@ impl Hooks {
         ran
     }
 
-    /// Asks the hooks about a question before a person is asked. They may deny; one that the operator lets answer for the
-    /// person may allow, unless another wants the person.
+    /// Runs the hooks for an approval before a person is asked. They may deny; a hook with `may_allow` may approve in
+    /// place of the person, unless another hook demands the person.
     pub async fn instead(&self, call: HookCall, (rule, reason): (String, String), places: &Semaphore) -> Ran {
         let event = HookEvent::PermissionRequest;
         let mut subject = call.subject();
@@ -175,8 +175,8 @@ impl Hooks {
         ran
     }
 
-    /// Tells the hooks of a result, side by side. What they add is in the order of the configuration; of several that
-    /// change the result the last counts.
+    /// Runs the hooks after a result, in parallel. Their additions are in the order of the configuration; if several
+    /// replace the result, the last one counts.
     pub async fn after(&self, call: HookCall, outcome: ToolOutcome, places: Arc<Semaphore>) -> Ran {
         let event = Self::event_of(&outcome);
         let mut subject = call.subject();
@@ -198,7 +198,7 @@ impl Hooks {
         }
     }
 
-    /// What a result is for hooks.
+    /// The hook event of a result.
     #[must_use]
     pub fn event_of(outcome: &ToolOutcome) -> HookEvent {
         if outcome.status == ToolStatus::Ok {

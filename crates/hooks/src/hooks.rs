@@ -1,4 +1,4 @@
-//! The hooks of a node, and how one of them is asked.
+//! The hooks of a node, and how a single hook runs.
 
 use crate::answer::{Answer, read};
 use crate::launch::{Ended, Launch};
@@ -13,10 +13,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// How long a hook waits for its place among those of its session.
+/// How long a hook waits for its turn among the hooks of its session.
 const PLACE_WITHIN: Duration = Duration::from_secs(600);
 
-/// The hooks that the operator configured.
+/// The hooks configured by the operator.
 #[derive(Debug, Clone)]
 pub struct Hooks {
     pub(crate) run: Arc<[HookConfig]>,
@@ -24,18 +24,18 @@ pub struct Hooks {
     launch: Arc<dyn Launch>,
 }
 
-/// What a hook is told.
+/// The input of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subject {
     pub(crate) tool_call: Option<ToolCallId>,
     pub(crate) prompt: Option<InputId>,
     pub(crate) workdir: PathBuf,
-    /// A JSON object; the event comes to it.
+    /// A JSON object; the name of the event is added to it.
     pub(crate) told: Value,
 }
 
 impl Hooks {
-    /// These hooks, started by `launch`.
+    /// Creates the hooks; `launch` starts them.
     #[must_use]
     pub fn new(config: &HooksConfig, launch: Arc<dyn Launch>) -> Self {
         Self {
@@ -45,19 +45,19 @@ impl Hooks {
         }
     }
 
-    /// Whether a hook is told of this.
+    /// Whether any hook listens to this event.
     #[must_use]
     pub fn hears(&self, event: HookEvent, tool: &str) -> bool {
         self.run.iter().any(|hook| hook.hears(event, tool))
     }
 
-    /// What a session's hooks share, so that not too many run at the same time.
+    /// The semaphore shared by a session's hooks; it limits how many run at the same time.
     #[must_use]
     pub fn places(&self) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(self.max_concurrent))
     }
 
-    /// What is written down where the hooks could not be asked: what they may prevent is prevented (I7).
+    /// The record of hooks that could not run: whatever they could have prevented is denied, or asked of a person (I7).
     #[must_use]
     pub fn lost(event: HookEvent, why: &str) -> HookFinished {
         let decision = match event {
@@ -80,7 +80,7 @@ impl Hooks {
         }
     }
 
-    /// Asks one after the other, up to the first that denies.
+    /// Runs the hooks one after the other, until one denies.
     pub(crate) async fn in_turn(
         &self,
         event: HookEvent,
@@ -100,7 +100,7 @@ impl Hooks {
         records
     }
 
-    /// Asks all at the same time; what they say is in the order of the configuration.
+    /// Runs all hooks at the same time; the records are in the order of the configuration.
     pub(crate) async fn at_once(
         &self,
         event: HookEvent,
@@ -165,7 +165,7 @@ impl Hooks {
     }
 }
 
-/// What stands for a hook whose task is gone.
+/// The record of a hook whose task panicked.
 fn panicked(hook: &HookConfig, (tool_call, prompt): &(Option<ToolCallId>, Option<InputId>)) -> HookFinished {
     HookFinished {
         tool_call: *tool_call,
@@ -175,7 +175,7 @@ fn panicked(hook: &HookConfig, (tool_call, prompt): &(Option<ToolCallId>, Option
     }
 }
 
-/// What a hook reads.
+/// The line of JSON that a hook reads on its standard input.
 fn line(event: HookEvent, told: &Value) -> Vec<u8> {
     let mut told = told.clone();
     if let Some(fields) = told.as_object_mut() {

@@ -1,4 +1,4 @@
-//! How a hook is run: under a warden of its own, behind the walls of the node.
+//! Runs a hook: under its own warden, inside the node's sandbox.
 
 use agentd_fault_points as fault;
 use agentd_sandbox::{
@@ -13,43 +13,43 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// The longest answer.
+/// The maximum size of an answer.
 const MOST_OUTPUT: u64 = 256 << 10;
-/// Bytes kept of the error output.
+/// How many bytes of the error output are kept.
 const MOST_ERRORS: usize = 4 << 10;
 /// How long a warden may take to start.
 const START_WITHIN: Duration = Duration::from_secs(10);
-/// How long what the command wrote is read after its end; others may hold the pipe for ever.
+/// How long to read the remaining output after the command ends; other processes may hold the pipe open for ever.
 const DRAIN_WITHIN: Duration = Duration::from_millis(200);
-/// How long its processes may take to be gone.
+/// How long its processes may take to exit.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself; without a code by a signal.
+    /// The command ended by itself; the code is absent after a signal.
     Exited {
         /// The exit code.
         code: Option<i32>,
-        /// What it said.
+        /// Its standard output.
         stdout: String,
         /// The beginning of its error output.
         stderr: String,
     },
-    /// It ran out of time.
+    /// The hook ran out of time.
     TimedOut,
-    /// It could not be run.
+    /// The hook could not be run.
     Failed(String),
 }
 
-/// Runs hooks; another one stands in for it in tests.
+/// Runs hooks; tests replace it.
 #[async_trait]
 pub trait Launch: Debug + Send + Sync {
-    /// Runs a hook to its end in a working directory. Dropping the future kills it.
+    /// Runs a hook to its end in a working directory. Dropping the future kills the hook.
     async fn launch(&self, hook: &HookConfig, workdir: &Path, input: Vec<u8>) -> Ended;
 }
 
-/// Runs each hook under a warden of its own, so that nothing that it started outlives it, and no tool can reach it.
+/// Runs each hook under its own warden, so that nothing it started outlives it, and no tool can reach it.
 #[derive(Debug)]
 pub struct WardenLaunch {
     exe: PathBuf,
@@ -60,7 +60,7 @@ pub struct WardenLaunch {
 }
 
 impl WardenLaunch {
-    /// `exe` is the daemon's own program; `environment` is what commands see; `sandboxing` is what is around them.
+    /// `exe` is the daemon's own program; `environment` is that of the commands; `sandboxing` is their sandbox.
     #[must_use]
     pub const fn new(
         exe: PathBuf,
@@ -144,7 +144,7 @@ async fn hear(piped: Piped, spec: &CollectSpec, input: Vec<u8>) -> Ended {
     let collected = {
         let talk = async {
             let write = async move {
-                // A hook need not read what it is told.
+                // A hook need not read its input.
                 let _ = stdin.write_all(&input).await;
             };
             let mut limited = stdout.take(MOST_OUTPUT + 1);

@@ -1,9 +1,9 @@
-//! Hooks: commands of the operator that are told of tool calls, inputs and turns, and what their answers mean.
+//! Hooks: commands of the operator that hear of tool calls, inputs and turns, and the interpretation of their answers.
 //!
-//! Invariants: I5 (each runs under a warden of its own, which ends with it), I7 (what a hook may prevent is prevented when
-//! it fails, runs out of time or says what is not understood, unless the operator wrote otherwise; no answer widens what
-//! rules decided, but for a question that the operator lets a hook answer), I8 (a known credential in an answer is not
-//! written down).
+//! Invariants: I5 (each hook runs under its own warden, which ends with it), I7 (what a hook may prevent is prevented if
+//! it fails, times out or gives an invalid answer, unless the operator configured otherwise; no answer widens what the
+//! rules decided, except for an approval that the operator lets a hook give), I8 (known credentials in an answer are not
+//! logged).
 //!
 //! Flow: `Hooks::before` / `instead` / `after` / `tell` -> `Launch::launch` -> `Ended` -> `answer::read` -> `HookFinished`.
 

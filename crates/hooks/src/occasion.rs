@@ -1,4 +1,4 @@
-//! Hooks that are told of what is no tool call: inputs, the session's life, the end of a turn.
+//! Lifecycle hooks: they hear of events other than tool calls, such as inputs, session starts and ends, and turn ends.
 
 use crate::hooks::{Hooks, Subject};
 use agentd_protocol::{HookEvent, HookFinished, InputId, SessionId};
@@ -7,24 +7,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Something that hooks are told of.
+/// An event for lifecycle hooks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occasion {
-    /// What it is.
+    /// The kind of event.
     pub event: HookEvent,
-    /// Whose.
+    /// The session that it belongs to.
     pub session: SessionId,
     /// The session's working directory.
     pub workdir: PathBuf,
-    /// The input that is to join.
+    /// The input that is about to join the conversation.
     pub prompt: Option<InputId>,
-    /// What more is told, by its name.
+    /// Additional fields, by name.
     pub details: Vec<(&'static str, Value)>,
 }
 
 impl Hooks {
-    /// Tells the hooks. Those that may prevent something, or have a turn go on, are asked one after the other up to the
-    /// first that does; the others hear of it side by side.
+    /// Runs the hooks. Hooks that can prevent something, or make a turn go on, run one after the other until one does
+    /// so; the others run in parallel.
     pub async fn tell(&self, occasion: Occasion, places: Arc<Semaphore>) -> Vec<HookFinished> {
         let event = occasion.event;
         let subject = occasion.subject();

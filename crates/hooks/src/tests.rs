@@ -1,4 +1,4 @@
-//! What answers mean and how they are put together, with hooks that say what the test wants.
+//! The meaning and the combination of answers, with scripted hooks.
 
 use crate::{Ended, HookCall, Hooks, Launch, Narrowing, Occasion, Ran};
 use agentd_protocol::{HookEvent, HookStatus, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
@@ -211,7 +211,7 @@ async fn i8_a_known_credential_in_an_answer_is_not_passed_on() {
     assert_eq!(ran.narrowing, narrowing(VerdictKind::Ask, "hook:a", "[redacted]"));
 }
 
-/// Ends a hook only when so many run at the same time.
+/// Ends a hook only once this many run at the same time.
 #[derive(Debug)]
 struct Together {
     barrier: Barrier,
@@ -276,7 +276,7 @@ async fn a_hook_after_a_call_that_failed_hears_how_and_cannot_change_what_is_don
     );
 }
 
-/// Hooks that change what they see until it is what they want.
+/// Hooks that change the input until it is what they want.
 #[derive(Debug)]
 struct Stubborn;
 

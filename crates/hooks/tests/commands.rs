@@ -1,4 +1,4 @@
-//! Hooks as real commands. The program starts itself as the process warden, so it has its own `main`.
+//! Hooks as real commands. The test program starts itself as the process warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
@@ -137,7 +137,7 @@ mod cases {
     }
 
     async fn behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it() {
-        // Not below /tmp, which is another directory behind the walls.
+        // Not below /tmp, which the sandbox replaces with another directory.
         let beside = std::env::current_exe().unwrap();
         let programs = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
         let secret = programs.path().join("secret");

@@ -1,4 +1,4 @@
-//! The actor: who is indexed next, and who waits for it. Passes have a thread, searches a task each.
+//! The actor: schedules passes and answers searches. A pass runs on a thread of its own, a search in a task.
 
 use crate::answer::{Question, answer};
 use crate::embedder::Embedder;
@@ -19,59 +19,59 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
-/// Searches that are answered at the same time,
+/// Searches that run concurrently,
 const AT_ONCE: usize = 2;
-/// and that wait for it; more are refused.
+/// and searches that wait or run; more are refused.
 const MAX_SEARCHES: usize = 256;
-/// How much nicer than the daemon its indexing is.
+/// The nice increment of the indexing thread.
 const NICER: i32 = 10;
-/// After a failure, queries get no vector for so long.
+/// How long queries get no vectors after a failure.
 const WITHOUT_VECTORS_MS: u64 = 60_000;
-/// How long a pass may take. It rests in proportion to its work, so a large directory takes a while.
+/// Time limit of a pass. It rests in proportion to its work, so a large directory takes a while.
 const PASS_WITHIN: Duration = Duration::from_secs(6 * 3_600);
-/// Directories whose progress is kept.
+/// Directories whose progress is remembered.
 const MAX_PROGRESS: usize = 1_024;
 
-/// What the indexer is started with.
+/// The arguments of the indexer.
 #[derive(Debug, Clone)]
 pub struct IndexerArgs {
     /// The directory of the indexes.
     pub dir: PathBuf,
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
-    /// What may be read.
+    /// The rule that decides which files may be read.
     pub rule: ReadRule,
-    /// Who makes vectors, if anybody does.
+    /// The source of vectors, if any.
     pub embedder: Option<Arc<dyn Embedder>>,
     /// Where time comes from.
     pub clock: Clock,
 }
 
-/// What the indexer understands.
+/// The messages of the indexer.
 #[derive(Debug)]
 pub enum IndexMsg {
-    /// Tools run in a directory: its index is to be up to date.
+    /// Tools run in a directory: keep its index up to date.
     Touched {
-        /// Which.
+        /// The directory.
         workdir: PathBuf,
     },
-    /// Look for something.
+    /// Run a search.
     Search {
-        /// Where.
+        /// The directory.
         workdir: PathBuf,
-        /// What.
+        /// The query.
         query: SearchQuery,
-        /// The answer; the error is in words for a model.
+        /// The answer; the error is text for a model.
         done: Done<Result<SearchFound, String>>,
     },
-    /// A pass is over, or its thread died (private).
+    /// A pass has ended, or its thread died (private).
     Ended {
-        /// Which.
+        /// The directory.
         workdir: PathBuf,
-        /// How it went.
+        /// The result.
         outcome: Result<(), String>,
     },
-    /// No vector of a query could be made (private).
+    /// The vector of a query could not be made (private).
     NoVector,
 }
 
@@ -85,11 +85,11 @@ pub struct IndexerState {
     args: IndexerArgs,
     schedule: Schedule,
     progress: BTreeMap<PathBuf, watch::Sender<Progress>>,
-    /// Ends the pass that is running.
+    /// Ends the running pass when it is dropped.
     leash: Option<Leash>,
     searches: Arc<Semaphore>,
     at_once: Arc<Semaphore>,
-    /// Until when queries get no vectors, in milliseconds.
+    /// Queries get no vectors until this time, in milliseconds.
     no_vectors_until: u64,
     boot: String,
 }
@@ -98,7 +98,7 @@ impl Indexer {
     /// Starts the indexer, linked to `supervisor`.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// The supervisor is stopping.
     pub async fn start(args: IndexerArgs, supervisor: ActorCell) -> Result<ActorRef<IndexMsg>, SpawnErr> {
         let (actor, _) = Actor::spawn_linked(None, Self, args, supervisor).await?;
         Ok(actor)
@@ -149,7 +149,7 @@ impl Actor for Indexer {
 }
 
 impl IndexerState {
-    /// What is known of a directory's index; a pass is put in line if it is due.
+    /// The progress of a directory's index. Schedules a pass if one is due.
     fn want(&mut self, workdir: &Path) -> watch::Receiver<Progress> {
         if self.progress.len() >= MAX_PROGRESS {
             self.progress.retain(|_, progress| progress.receiver_count() > 0);
@@ -202,7 +202,7 @@ impl IndexerState {
         });
     }
 
-    /// Begins the next pass, if none is running.
+    /// Starts the next pass, if none is running.
     fn begin(&mut self, me: &ActorRef<IndexMsg>) {
         let Some(workdir) = self.schedule.next() else {
             return;
@@ -230,9 +230,9 @@ impl IndexerState {
         let runtime = Handle::current();
         let work = move || run(&job, pace, &tell, (&dir, now), embedder.as_deref(), &runtime);
         tokio::spawn(async move {
-            // A thread of its own, because it lowers its priority for good.
+            // A thread of its own, because it lowers its priority permanently.
             let outcome = files.run_on(&place, PASS_WITHIN, work, |job| {
-                // A thread that does not start drops the job, and with it the place for its answer.
+                // If the thread does not start, the job is dropped, and its answer channel with it.
                 if let Err(error) = std::thread::Builder::new().name("indexer".to_owned()).spawn(job) {
                     tracing::warn!(%error, "no thread for indexing");
                 }
@@ -257,7 +257,7 @@ impl IndexerState {
     }
 }
 
-/// The life of a pass's thread.
+/// The main function of a pass's thread.
 fn run(
     job: &Job,
     mut pace: Pace,
@@ -266,7 +266,7 @@ fn run(
     embedder: Option<&dyn Embedder>,
     runtime: &Handle,
 ) -> Result<(), String> {
-    // On Linux this is the calling thread's alone. Where it is refused, the rests are what is left.
+    // On Linux this affects only the calling thread. If it fails, the rests still limit the load.
     let _ = rustix::process::nice(NICER);
     let mut work = || {
         prepare(dir)?;
@@ -277,7 +277,7 @@ fn run(
     work().map_err(|error| error.to_string())
 }
 
-/// Tells this start of the machine from others.
+/// Identifies the current boot of the machine.
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }

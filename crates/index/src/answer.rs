@@ -1,4 +1,4 @@
-//! One search from the wait for the index to its answer.
+//! One search, from waiting for the index to the answer.
 
 use crate::embedder::Embedder;
 use crate::limits::Limits;
@@ -12,20 +12,20 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
-/// How long a search waits for changes to be seen, when there is an index already.
+/// How long a search waits for pending changes if an index already exists.
 const REFRESH: Duration = Duration::from_secs(1);
-/// How long a search waits for its turn,
+/// How long a search waits for a permit,
 const TURN: Duration = Duration::from_secs(10);
 /// for the vector of its query,
 const VECTOR: Duration = Duration::from_secs(5);
-/// for its answer before the costly questions are ended,
+/// for its answer before slow index queries are interrupted,
 const QUICK: Duration = Duration::from_secs(5);
 /// and after that.
 const LAST: Duration = Duration::from_secs(5);
-/// The longest time for all of it, beside the wait for a first index.
+/// The maximum total time, without the wait for a first index.
 pub(crate) const WITHIN: Duration = Duration::from_secs(30);
 
-/// What a search needs.
+/// The arguments of a search.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) file: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Question {
     pub(crate) at_once: Arc<Semaphore>,
 }
 
-/// Answers a search; `no_vector` is called when none could be made of the query.
+/// Answers a search. Calls `no_vector` if the query's vector could not be made.
 pub(crate) async fn answer(
     question: Question,
     mut progress: watch::Receiver<Progress>,
@@ -52,7 +52,7 @@ pub(crate) async fn answer(
     } else {
         question.limits.wait.min(REFRESH)
     };
-    // Then it is answered from what is there.
+    // After the timeout, the search uses what is indexed so far.
     let ready = |progress: &Progress| {
         progress.current && (progress.vectors || !by_meaning || progress.failed.is_some())
     };
@@ -106,7 +106,7 @@ async fn vector(embedder: &dyn Embedder, text: &str) -> Result<QueryVector, Stri
     Ok((embedder.name(), vector))
 }
 
-/// Reads on a thread that may block; a question that takes long is ended, and what was found before it counts.
+/// Reads on a blocking thread. Interrupts slow index queries and uses what was found before.
 async fn read(question: Question, vector: Option<QueryVector>) -> Result<SearchFound, String> {
     let (begun, handle) = oneshot::channel();
     let dir = question.workdir.clone();

@@ -1,42 +1,41 @@
-//! Cuts a file into pieces that can be found: along its definitions where its language is known, else along blank lines.
-//! Pure.
+//! Splits a file into searchable chunks: at definitions if its language is known, else at blank lines. Pure.
 
 use agentd_repo_map::Definition;
 
-/// A piece has about so many lines,
+/// The target number of lines of a chunk,
 const USUAL: usize = 40;
-/// at most so many,
+/// the maximum,
 const MOST: usize = 60;
-/// and is not cut off before so many.
+/// and the minimum before a split.
 const LEAST: usize = 12;
-/// The most bytes of a piece; a longer line is a piece of its own.
+/// The maximum size of a chunk in bytes; a longer line is a chunk of its own.
 const MAX_BYTES: usize = 8_192;
 
-/// A piece of a file.
+/// A chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// Its first line, from 1.
     pub(crate) first: u32,
     /// Its last line.
     pub(crate) last: u32,
-    /// What it defines.
+    /// The names that it defines.
     pub(crate) names: Vec<String>,
 }
 
-/// How well a line begins a piece.
+/// How suitable a line is as the start of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// In the middle of something.
+    /// Inside a block.
     Middle,
     /// After a blank line.
     AfterBlank,
     /// After a blank line, and not indented.
     Outer,
-    /// With a definition.
+    /// At the start of a definition.
     Definition,
 }
 
-/// The pieces of a file, in order; every line is in one. Those without any word in them are left out.
+/// The chunks of a file in order. They cover all lines, but chunks without any word are omitted.
 pub(crate) fn chunks(lines: &[&str], definitions: &[Definition]) -> Vec<Chunk> {
     let fits = fits(lines, definitions);
     let mut chunks = Vec::new();
@@ -64,7 +63,7 @@ fn chunk(from: usize, upto: usize, definitions: &[Definition]) -> Chunk {
     Chunk { first, last, names }
 }
 
-/// Where the piece that begins at `from` ends: before the best line near the usual length.
+/// The end of the chunk that starts at `from`: before the most suitable line near the target length.
 fn end(lines: &[&str], fits: &[Fit], from: usize) -> usize {
     let (mut most, mut bytes) = (from, 0_usize);
     for line in lines.get(from..).unwrap_or_default().iter().take(MOST) {
@@ -107,7 +106,7 @@ fn fits(lines: &[&str], definitions: &[Definition]) -> Vec<Fit> {
     fits
 }
 
-/// The first line of a definition with what is said about it before: comments, attributes, decorators.
+/// The first line of a definition, including preceding comments, attributes and decorators.
 fn begins(lines: &[&str], mut at: usize) -> usize {
     let about = |line: &&str| {
         let line = line.trim_start();

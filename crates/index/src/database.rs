@@ -1,5 +1,5 @@
-//! The file of one index: words, places and vectors, never the text. What is broken or of another version is made anew,
-//! since everything in it can be found out again.
+//! The database file of one index: words, places and vectors, never the text. A damaged file, or one of another
+//! version, is rebuilt, because everything in it can be derived again.
 
 mod read;
 mod write;
@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Raised when the form of the file, the words or the pieces change.
+/// Increment this when the schema, the words or the chunks change.
 const VERSION: i64 = 1;
 /// How long a connection waits for another.
 const BUSY: Duration = Duration::from_secs(5);
@@ -54,8 +54,8 @@ pub(crate) fn remove(file: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Opens an index for writing; one that is broken, half-written before the machine went down, or of another version is
-/// removed first.
+/// Opens an index for writing. First removes one that is damaged, of another version, or was being written when the
+/// machine went down.
 pub(crate) fn open(file: &Path, max_bytes: u64, boot: &str) -> Result<Writer, IndexError> {
     match try_open(file, max_bytes, boot) {
         Ok(Some(writer)) => return Ok(writer),
@@ -74,7 +74,7 @@ fn try_open(file: &Path, max_bytes: u64, boot: &str) -> Result<Option<Writer>, I
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY)?;
-    // Nobody waits for the disk: what a power failure damages is seen by the mark that is left, and made anew.
+    // Commits do not wait for the disk: after a power loss, the `writing` mark is still set and causes a rebuild.
     connection.execute_batch(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=500; PRAGMA cache_size=-4096;
          PRAGMA journal_size_limit=4194304;",

@@ -1,4 +1,4 @@
-//! The port to whoever makes vectors of texts.
+//! The port to the source of text vectors.
 
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -6,17 +6,17 @@ use std::fmt::Debug;
 /// Why there are no vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unembedded {
-    /// In words, without keys.
+    /// The reason as text, without keys.
     pub why: String,
-    /// Whether the same request may go well later.
+    /// Whether a retry may succeed.
     pub again: bool,
 }
 
-/// Makes vectors. Every answer comes in bounded time.
+/// Makes vectors. Every call ends within a bounded time.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync {
-    /// What makes its vectors comparable: others with another name are of no use.
+    /// The name of the vector space: only vectors with the same name are comparable.
     fn name(&self) -> String;
-    /// One vector for each text, in their order.
+    /// One vector per text, in the same order.
     async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Unembedded>;
 }

@@ -1,4 +1,4 @@
-//! Vectors for the pieces that have none. When they cannot be had the words are there all the same.
+//! Makes vectors for chunks without one. If that fails, searches still work with words.
 
 use crate::database::Waiting;
 use crate::embedder::{Embedder, Unembedded};
@@ -8,14 +8,14 @@ use crate::vector::to_bytes;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// The most bytes of a text.
+/// The maximum size of a text in bytes.
 const MAX_TEXT: usize = 6_000;
-/// The first pause after a failure; each next is twice as long,
+/// The first pause after a failure; each next one is twice as long,
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// up to this.
+/// up to this maximum.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// Makes vectors until every piece has one, or there are none to be had.
+/// Makes vectors until every chunk has one, or the source fails.
 pub(crate) fn embed(
     pass: &mut Pass<'_>,
     embedder: &dyn Embedder,
@@ -58,7 +58,7 @@ pub(crate) fn embed(
     }
 }
 
-/// What is sent of a piece: where it is, and its lines, without what looks like a key (I8).
+/// The text sent for a chunk: its path and its lines, without anything that looks like a key (I8).
 fn text(pass: &Pass<'_>, piece: &Waiting) -> Option<String> {
     let lines = pass.lines(&piece.path, piece.stamp, piece.first, piece.last)?;
     let text = format!("{}\n{lines}", piece.path);
@@ -67,7 +67,7 @@ fn text(pass: &Pass<'_>, piece: &Waiting) -> Option<String> {
     Some(text.get(..end).unwrap_or_default().to_owned())
 }
 
-/// Asks, and asks again within the budget; nothing when the pass is to end.
+/// Requests vectors, with a limited number of retries. `None`: the pass must end.
 fn try_often(
     pass: &Pass<'_>,
     embedder: &dyn Embedder,

@@ -1,34 +1,34 @@
-//! What can go wrong with an index.
+//! The errors of an index.
 
 use agentd_sandbox::SandboxError;
 use std::path::PathBuf;
 
-/// Why an index cannot be made or asked.
+/// Why an index cannot be built or queried.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The database does not do what it should.
+    /// A database error.
     #[error("the index does not work: {0}")]
     Database(#[from] rusqlite::Error),
     /// The working directory cannot be opened.
     #[error(transparent)]
     Workdir(#[from] SandboxError),
-    /// A file of ours cannot be made or removed.
+    /// A file of the index cannot be created or removed.
     #[error("{path}: {why}")]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: std::io::Error,
     },
 }
 
 impl IndexError {
-    /// Whether the index has become as large as it may.
+    /// Whether the index has reached its maximum size.
     pub(crate) fn is_full(&self) -> bool {
         matches!(self, Self::Database(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull))
     }
 
-    /// Whether the file is damaged or something else, so that it has to be made anew.
+    /// Whether the file is damaged or not an index, so that it must be rebuilt.
     pub(crate) fn is_broken(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         matches!(self, Self::Database(error) if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)))

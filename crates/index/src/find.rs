@@ -1,4 +1,4 @@
-//! Answers one query from an index and the files as they are now. Blocks.
+//! Answers one query from an index and the current files. Blocks.
 
 use crate::database::{Place, Reader};
 use crate::error::IndexError;
@@ -10,19 +10,19 @@ use agentd_tools::{SearchHit, SearchQuery};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Candidates that each question of the full-text index may give,
+/// Maximum number of candidates per full-text query,
 const EACH: u32 = 40;
-/// and all of them together.
+/// and in total.
 const ENOUGH: usize = 40;
-/// Candidates whose text is looked at.
+/// Candidates whose text is read.
 const LOOKED_AT: usize = 30;
-/// Lines of a hit that are shown, and the most bytes of them.
+/// Lines shown of a hit, and their maximum size in bytes.
 const SHOWN: usize = 14;
 const SHOWN_BYTES: usize = 1_500;
-/// Bytes of a line that are shown.
+/// Bytes shown of a line.
 const SHOWN_LINE: usize = 240;
 
-/// What is found, the best first; at most twice what was asked for.
+/// The hits, the best first; at most twice the requested number.
 pub(crate) fn find(
     reader: &Reader,
     workdir: &Path,
@@ -48,8 +48,8 @@ pub(crate) fn find(
     Ok(choose(found, most, |hit: &SearchHit| hit.path.clone()))
 }
 
-/// The strictest questions first; the loose ones, which cost most, only when these found little. One that is ended from
-/// outside leaves what the others found.
+/// Runs the strictest full-text queries first, and the loose, slow ones only if those found little. An interrupt keeps
+/// the results so far.
 fn by_words(reader: &Reader, wanted: &Wanted, below: &str) -> Result<Vec<i64>, IndexError> {
     let mut ids: Vec<i64> = Vec::new();
     for question in wanted.asked() {
@@ -74,7 +74,7 @@ fn by_words(reader: &Reader, wanted: &Wanted, below: &str) -> Result<Vec<i64>, I
     Ok(ids)
 }
 
-/// Reads the piece as it is now; nothing when it is gone.
+/// Reads the current text of a chunk; `None` if it is gone.
 fn look(workdir: &Beneath, place: &Place, wanted: &Wanted, max_file_bytes: u64) -> Option<(f64, SearchHit)> {
     let opened = workdir.open_file(Path::new(&place.path)).ok()?;
     if opened.real != Path::new(&place.path) || opened.bytes > max_file_bytes {

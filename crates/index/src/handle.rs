@@ -1,4 +1,4 @@
-//! The indexer as tools see it.
+//! The indexer's interface for tools.
 
 use crate::actor::IndexMsg;
 use crate::answer::WITHIN;
@@ -9,17 +9,17 @@ use async_trait::async_trait;
 use std::path::Path;
 use std::time::Duration;
 
-/// Where tools search.
+/// A handle with which tools search.
 #[derive(Debug, Clone)]
 pub struct IndexHandle {
     indexer: Handle<IndexMsg>,
-    /// Whether a directory is indexed before somebody searches in it.
+    /// Whether directories are indexed before their first search.
     early: bool,
     within: Duration,
 }
 
 impl IndexHandle {
-    /// The way to an indexer; nothing when there is to be none.
+    /// A handle to an indexer; `None` if search is off.
     #[must_use]
     pub fn new(indexer: Handle<IndexMsg>, config: &IndexConfig) -> Option<Self> {
         (config.enabled != Indexing::Off).then(|| Self {

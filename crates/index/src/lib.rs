@@ -1,15 +1,15 @@
-//! The search index of source trees: words, places and vectors, made in the background.
+//! The search index of source trees: words, places and vectors, built in the background.
 //!
-//! An index is a file of its own for each working directory, never the log's, and it can be thrown away at any time: all
-//! that it says can be found out again. It holds no text; hits are read from the files as they are.
+//! Each working directory has an index file of its own, separate from the log. It can be deleted at any time, because
+//! everything in it can be derived again. It holds no text; a search reads its hits from the current files.
 //!
-//! Invariants: I6 (one pass at a time, on one thread of low priority that rests in proportion to its work; files, bytes,
-//! the index, queries and waits have bounds), I7 (only what the rules let be read without a question is indexed or sent to
-//! an embedding model, no link is followed, and each hit is judged again for the session that asks), I8 (what looks like a
-//! key is taken out of what is sent).
+//! Invariants: I6 (one pass at a time, on one low-priority thread that rests in proportion to its work; files, bytes,
+//! the index, queries and waits are bounded), I7 (agentd indexes and sends to an embedding model only what the rules
+//! let it read without a question, follows no links, and judges each hit again for the asking session), I8 (text that
+//! looks like a key is never sent).
 //!
-//! Flow: walk -> [`ReadRule`] -> pieces along definitions -> words and places, then vectors -> question -> candidates ->
-//! signs in their text -> hits.
+//! Flow: walk -> [`ReadRule`] -> chunks along definitions -> words and places, then vectors -> query -> candidates ->
+//! signals in their text -> hits.
 
 mod actor;
 mod answer;

@@ -1,28 +1,28 @@
-//! What indexing may use.
+//! The limits of indexing.
 
 use agentd_settings::IndexConfig;
 use std::time::Duration;
 
-/// The bounds of one index and of making it.
+/// The limits of one index and of its passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files.
+    /// Number of files.
     pub max_files: u64,
-    /// Bytes of a file.
+    /// Bytes of one file.
     pub max_file_bytes: u64,
     /// Bytes of all files.
     pub max_bytes: u64,
-    /// Bytes of the index.
+    /// Bytes of the index on disk.
     pub max_index_bytes: u64,
-    /// Indexes that are kept.
+    /// Number of indexes to keep.
     pub keep: usize,
     /// The share of one processor, in percent.
     pub share: u32,
-    /// Texts of one request for vectors.
+    /// Texts per request for vectors.
     pub batch: u32,
-    /// Tries of such a request after the first.
+    /// Retries of such a request.
     pub retries: u32,
-    /// How old an index may be when it is asked.
+    /// The maximum age of an index at a search.
     pub refresh: Duration,
     /// How long a search waits for the first index.
     pub wait: Duration,

@@ -1,15 +1,15 @@
-//! How a pass leaves room for others: after a little work it rests as long as its share wants it to, and it hears at once
-//! when it is to end.
+//! Limits the load of a pass: it works for a moment, then rests according to its share. It learns immediately when it
+//! must end.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// A pass works so long before it rests.
+/// How long a pass works between rests.
 const STRETCH: Duration = Duration::from_millis(20);
 /// The longest rest.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Ends the pass when it is dropped.
+/// Ends the pass when dropped.
 #[derive(Debug)]
 pub struct Leash(#[expect(dead_code, reason = "what counts is its end")] Sender<()>);
 
@@ -22,7 +22,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A pace with a share of one processor, in percent, and what ends it.
+    /// A pace with a share of one processor, in percent, and the leash that ends it.
     #[must_use]
     pub fn new(share: u32) -> (Self, Leash) {
         let (leash, ended) = channel();
@@ -34,17 +34,17 @@ impl Pace {
         (pace, Leash(leash))
     }
 
-    /// Whether the pass is to end.
+    /// Whether the pass must end.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.ended.try_recv(), Err(TryRecvError::Disconnected))
     }
 
-    /// Whether it is time to rest.
+    /// Whether a rest is due.
     pub(crate) fn is_due(&self) -> bool {
         self.since.elapsed() >= STRETCH
     }
 
-    /// Rests in proportion to what was worked since the last rest.
+    /// Rests in proportion to the work since the last rest.
     pub(crate) fn rest(&mut self) {
         let rest = due(self.since.elapsed(), self.share);
         if !rest.is_zero() {
@@ -53,7 +53,7 @@ impl Pace {
         self.since = Instant::now();
     }
 
-    /// Waits; whether the pass may go on.
+    /// Waits. Returns whether the pass may continue.
     pub(crate) fn wait(&self, time: Duration) -> bool {
         !matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Disconnected))
     }

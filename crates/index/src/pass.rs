@@ -1,5 +1,5 @@
-//! One pass over a working directory: what is new goes into the index, what is gone leaves it. Blocks; it has a thread of
-//! its own, rests between its small batches, and holds one file at a time.
+//! One pass over a working directory: adds new files to the index and removes missing ones. Blocks: it has a thread of
+//! its own, rests between small batches, and holds one file at a time.
 
 use crate::chunk::chunks;
 use crate::database::{self, Writer};
@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Rows that are looked through at once for files that are gone.
+/// Rows per query in the search for missing files.
 const SWEEP: u32 = 1_000;
-/// Bytes of a line that are written down; the rest is data.
+/// Bytes of a line that are indexed; the rest is likely data.
 const MAX_LINE: usize = 2_000;
 
-/// Asked with the working directory and a path beneath it.
+/// Called with the working directory and a path below it.
 type Rule = dyn Fn(&Path, &str) -> bool + Send + Sync;
 
-/// Whether a file of a working directory may be in an index: what the rules forbid or ask about is not.
+/// Decides whether a file may be in an index. Files that the rules deny or ask about may not.
 #[derive(Clone)]
 pub struct ReadRule(Arc<Rule>);
 
 impl ReadRule {
-    /// Asks `f` with the working directory and the path beneath it.
+    /// Wraps `f`, which gets the working directory and the path below it.
     pub fn new(f: impl Fn(&Path, &str) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }
@@ -46,43 +46,43 @@ impl fmt::Debug for ReadRule {
     }
 }
 
-/// How far an index is.
+/// The progress of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Files that this pass has seen.
     pub files: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// Files that were new or had changed.
+    /// Files that were new or changed.
     pub written: u64,
     /// Whether a pass has seen every file.
     pub complete: bool,
-    /// Whether no pass is wanted or on its way that has not seen every file yet.
+    /// Whether no pass is scheduled or still looking at files.
     pub current: bool,
     /// Why the last pass failed.
     pub failed: Option<String>,
-    /// Whether a pass has given every piece a vector, or found that there are none to be had.
+    /// Whether a pass has given every chunk a vector, or found that none are available.
     pub vectors: bool,
-    /// Pieces that got a vector in this pass.
+    /// Chunks that got a vector in this pass.
     pub embedded: u64,
-    /// What of the directory is not in the index, and why.
+    /// Which part of the directory is not indexed, and why.
     pub left_out: Option<String>,
-    /// Why there are no vectors, or not all.
+    /// Why some or all vectors are missing.
     pub unembedded: Option<String>,
 }
 
-/// What a pass works on.
+/// The job of a pass.
 #[derive(Debug)]
 pub struct Job {
     /// The working directory.
     pub workdir: PathBuf,
-    /// The file of its index.
+    /// The index file.
     pub file: PathBuf,
-    /// The bounds.
+    /// The limits.
     pub limits: Limits,
-    /// What may be read.
+    /// The rule that decides which files may be read.
     pub rule: ReadRule,
-    /// Tells this start of the machine from others.
+    /// Identifies the current boot of the machine.
     pub boot: String,
 }
 
@@ -121,9 +121,9 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Brings words and places up to date.
+    /// Updates words and places.
     pub(crate) fn words(&mut self) -> Result<(), IndexError> {
-        // The walk needs the directory, and the visits everything else.
+        // Opened separately: the visits borrow all of `self` during the walk.
         let workdir = Beneath::open(&self.job.workdir)?;
         let mut failed = None;
         let walked = walk_files(&workdir, Path::new(""), false, &|| false, |path| {
@@ -167,7 +167,7 @@ impl<'a> Pass<'a> {
         self.progress.left_out = Some(why);
     }
 
-    /// Looks at one file; whether to go on.
+    /// Indexes one file if needed. Returns whether to continue.
     fn visit(&mut self, path: &Path) -> Result<bool, IndexError> {
         if self.pace.is_due() {
             self.breathe()?;
@@ -239,7 +239,7 @@ impl<'a> Pass<'a> {
         self.progress.bytes = self.progress.bytes.saturating_add(bytes);
     }
 
-    /// What a file defines; nothing when its language is not known, or it is too hard to read.
+    /// The definitions in a file; empty if its language is unknown or it cannot be parsed.
     fn definitions(&mut self, name: &str, content: &[u8]) -> Vec<Definition> {
         let Some(language) = Language::of(name) else {
             return Vec::new();
@@ -255,7 +255,7 @@ impl<'a> Pass<'a> {
         tags.map(|tags| tags.definitions).unwrap_or_default()
     }
 
-    /// What was written is there for searches, and others get their turn.
+    /// Commits the batch for searches, and rests so that others can work.
     fn breathe(&mut self) -> Result<(), IndexError> {
         self.writer.commit()?;
         self.tell();
@@ -267,7 +267,7 @@ impl<'a> Pass<'a> {
         self.tell.send_replace(self.progress.clone());
     }
 
-    /// Forgets the files that are gone, or may not be read any more.
+    /// Removes files from the index that are gone or no longer readable under the rules.
     fn sweep(&mut self) -> Result<(), IndexError> {
         let mut last = i64::MIN;
         loop {
@@ -287,7 +287,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The lines of a file from one to another, if it is still the one that was indexed.
+    /// A range of lines of a file, if it is unchanged since it was indexed.
     pub(crate) fn lines(&self, path: &str, stamp: u64, first: u32, last: u32) -> Option<String> {
         let opened = self.workdir.open_file(Path::new(path)).ok()?;
         if opened.version.stamp() != stamp {
@@ -305,7 +305,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The content of a text file that is not too large.
+/// The content of a text file, unless it is too large.
 pub(crate) fn content(opened: OpenFile, most: u64) -> Option<Vec<u8>> {
     let mut content = Vec::with_capacity(usize::try_from(opened.bytes.min(most)).ok()?);
     let read = opened.file.take(most.saturating_add(1)).read_to_end(&mut content);
@@ -313,7 +313,7 @@ pub(crate) fn content(opened: OpenFile, most: u64) -> Option<Vec<u8>> {
     (length <= most && memchr::memchr(0, &content).is_none()).then_some(content)
 }
 
-/// The beginning of a line.
+/// The indexed start of a line.
 pub(crate) fn cut(line: &str) -> &str {
     line.get(..line.floor_char_boundary(MAX_LINE)).unwrap_or(line)
 }

@@ -1,4 +1,4 @@
-//! The files of indexes: one for each working directory, and not too many.
+//! The index files: one per working directory, with a maximum number.
 
 use crate::database::remove;
 use crate::error::IndexError;
@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The file of a working directory's index.
+/// The index file of a working directory.
 #[must_use]
 pub fn file_of(dir: &Path, workdir: &Path) -> PathBuf {
     let mut name = String::new();
@@ -19,7 +19,7 @@ pub fn file_of(dir: &Path, workdir: &Path) -> PathBuf {
     dir.join(name).with_extension("db")
 }
 
-/// Makes the directory of the indexes, for this user alone.
+/// Creates the directory of the indexes, accessible only to this user.
 pub(crate) fn prepare(dir: &Path) -> Result<(), IndexError> {
     let mut builder = std::fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(dir);
@@ -29,10 +29,10 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), IndexError> {
     })
 }
 
-/// Notes that an index is used, and removes those that were not used for longest.
+/// Marks an index as used, and removes the least recently used ones.
 pub(crate) fn used(dir: &Path, file: &Path, keep: usize, now: SystemTime) -> Result<(), IndexError> {
     if let Ok(opened) = std::fs::File::options().write(true).open(file) {
-        // Without it the order of removal is worse, no more.
+        // If this fails, only the order of removal suffers.
         let _ = opened.set_modified(now);
     }
     let failed = |why| IndexError::File {

@@ -1,14 +1,14 @@
-//! Which hit comes first. Pure.
+//! The ranking of hits. Pure.
 //!
-//! Each list of candidates gives a place; the places of a candidate are put together (reciprocal rank fusion). To that
-//! comes what its text says: a line or the piece with the words, a name that it defines, the place of its file.
+//! Each list of candidates ranks them; reciprocal rank fusion combines the lists. The text of a candidate adds to its
+//! score: a line or the chunk contains the words, it defines the name, its path matches.
 
 use crate::words::{Wanted, parts, words};
 use std::collections::BTreeMap;
 
-/// Softens the difference between the first places.
+/// Reduces the difference between the top ranks.
 const SOFT: f64 = 60.0;
-/// What each sign is worth, beside 1 for the first place in every list.
+/// The weights of the signals, relative to 1 for the first rank in every list.
 const LINE: f64 = 0.35;
 const PIECE: f64 = 0.15;
 const SYMBOL: f64 = 0.25;
@@ -16,10 +16,10 @@ const SCOPE: f64 = 0.10;
 const DEFINITION: f64 = 0.08;
 const PATH: f64 = 0.06;
 const TEXT: f64 = 0.03;
-/// Hits of one file.
+/// Maximum number of hits per file.
 const OF_A_FILE: usize = 3;
 
-/// Puts lists of candidates together: each with its worth, from 0 to 1, the best first.
+/// Combines lists of candidates into scores from 0 to 1, the best first.
 pub(crate) fn fuse(lists: &[Vec<i64>]) -> Vec<(i64, f64)> {
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
     let full = lists.iter().filter(|list| !list.is_empty()).count().max(1);
@@ -35,7 +35,7 @@ pub(crate) fn fuse(lists: &[Vec<i64>]) -> Vec<(i64, f64)> {
     fused
 }
 
-/// What is known of a candidate.
+/// The data of a candidate.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate<'a> {
     pub(crate) path: &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) lines: &'a [&'a str],
 }
 
-/// What the signs add, and which line is the best.
+/// The score from the signals, and the index of the best line.
 pub(crate) fn signs(wanted: &Wanted, candidate: &Candidate<'_>) -> (f64, usize) {
     let looked_for = if wanted.names.is_empty() {
         &wanted.words
@@ -91,7 +91,7 @@ pub(crate) fn signs(wanted: &Wanted, candidate: &Candidate<'_>) -> (f64, usize) 
     (added, best_line)
 }
 
-/// Whether a line has a word, or the beginning of it that its forms share.
+/// Whether a line contains a word or its stem.
 fn has(line: &str, word: &str) -> bool {
     line.contains(word) || stem(word).is_some_and(|stem| line.contains(stem))
 }
@@ -103,12 +103,12 @@ fn stem(word: &str) -> Option<&str> {
         .filter(|stem| stem.len() >= 3)
 }
 
-/// Whether a line, in small letters, has a name that is defined here.
+/// Whether a lower-case line contains a name that the chunk defines.
 fn defines(line: &str, names: &[&str]) -> bool {
     words(line).any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word)))
 }
 
-/// How well a name is the one that is looked for: 1 when it is.
+/// How well a name matches the query; 1 for an exact match.
 fn alike(wanted: &Wanted, name: &str) -> f64 {
     let small = name.to_lowercase();
     if wanted.names.contains(&small) || (wanted.names.is_empty() && wanted.words == [small.as_str()]) {
@@ -121,7 +121,7 @@ fn alike(wanted: &Wanted, name: &str) -> f64 {
     share(shared) / share(most)
 }
 
-/// Whether the file or its directory is called by one of the words.
+/// Whether the name of the file or its directory contains one of the words.
 fn scope(wanted: &Wanted, path: &str) -> f64 {
     let mut ends = path.rsplit('/').take(2).flat_map(words).flat_map(parts);
     f64::from(u8::from(ends.any(|part| {
@@ -130,7 +130,7 @@ fn scope(wanted: &Wanted, path: &str) -> f64 {
     })))
 }
 
-/// The best first, not too many of one file.
+/// The best hits first, with a limit per file.
 pub(crate) fn choose<T>(mut found: Vec<(f64, T)>, most: usize, file: impl Fn(&T) -> String) -> Vec<T> {
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut of_file: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Vectors from a provider.
+//! Vectors from a model provider.
 
 use crate::embedder::{Embedder, Unembedded};
 use agentd_provider::{EmbedClient, ModelError};
@@ -6,7 +6,7 @@ use agentd_settings::EmbeddingConfig;
 use async_trait::async_trait;
 use std::time::Duration;
 
-/// A model of a provider that makes vectors.
+/// A provider's model that makes vectors.
 #[derive(Debug, Clone)]
 pub struct RemoteEmbedder {
     client: EmbedClient,
@@ -14,7 +14,7 @@ pub struct RemoteEmbedder {
 }
 
 impl RemoteEmbedder {
-    /// A model, with how long a request may take.
+    /// Creates the embedder with its time limit per request.
     #[must_use]
     pub fn new(client: EmbedClient, config: &EmbeddingConfig) -> Self {
         Self {

@@ -1,22 +1,22 @@
-//! Which working directory is indexed next. Pure: the caller says what time it is.
+//! The schedule of passes. Pure: the caller supplies the time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most directories that wait.
+/// Maximum number of waiting directories.
 const MAX_WAITING: usize = 64;
-/// The most directories whose last pass is remembered.
+/// Maximum number of directories whose last pass is remembered.
 const MAX_KNOWN: usize = 1_024;
 
-/// What becomes of a wish.
+/// The result of a request for a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// The index is fresh enough, or too many wait.
+    /// The index is fresh enough, or too many directories wait.
     Nothing,
-    /// The directory is in line now.
+    /// The directory was added to the queue.
     New,
-    /// It was in line already, or its pass is running.
+    /// The directory is already in the queue, or its pass is running.
     Coming,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A directory is to be up to date: it is put in line unless it is there, or its last pass is not older than `fresh`.
+    /// Requests a pass. Queues the directory unless it is queued already, or its last pass is more recent than `fresh`.
     pub(crate) fn want(&mut self, workdir: &Path, now: u64, fresh: Duration) -> Wish {
         if self.running.as_deref() == Some(workdir) || self.waiting.iter().any(|one| one == workdir) {
             return Wish::Coming;
@@ -48,7 +48,7 @@ impl Schedule {
         Wish::New
     }
 
-    /// The directory whose pass is to begin now.
+    /// Takes the directory whose pass must start now.
     pub(crate) fn next(&mut self) -> Option<PathBuf> {
         if self.running.is_some() {
             return None;
@@ -57,7 +57,7 @@ impl Schedule {
         self.running.clone()
     }
 
-    /// The pass is over.
+    /// Records the end of the pass.
     pub(crate) fn ended(&mut self, now: u64) {
         let Some(workdir) = self.running.take() else {
             return;

@@ -1,4 +1,4 @@
-//! Whole passes and whole questions on real files.
+//! Complete passes and searches on real files.
 
 mod acting;
 mod vectors;
@@ -160,7 +160,7 @@ fn i7_what_may_not_be_read_is_not_indexed() {
     world.rule = ReadRule::new(|_, path| !path.starts_with("secret"));
     world.index();
     assert_eq!(world.paths("canary_word"), ["ok.rs"]);
-    // A rule that comes later takes out what is there.
+    // A rule added later removes indexed files.
     world.rule = ReadRule::new(|_, path| path != "ok.rs" && !path.starts_with("secret"));
     world.index();
     assert!(world.paths("canary_word").is_empty());

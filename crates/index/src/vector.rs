@@ -1,19 +1,19 @@
-//! Vectors: how they are kept, and which are nearest. Pure.
+//! Vectors: their storage format, and nearest-neighbor search. Pure.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// The most numbers of a vector.
+/// The maximum number of dimensions.
 pub(crate) const MAX_DIMENSIONS: usize = 8_192;
 
-/// A vector of length one as bytes; nothing when it has no direction, or too many numbers.
+/// A vector normalized to length one, as bytes; `None` if its length is zero or it has too many dimensions.
 pub(crate) fn to_bytes(vector: &[f32]) -> Option<Vec<u8>> {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     let good = length.is_finite() && length > 0.0 && vector.len() <= MAX_DIMENSIONS;
     good.then(|| vector.iter().flat_map(|x| (x / length).to_le_bytes()).collect())
 }
 
-/// How alike two kept vectors are, from -1 to 1; nothing when they are of different kinds.
+/// The similarity of two stored vectors, from -1 to 1; `None` if their dimensions differ.
 pub(crate) fn likeness(one: &[u8], other: &[u8]) -> Option<f32> {
     if one.len() != other.len() || one.is_empty() {
         return None;
@@ -23,7 +23,7 @@ pub(crate) fn likeness(one: &[u8], other: &[u8]) -> Option<f32> {
     Some(pairs.map(|(a, b)| numbers(a) * numbers(b)).sum())
 }
 
-/// Keeps the best of many.
+/// Keeps the best of many candidates.
 #[derive(Debug)]
 pub(crate) struct Best {
     most: usize,

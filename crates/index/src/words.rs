@@ -1,10 +1,10 @@
-//! Names and words: what of a text is looked for, and how it is written down for the full-text index. Pure.
+//! Names and words: what a query looks for, and the form of a text in the full-text index. Pure.
 
-/// The longest word that is written down.
+/// The longest word that is indexed.
 const MAX_WORD: usize = 80;
-/// The most words of a query that are looked for.
+/// The maximum number of words of a query.
 const MAX_WORDS: usize = 16;
-/// Words that are in every question and say nothing.
+/// Stop words: they are in every question and carry no meaning.
 const STOP: [&str; 52] = [
     "a",
     "all",
@@ -66,12 +66,12 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.chars().any(char::is_alphanumeric) && word.len() <= MAX_WORD)
 }
 
-/// The parts of a name: `parseHTTPHeader` and `parse_http_header` have the same three.
+/// The parts of a name: `parseHTTPHeader` and `parse_http_header` have the same three parts.
 pub(crate) fn parts(word: &str) -> impl Iterator<Item = &str> {
     word.split('_').flat_map(humps).filter(|part| !part.is_empty())
 }
 
-/// Cuts before each capital that begins a new word.
+/// Splits before each capital letter that starts a new word.
 fn humps(mut rest: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -99,7 +99,7 @@ fn hump_end(rest: &str) -> usize {
     rest.len()
 }
 
-/// Writes a text down for the index: each word in small letters, and the parts of those that have several.
+/// Appends a text in its indexed form: each word in lower case, and the parts of compound words.
 pub(crate) fn write_down(text: &str, to: &mut String) {
     for word in words(text) {
         small(word, to);
@@ -118,24 +118,24 @@ fn small(word: &str, to: &mut String) {
     to.push(' ');
 }
 
-/// Whether a word is a name of several parts.
+/// Whether a word is a name with several parts.
 fn is_compound(word: &str) -> bool {
     parts(word).nth(1).is_some()
 }
 
-/// What a query looks for.
+/// The search terms of a query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Wanted {
-    /// Words as they were given that are names for sure: they have several parts. In small letters.
+    /// Words of the query that must be names, because they have several parts. In lower case.
     pub(crate) names: Vec<String>,
-    /// All words and parts of names, in small letters, each once.
+    /// All words and parts of names, in lower case, without duplicates.
     pub(crate) words: Vec<String>,
-    /// The whole query in small letters.
+    /// The whole query in lower case.
     pub(crate) text: String,
 }
 
 impl Wanted {
-    /// Reads a query.
+    /// Parses a query.
     pub(crate) fn read(query: &str) -> Self {
         let mut wanted = Self {
             text: query.trim().to_lowercase(),
@@ -155,15 +155,15 @@ impl Wanted {
             .filter(|word| !STOP.contains(&word.as_str()))
             .cloned()
             .collect();
-        // A query of such words alone means them.
+        // A query that consists only of stop words keeps them.
         if !telling.is_empty() {
             wanted.words = telling;
         }
         wanted
     }
 
-    /// What to ask the full-text index, the strictest first: what defines the names, what has them, what has all words,
-    /// what has any.
+    /// The full-text queries, the strictest first: chunks that define the names, that contain them, that contain all
+    /// words, that contain any word.
     pub(crate) fn asked(&self) -> Vec<String> {
         let quoted = |words: &[String], between: &str| {
             let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
@@ -194,7 +194,7 @@ fn push(to: &mut Vec<String>, word: &str) {
     }
 }
 
-/// A string of the query language: nothing in it means anything.
+/// A quoted string for FTS5, without special meaning.
 fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! A whole pass, and a whole question: what threads that may block do.
+//! The blocking work of a complete pass and of a complete query.
 
 use crate::database::Reader;
 use crate::embedder::Embedder;
@@ -14,10 +14,10 @@ use std::path::Path;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// Brings an index up to date: words and places first, then vectors where somebody makes them.
+/// Brings an index up to date: words and places first, then vectors if there is a source for them.
 ///
 /// # Errors
-/// When the directory cannot be opened, or the index cannot be written.
+/// The directory cannot be opened, or the index cannot be written.
 pub fn bring_up_to_date(
     job: &Job,
     pace: &mut Pace,
@@ -43,13 +43,13 @@ pub fn bring_up_to_date(
     Ok(())
 }
 
-/// Who made a vector of the query, and the vector.
+/// The name of the vector's source, and the vector of the query.
 pub type QueryVector = (String, Vec<f32>);
 
-/// Answers a query from an index as it is. `begun` gets what ends it early.
+/// Answers a query from an index as it is. `begun` receives the handle that interrupts it.
 ///
 /// # Errors
-/// When the index or the directory cannot be read.
+/// The index or the directory cannot be read.
 pub fn ask(
     (file, workdir): (&Path, &Path),
     query: &SearchQuery,

@@ -1,4 +1,4 @@
-//! The actor: each message is one call.
+//! The supervisor actor: each message maps to one method call.
 
 use crate::args::SupervisorArgs;
 use crate::state::State;
@@ -14,7 +14,7 @@ const STOP_CHILDREN: Duration = Duration::from_secs(2);
 pub struct LoopSupervisor;
 
 impl LoopSupervisor {
-    /// Starts the supervisor, linked to its own.
+    /// Starts this supervisor, linked to its parent supervisor.
     ///
     /// # Errors
     /// The actor could not be started.
@@ -93,7 +93,7 @@ impl Actor for LoopSupervisor {
         event: SupervisionEvent,
         _state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        // Supervision overtakes messages, so this goes behind everything that the loop has sent.
+        // Supervision events overtake messages, so this one is queued behind everything that the loop has sent.
         let (who, why) = match event {
             SupervisionEvent::ActorFailed(cell, error) => (cell.get_id(), Down::Failed(error.to_string())),
             SupervisionEvent::ActorTerminated(cell, _, reason) => (

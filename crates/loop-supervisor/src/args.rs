@@ -1,29 +1,29 @@
-//! What the supervisor is started with.
+//! Start arguments of the supervisor.
 
 use agentd_session_loop::Services;
 use std::sync::Arc;
 
-/// What the supervisor is started with.
+/// Start arguments of the supervisor.
 #[derive(Debug, Clone)]
 pub struct SupervisorArgs {
-    /// What all loops share.
+    /// Services that all loops share.
     pub services: Arc<Services>,
-    /// How much at once.
+    /// Limits on concurrent work.
     pub bounds: Bounds,
 }
 
-/// How much at once.
+/// Limits on concurrent work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Sessions in memory.
+    /// The most sessions in memory.
     pub hot: usize,
-    /// Sessions woken in a second.
+    /// The most sessions woken per second.
     pub wake_per_second: u32,
-    /// Commands that wait while their session is loaded, per session.
+    /// The most commands per session that wait while it is loaded.
     pub waiting_per_session: usize,
-    /// Commands that wait for room in memory.
+    /// The most commands that wait for room in memory.
     pub waiting_for_room: usize,
-    /// Rows of a session list that are read at once.
+    /// The number of session list rows that are read at a time.
     pub scan_rows: u32,
 }
 

@@ -1,17 +1,17 @@
-//! How often which loop crashed. Pure.
+//! Counts the crashes of each loop. Pure.
 
 use agentd_actor_kit::RestartWindow;
 use agentd_protocol::{SessionId, Timestamp};
 use std::collections::BTreeMap;
 
-/// Crashes within the window that are forgiven; one more faults the session.
+/// Crashes within the window that are tolerated; one more faults the session.
 const FORGIVEN: usize = 2;
-/// The window.
+/// The length of the window in milliseconds.
 const WINDOW_MS: u64 = 300_000;
-/// Sessions that are remembered before old ones are swept out.
+/// The number of sessions from which old entries are swept out.
 const SWEEP_AT: usize = 1_024;
 
-/// Crashes by session, only of the last few minutes.
+/// Recent crashes by session; old entries are swept out.
 #[derive(Debug, Default)]
 pub(crate) struct Crashes {
     windows: BTreeMap<SessionId, (RestartWindow, Timestamp)>,
@@ -19,7 +19,7 @@ pub(crate) struct Crashes {
 }
 
 impl Crashes {
-    /// Notes a crash; false when it was one too many.
+    /// Records a crash; false when it was one too many.
     pub(crate) fn forgive(&mut self, session: SessionId, now: Timestamp) -> bool {
         self.total = self.total.saturating_add(1);
         if self.windows.len() >= SWEEP_AT {
@@ -32,12 +32,12 @@ impl Crashes {
         window.allow(now)
     }
 
-    /// A person said to go on.
+    /// Forgets a session's crashes because a person revived it.
     pub(crate) fn forget(&mut self, session: SessionId) {
         self.windows.remove(&session);
     }
 
-    /// All crashes since the start.
+    /// The number of crashes since the start.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }

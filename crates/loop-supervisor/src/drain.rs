@@ -1,4 +1,4 @@
-//! Drain: nothing new starts, what runs may end until the deadline, the rest is killed and recovers at the next start.
+//! Drain: nothing new starts, running work may finish until the deadline, the rest is killed and recovers at the next start.
 
 use crate::slot::Slot;
 use crate::state::State;
@@ -7,7 +7,7 @@ use agentd_protocol::Fault;
 use agentd_turn::Command;
 use std::time::Duration;
 
-/// A drain on its way.
+/// A drain in progress.
 #[derive(Debug)]
 pub(crate) struct Draining {
     askers: Vec<Done<u64>>,
@@ -15,7 +15,7 @@ pub(crate) struct Draining {
 }
 
 impl State {
-    /// Begins to drain, or joins a drain on its way.
+    /// Starts to drain, or joins a drain in progress.
     pub(crate) fn drain(&mut self, deadline_ms: u64, done: Done<u64>) {
         if let Some(draining) = &mut self.draining {
             draining.askers.push(done);
@@ -40,14 +40,14 @@ impl State {
         self.check_drained();
     }
 
-    /// Answers when the last loop is cold.
+    /// Answers once the last loop is cold.
     pub(crate) fn check_drained(&mut self) {
         if self.awake == 0 {
             self.answer_drain(0);
         }
     }
 
-    /// Time is up: what still runs is killed.
+    /// The deadline has passed: kills what is still running.
     pub(crate) fn drain_deadline(&mut self) {
         let left = self.awake as u64;
         let awake: Vec<_> = self.slots.keys().copied().collect();
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// While draining only hot sessions take commands, and none that starts something.
+    /// While draining, only hot sessions accept commands, and only those that start nothing.
     pub(crate) fn refused_by_drain(&self, routed: &Routed) -> Option<Fault> {
         self.draining.as_ref()?;
         let starts = matches!(

@@ -1,10 +1,10 @@
 //! Routes commands to sessions, and spawns, passivates, wakes and restarts their loops.
 //!
-//! Invariants held here: I1, a command is handed to exactly one live incarnation and none is lost when a session goes cold;
-//! I6, a loop that crashes costs its own session only, and three crashes in five minutes fault that session and no other;
+//! Invariants held here: I1, a command goes to exactly one live incarnation, and none is lost when a session goes cold;
+//! I6, a crashing loop affects only its own session, and three crashes in five minutes fault that session and no other;
 //! I9, a session is claimed, and so fenced, before its log is read. A cold session has no entry.
 //!
-//! Flow: `SupervisorMsg::Route` -> hot: cast; cold: claim and fold in a task -> `Loaded` -> the commands that waited.
+//! Flow: `SupervisorMsg::Route` -> hot: cast; cold: claim and fold in a task -> `Loaded` -> waiting commands.
 
 mod actor;
 mod args;

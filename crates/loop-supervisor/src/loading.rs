@@ -1,4 +1,4 @@
-//! Loading: from cold to hot, in a task, so that nobody waits for one session's log.
+//! Loading from cold to hot, in a task, so that a slow session log delays no other session.
 
 use crate::routing::faulted;
 use crate::slot::{Hot, Loading, Slot};
@@ -11,11 +11,11 @@ use ractor::{ActorRef, ActorStatus};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A session that should wake and could not be loaded is tried again after this.
+/// The delay before retrying a session that should wake and could not be loaded.
 const RETRY_MS: u64 = 5_000;
 
 impl State {
-    /// Begins to load a session.
+    /// Starts to load a session.
     pub(crate) fn load(&mut self, session: SessionId, first: Option<Routed>) {
         self.tickets = self.tickets.saturating_add(1);
         let ticket = self.tickets;
@@ -29,7 +29,7 @@ impl State {
         self.occupy(session, Slot::Loading(loading));
         self.wakes.remove(session);
         let done = Done::cast(&self.me, move |woken| {
-            // No word: the task panicked over this log.
+            // There is no answer: the task panicked while folding this log.
             let woken = woken.unwrap_or_else(|| Woken::Faulted("its log could not be folded".to_owned()));
             SupervisorMsg::Loaded {
                 session,
@@ -41,7 +41,7 @@ impl State {
         tokio::spawn(async move { done.answer(wake(services, me, session, created).await) });
     }
 
-    /// A load ended.
+    /// Handles the end of a load.
     pub(crate) fn loaded(&mut self, session: SessionId, ticket: u64, woken: Woken) {
         let current = match self.slots.get(&session) {
             Some(Slot::Loading(loading)) => loading.ticket == ticket,
@@ -66,7 +66,7 @@ impl State {
 
     fn heat(&mut self, session: SessionId, actor: ActorRef<SessionMsg>, waiting: VecDeque<Routed>) {
         if actor.get_status() >= ActorStatus::Stopping {
-            // It died before it was known, so its end was told to nobody.
+            // The loop died before it was registered, so its exit was not reported.
             self.crashed(session, "it failed at its start", waiting);
             return;
         }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Puts a session aside until a person speaks.
+    /// Faults a session; it stays so until a person acts.
     pub(crate) fn fault(&mut self, session: SessionId, why: String, waiting: VecDeque<Routed>) {
         tracing::error!(%session, why, "session faulted");
         for routed in waiting {

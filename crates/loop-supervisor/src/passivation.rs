@@ -1,4 +1,4 @@
-//! The ends of loops: passivation, crash, eviction.
+//! How loops end: passivation, crash, eviction.
 
 use crate::slot::Slot;
 use crate::state::State;
@@ -10,8 +10,8 @@ use ractor::ActorId;
 use std::collections::VecDeque;
 
 impl State {
-    /// A loop has nothing to do. It goes cold only if it is the current one and has seen everything that was sent to it:
-    /// a command that is still in its mailbox keeps it hot (I1).
+    /// A loop reports that it is idle. It goes cold only if it is the current one and has processed everything sent to
+    /// it: a command that is still in its mailbox keeps it hot (I1).
     pub(crate) fn idle(
         &mut self,
         session: SessionId,
@@ -41,7 +41,7 @@ impl State {
         self.room_made();
     }
 
-    /// A loop is down that nobody told to stop.
+    /// A loop went down without being told to stop.
     pub(crate) fn down(&mut self, who: ActorId, why: Down) {
         let Some(session) = self.loops.remove(&who) else {
             return;
@@ -57,15 +57,15 @@ impl State {
         }
         match why {
             Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
-            // Its last append may still be on its way: only a claim goes behind it, the row may be read too early.
+            // Its last append may still be in flight: a claim is ordered after it, but the row could be read too early.
             Down::Killed(why) if why == LOST => self.wake_soon(session),
-            // Fenced, or evicted: the log knows whether there is something to go on with.
+            // Fenced or evicted: the log shows whether there is work to continue.
             Down::Killed(_) => self.look_again(session),
         }
         self.room_made();
     }
 
-    /// Counts a crash: the session is loaded again, or faulted.
+    /// Counts a crash, then reloads the session or faults it.
     pub(crate) fn crashed(&mut self, session: SessionId, why: &str, waiting: VecDeque<Routed>) {
         tracing::error!(%session, why, "session loop crashed");
         if !self.crashes.forgive(session, self.now()) {
@@ -82,7 +82,7 @@ impl State {
         self.wake_soon(session);
     }
 
-    /// Faults a session that may be on its way up again.
+    /// Faults a session that may already be loading or hot again.
     fn fault_awake(&mut self, session: SessionId, why: String, mut waiting: VecDeque<Routed>) {
         match self.vacate(session) {
             Some(Slot::Loading(loading)) => waiting.extend(loading.waiting),
@@ -97,7 +97,7 @@ impl State {
         self.fault(session, why, waiting);
     }
 
-    /// Stops a loop without a word to it. The log is folded again at the next command.
+    /// Kills a loop without notifying it. The next command folds the log again.
     pub(crate) fn evict(&mut self, session: SessionId, done: Done<()>) {
         self.wakes.remove(session);
         match self.slots.get(&session) {
@@ -118,7 +118,7 @@ impl State {
         self.room_made();
     }
 
-    /// A person said to go on with a faulted session.
+    /// Revives a faulted session at a person's request.
     pub(crate) fn revive(&mut self, session: SessionId) -> bool {
         if !matches!(self.slots.get(&session), Some(Slot::Faulted { .. })) || self.draining.is_some() {
             return false;

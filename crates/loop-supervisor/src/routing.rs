@@ -1,4 +1,4 @@
-//! Routing: every command goes through here, so none is lost when a session goes cold.
+//! Routing: every command passes through here, so none is lost when a session goes cold.
 
 use crate::slot::Slot;
 use crate::state::State;
@@ -7,11 +7,11 @@ use agentd_protocol::{Fault, SessionId};
 use agentd_turn::Command;
 use ractor::MessagingErr;
 
-/// Loops are asked for room at most this often.
+/// The shortest interval between two sweeps for idle loops.
 const SWEEP_MS: u64 = 1_000;
 
 impl State {
-    /// Hands a command to its session, which is loaded if it is cold.
+    /// Passes a command to its session; a cold session is loaded first.
     pub(crate) fn route(&mut self, routed: Routed) {
         if let Some(fault) = self.refused_by_drain(&routed) {
             return routed.done.answer(Err(fault));
@@ -37,7 +37,7 @@ impl State {
         }
     }
 
-    /// Sends to a hot loop. A loop that died a moment ago is loaded again; its end is told later.
+    /// Sends to a hot loop. If the loop has just died, the session is loaded again; the exit is reported later.
     pub(crate) fn send(&mut self, routed: Routed) {
         let session = routed.session;
         let Some(Slot::Hot(hot)) = self.slots.get_mut(&session) else {
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Loads a cold session for a command, as soon as there is room.
+    /// Loads a cold session for a command as soon as there is room.
     fn wake_for(&mut self, routed: Routed) {
         if self.has_room() {
             return self.load(routed.session, Some(routed));
@@ -94,7 +94,7 @@ impl State {
         self.awake < self.bounds.hot
     }
 
-    /// Asks the loops which of them have nothing to do.
+    /// Asks all loops to report if they are idle.
     fn sweep(&mut self) {
         let now = self.now();
         if now.since_ms(self.swept_at) < SWEEP_MS {
@@ -108,7 +108,7 @@ impl State {
         }
     }
 
-    /// There is room again: who waited for it goes first, then who wakes by itself.
+    /// There is room again: waiting commands go first, then sessions that wake by themselves.
     pub(crate) fn room_made(&mut self) {
         while self.has_room()
             && let Some(routed) = self.queue.pop_front()
@@ -120,7 +120,7 @@ impl State {
     }
 }
 
-/// The answer of a session that needs a person.
+/// The error for commands to a faulted session.
 pub(crate) fn faulted(session: SessionId, why: &str) -> Fault {
     Fault::conflict(
         "faulted",

@@ -1,4 +1,4 @@
-//! What is known of a session that is not cold.
+//! The supervisor's state for a session that is not cold.
 
 use agentd_actor_kit::{LiveStatus, Routed, SessionMsg};
 use agentd_protocol::Timestamp;
@@ -10,27 +10,27 @@ use std::collections::VecDeque;
 pub(crate) enum Slot {
     /// Its log is being folded.
     Loading(Loading),
-    /// It has a loop.
+    /// Its loop is running.
     Hot(Hot),
-    /// It needs a person.
+    /// A person must revive it.
     Faulted {
-        /// Why.
+        /// The reason.
         why: String,
-        /// Since when.
+        /// When it was faulted.
         since: Timestamp,
     },
 }
 
-/// A load on its way.
+/// A load in progress.
 #[derive(Debug)]
 pub(crate) struct Loading {
-    /// Which load; the answer of an outdated one is undone.
+    /// The number of the load; the result of an outdated one is discarded.
     pub(crate) ticket: u64,
     /// Commands that wait for it.
     pub(crate) waiting: VecDeque<Routed>,
-    /// Nobody asked for it: a refused one is tried again.
+    /// The session wakes by itself, without a command: a refused load is retried.
     pub(crate) by_itself: bool,
-    /// Since when.
+    /// When the load began.
     pub(crate) since: Timestamp,
 }
 
@@ -39,14 +39,14 @@ pub(crate) struct Loading {
 pub(crate) struct Hot {
     /// The loop.
     pub(crate) actor: ActorRef<SessionMsg>,
-    /// Commands sent to it.
+    /// The number of commands sent to it.
     pub(crate) routed: u64,
-    /// What it last said of itself.
+    /// The last status that it reported.
     pub(crate) status: Option<LiveStatus>,
 }
 
 impl Slot {
-    /// The loop, if it is this incarnation.
+    /// The hot session, if its loop is this incarnation.
     pub(crate) fn hot(&mut self, who: ActorId) -> Option<&mut Hot> {
         match self {
             Self::Hot(hot) if hot.actor.get_id() == who => Some(hot),

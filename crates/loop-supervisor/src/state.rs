@@ -1,4 +1,4 @@
-//! The supervisor's state: who is not cold, who wakes when, who crashed.
+//! The supervisor's state: sessions that are not cold, pending wake-ups, crashes.
 
 use crate::args::{Bounds, SupervisorArgs};
 use crate::crashes::Crashes;
@@ -19,9 +19,9 @@ pub struct State {
     pub(crate) services: Arc<Services>,
     pub(crate) bounds: Bounds,
     pub(crate) slots: BTreeMap<SessionId, Slot>,
-    /// Loops that live, or whose end was not yet told.
+    /// Loops that are running, or whose exit has not been reported yet.
     pub(crate) loops: BTreeMap<ActorId, SessionId>,
-    /// Sessions in `slots` that are hot or loading.
+    /// The number of sessions in `slots` that are hot or loading.
     pub(crate) awake: usize,
     /// Commands for cold sessions that wait for room.
     pub(crate) queue: VecDeque<Routed>,
@@ -60,7 +60,7 @@ impl State {
         self.services.clock.now()
     }
 
-    /// Puts a session into a slot.
+    /// Assigns a session its slot.
     pub(crate) fn occupy(&mut self, session: SessionId, slot: Slot) {
         self.vacate(session);
         if !matches!(slot, Slot::Faulted { .. }) {
@@ -78,7 +78,7 @@ impl State {
         Some(slot)
     }
 
-    /// A loop is gone: what others keep for it may go, too (I5), and who wanted it gone is told.
+    /// A loop is gone: lets others release what they keep for it (I5), and answers those who asked for its eviction.
     pub(crate) fn tell_cold(&mut self, session: SessionId) {
         self.services.feed.cast(FeedMsg::Cold { session });
         self.services.tools.cast(ToolMsg::SessionEnded { session });
@@ -86,14 +86,14 @@ impl State {
         askers.into_iter().for_each(|done| done.answer(()));
     }
 
-    /// What a loop says of itself.
+    /// Records the status that a loop reports.
     pub(crate) fn note_status(&mut self, session: SessionId, who: ActorId, status: LiveStatus) {
         if let Some(hot) = self.slots.get_mut(&session).and_then(|slot| slot.hot(who)) {
             hot.status = Some(status);
         }
     }
 
-    /// The live statuses, for lists.
+    /// The live statuses, to be merged into lists.
     pub(crate) fn overlay(&self) -> BTreeMap<SessionId, LiveStatus> {
         let status = |slot: &Slot| match slot {
             Slot::Hot(hot) => hot.status.clone(),
@@ -106,7 +106,7 @@ impl State {
             .collect()
     }
 
-    /// Numbers for people.
+    /// Statistics for people.
     pub(crate) fn stats(&self) -> SupervisorStats {
         SupervisorStats {
             hot: self.awake as u64,

@@ -1,4 +1,4 @@
-//! Real supervisor, real loops, real core, a real store in memory; kids, gate, tools and feed are puppets of the test.
+//! Real supervisor, loops, core and in-memory store; the workers, gate, tools and feed are controlled by the tests.
 
 mod beside;
 mod cancelling;

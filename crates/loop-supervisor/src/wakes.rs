@@ -1,4 +1,4 @@
-//! When which cold session goes on by itself. Pure; bounded by the sessions that have a time.
+//! Wake times of cold sessions. Pure; bounded by the number of sessions with a wake time.
 
 use agentd_protocol::{SessionId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,21 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Sets the time of a session, instead of an earlier one.
+    /// Sets a session's wake time, replacing an earlier one.
     pub(crate) fn set(&mut self, session: SessionId, at: Timestamp) {
         self.remove(session);
         self.times.insert(session, at);
         self.order.insert((at, session));
     }
 
-    /// The session is awake, or gone.
+    /// Removes a session that is awake or gone.
     pub(crate) fn remove(&mut self, session: SessionId) {
         if let Some(at) = self.times.remove(&session) {
             self.order.remove(&(at, session));
         }
     }
 
-    /// Takes a session whose time has come.
+    /// Removes and returns a session that is due.
     pub(crate) fn pop_due(&mut self, now: Timestamp) -> Option<SessionId> {
         let (at, session) = *self.order.first()?;
         if at > now {
@@ -35,17 +35,17 @@ impl Wakes {
         Some(session)
     }
 
-    /// The next time.
+    /// The next wake time.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.order.first().map(|(at, _)| *at)
     }
 
-    /// How many there are.
+    /// The number of pending wake-ups.
     pub(crate) fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Forgets all.
+    /// Removes all wake-ups.
     pub(crate) fn clear(&mut self) {
         self.times.clear();
         self.order.clear();

@@ -1,4 +1,4 @@
-//! Waking: open turns after a start, timed sessions at their time, and the sessions of crashed loops; never many at once.
+//! Waking, rate-limited: open turns after a start, sessions whose wake time has come, and the sessions of crashed loops.
 
 use crate::slot::Slot;
 use crate::state::State;
@@ -10,17 +10,17 @@ use ractor::ActorRef;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Sessions are woken in small groups, this far apart.
+/// Sessions are woken in small groups, at intervals of this many milliseconds.
 const GROUP_MS: u64 = 100;
-/// A crashed or stopped loop's session is looked at after this.
+/// The delay before checking the session of a crashed or stopped loop.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// A store that did not answer is asked again after this.
+/// The delay before retrying a store that did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// And at most so often for one session; the next command or restart finds it anyway.
+/// The most retries per session; the next command or restart finds it anyway.
 const ASK_AT_MOST: u32 = 12;
 
 impl State {
-    /// Sessions that want waking were found.
+    /// Handles sessions found in the store that want to be woken.
     pub(crate) fn found(&mut self, rows: Vec<(SessionId, Timestamp)>) {
         if self.draining.is_some() {
             return;
@@ -33,7 +33,7 @@ impl State {
         self.arm_tick();
     }
 
-    /// Wakes a group of those whose time has come.
+    /// Wakes a group of due sessions.
     pub(crate) fn tick(&mut self) {
         self.tick = None;
         self.ticked_at = self.now();
@@ -73,13 +73,13 @@ impl State {
         self.tick = Some((at, Alarm::set(&self.me, after, SupervisorMsg::Tick)));
     }
 
-    /// Finds everything in the store that goes on by itself.
+    /// Searches the store for sessions that continue by themselves.
     pub(crate) fn scan(&self) {
         let (services, me, rows) = (Arc::clone(&self.services), self.me.clone(), self.bounds.scan_rows);
         tokio::spawn(async move { scan(&services, &me, rows).await });
     }
 
-    /// Loads a session in a moment, whatever its row says.
+    /// Loads a session after a short delay, whatever its row says.
     pub(crate) fn wake_soon(&mut self, session: SessionId) {
         if self.draining.is_none() {
             let after = u64::try_from(LOOK_AGAIN.as_millis()).unwrap_or(u64::MAX);
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    /// Looks at the row of a session whose loop went down: does it go on by itself?
+    /// Checks the row of a session whose loop went down: does the session continue by itself?
     pub(crate) fn look_again(&mut self, session: SessionId) {
         let elsewhere = matches!(self.slots.get(&session), Some(Slot::Hot(_) | Slot::Loading(_)));
         if self.draining.is_some() || elsewhere {
@@ -99,10 +99,10 @@ impl State {
     }
 }
 
-/// When a row's session goes on by itself.
+/// The time at which a row's session continues by itself, if it does.
 fn wake_time(row: &Row, clock: Clock) -> Option<(SessionId, Timestamp)> {
     let summary = &row.summary;
-    // What a damaged row would say is not known; loading the session writes it anew.
+    // The content of a damaged row is unknown; loading the session rewrites it.
     let at = if summary.resumable || row.damaged {
         Some(clock.now())
     } else {

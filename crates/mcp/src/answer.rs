@@ -1,4 +1,4 @@
-//! What a call came to, for the model.
+//! The result of a call, for the model.
 
 use crate::cleaning::words;
 use crate::error::McpError;
@@ -8,33 +8,33 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::json;
 use std::time::Duration;
 
-/// Images and sounds of one result.
+/// The most images and sounds in one result.
 const MAX_MEDIA: usize = 16;
-/// Bytes of one of them, encoded.
+/// The largest one in bytes, encoded.
 const MAX_MEDIA_BYTES: usize = 6 << 20;
 
-/// What a call came to.
+/// The answer to a call.
 #[derive(Debug)]
 pub struct Answer {
     /// The result.
     pub outcome: ToolOutcome,
-    /// Its whole text, when the result is not all of it.
+    /// The complete text, if the result does not contain all of it.
     pub whole: Option<Vec<u8>>,
-    /// Images and sounds; the text says where each belongs.
+    /// Images and sounds; the text marks the position of each.
     pub media: Vec<Media>,
 }
 
 /// An image or a sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// What it is, as the server says.
+    /// The media type that the server declares.
     pub media_type: String,
     /// Its bytes in base64, not decoded.
     pub base64: String,
 }
 
 impl Answer {
-    /// The server's result.
+    /// Converts the server's result.
     pub(crate) fn of(server: &str, result: CallToolResult, max_bytes: usize) -> Self {
         let failed = result.is_error == Some(true);
         let mut reading = Reading::default();
@@ -72,7 +72,7 @@ impl Answer {
         }
     }
 
-    /// A call that got no result, in words that say what to do instead.
+    /// The result of a call that failed, with advice on what to do instead.
     pub(crate) fn failed(error: &McpError) -> Self {
         let (code, status, unknown, advice) = match error {
             McpError::Slow { what: "a call", .. } => (
@@ -116,7 +116,7 @@ impl Answer {
         Self::refused(code, status, format!("{error}. {advice}")).unknown(unknown)
     }
 
-    /// A call of a tool that is not there.
+    /// The result of a call of a tool that does not exist.
     pub(crate) fn no_such_tool(name: &str, server: &str, tools: &[&str]) -> Self {
         let name = words(name);
         let text = if tools.is_empty() {
@@ -131,7 +131,7 @@ impl Answer {
         Self::refused("E_UNKNOWN_TOOL", ToolStatus::Error, text)
     }
 
-    /// A name that belongs to no server.
+    /// The result of a call whose name belongs to no server.
     pub(crate) fn no_such_server(name: &str, servers: &[&str]) -> Self {
         let text = format!(
             "`{}` belongs to no tool server. The servers are: {}.",
@@ -177,7 +177,7 @@ impl Reading {
         self.text.push_str(line);
     }
 
-    /// Words of the server. What a person does not see in them the model must not obey: hidden characters are spelled out.
+    /// Adds a text from the server. The model must not obey what a person cannot see: hidden characters are spelled out.
     fn said(&mut self, text: &str) {
         self.line(&for_terminal(text));
     }
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(answer.whole, Some(text.into_bytes()));
     }
 
-    /// Each with the same words in plain letters as the control.
+    /// Each control case has the same words in plain letters.
     #[test]
     fn i7_redteam_hidden_words_of_a_server_are_spelled_out() {
         let of = |text: &str| {
@@ -342,7 +342,7 @@ mod tests {
         for hidden in [
             // ASCII in the block of tags (Goodside 2024; Embrace The Red, "ASCII Smuggler").
             "\u{e0072}\u{e006d}\u{e0020}\u{e002d}",
-            // Text that is shown in another order (CVE-2021-42574, Trojan Source).
+            // Text that is displayed in another order (CVE-2021-42574, Trojan Source).
             "\u{202e}txt.exe\u{202c}",
             "\u{2066}x\u{2069}",
             // Zero width, soft hyphen, invisible operators, Mongolian separator, Hangul filler.
@@ -353,7 +353,7 @@ mod tests {
             "a\u{3164}b",
             // Bytes in variation selectors (Butler 2025, "Smuggling arbitrary data through an emoji").
             "\u{e0101}\u{e0140}",
-            // What a terminal obeys (Trail of Bits 2025, ANSI sequences of MCP servers).
+            // Sequences that a terminal executes (Trail of Bits 2025, ANSI sequences of MCP servers).
             "\u{1b}[8mhidden\u{1b}[0m",
         ] {
             let told = of(hidden);

@@ -1,11 +1,11 @@
-//! What is asked of a tool, and what is heard meanwhile.
+//! A call of a tool, and its progress reports.
 
 use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A call of a server's tool, judged and allowed already.
+/// A call of a server's tool that was already judged and allowed.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The name of the tool for models.
@@ -14,24 +14,24 @@ pub struct Call {
     pub arguments: Map<String, Value>,
     /// How long it may take; at most the server's own limit.
     pub time: Option<Duration>,
-    /// Bytes of its text that the model reads.
+    /// The most bytes of text for the model.
     pub max_bytes: usize,
-    /// Who hears of its progress.
+    /// Receives its progress.
     pub on_progress: OnProgress,
 }
 
-/// What a server says about the progress of a call.
+/// A progress report of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
-    /// How far it is.
+    /// The progress so far.
     pub progress: f64,
-    /// Where it ends, if the server knows.
+    /// The final value, if the server knows it.
     pub total: Option<f64>,
-    /// Its words, on one line.
+    /// The server's message, on one line.
     pub message: String,
 }
 
-/// Takes the progress of a call; must not block.
+/// Receives the progress of a call; must not block.
 #[derive(Clone)]
 pub struct OnProgress(Arc<dyn Fn(Heard) + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! Makes what a server says fit for a model, a terminal and a log.
+//! Makes a server's texts safe for a model, a terminal and a log.
 
 use agentd_text::{for_terminal, one_line};
 use serde_json::Value;
@@ -12,12 +12,12 @@ const SCHEMA_BYTES: usize = 32 << 10;
 /// Longest description in characters.
 const DESCRIPTION: usize = 2_048;
 
-/// An error text: one line, short, nothing in it that a terminal obeys.
+/// An error text: one short line without terminal control sequences.
 pub(crate) fn words(text: &str) -> String {
     one_line(text, 300)
 }
 
-/// A description: hidden characters are made visible, and the end of a long one is cut.
+/// A description: hidden characters are made visible, and a long one is cut.
 pub(crate) fn description(text: &str) -> String {
     cut(&for_terminal(text), DESCRIPTION)
 }
@@ -29,7 +29,7 @@ fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// A tool's schema with clean texts, or why the tool cannot be offered.
+/// A tool's schema with cleaned texts, or why the tool cannot be offered.
 pub(crate) fn schema(mut schema: Value) -> Result<Value, &'static str> {
     let Some(object) = schema.as_object_mut() else {
         return Err("its schema is not an object");
@@ -42,7 +42,7 @@ pub(crate) fn schema(mut schema: Value) -> Result<Value, &'static str> {
         Some(_) => return Err("its schema is not one of an object"),
     }
     clean(&mut schema, 0)?;
-    // Some providers want the key.
+    // Some providers require the key.
     if let Some(object) = schema.as_object_mut() {
         object
             .entry("properties")

@@ -1,4 +1,4 @@
-//! One running server.
+//! The connection to one running server.
 
 use crate::call::{Call, OnProgress};
 use crate::cleaning::words;
@@ -22,18 +22,18 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long a server has to end by itself when its input is closed.
+/// How long a server may take to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the end of its processes is waited for.
+/// How long to wait for its processes to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
-/// How long a word that needs no answer may take to be sent.
+/// The timeout for sending a notification.
 const SAY_WITHIN: Duration = Duration::from_secs(2);
-/// How long a server that let a call run out of time has to prove that it is alive.
+/// How long a server may take to answer a ping after a call timed out.
 const PROOF_WITHIN: Duration = Duration::from_secs(5);
-/// Pages of a list of tools that are read.
+/// The most pages of a tool list to read.
 const MAX_PAGES: usize = 64;
 
-/// Why a connection ended; nothing while it lives.
+/// Why a connection ended; `None` while it is alive.
 type Ended = Arc<watch::Sender<Option<String>>>;
 
 /// A connection to one running server. Dropping it ends the server.
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Starts a server, greets it and learns its tools, all within its deadline.
+    /// Starts a server, initializes the protocol and lists its tools, all within the start deadline.
     pub(crate) async fn open(
         spec: &Arc<ServerSpec>,
         workdir: &Path,
@@ -81,7 +81,7 @@ impl Connection {
             spec: Arc::clone(spec),
             peer,
             hearing,
-            // No list was read yet.
+            // No list has been read yet.
             offers: Mutex::new((u64::MAX, Arc::default())),
             ended,
             stop,
@@ -89,12 +89,12 @@ impl Connection {
         }
     }
 
-    /// Why it ended; nothing while it lives.
+    /// Why it ended; `None` while it is alive.
     pub(crate) fn ended(&self) -> Option<String> {
         self.ended.borrow().clone()
     }
 
-    /// What it offers; asked again when it said that this changed.
+    /// The tools that it offers; listed again after the server reports a change.
     pub(crate) async fn offers(&self) -> Result<Arc<Offers>, McpError> {
         let version = *self.hearing.changes.borrow();
         {
@@ -134,7 +134,7 @@ impl Connection {
         Ok(Offers::of(&self.spec, tools))
     }
 
-    /// Calls a tool by the server's name for it. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool by the server's name for it. Dropping the future cancels the call at the server.
     pub(crate) async fn call(self: &Arc<Self>, tool: &str, call: Call) -> Result<CallToolResult, McpError> {
         let limit = self.spec.limits.call;
         let within = call.time.map_or(limit, |time| time.min(limit));
@@ -169,7 +169,7 @@ impl Connection {
         request: ClientRequest,
         on_progress: OnProgress,
     ) -> Result<(Pending, Answering), ServiceError> {
-        // Held over the sending, so that no progress is heard before it has somewhere to go.
+        // Held while sending, so that no progress arrives before its route exists.
         let mut routes = self.hearing.routes.lock().await;
         let options = PeerRequestOptions::no_options();
         let handle = self.peer.send_cancellable_request(request, options).await?;
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// The SDK's error as ours. One of the transport ends the connection.
+    /// Converts an SDK error. A transport error ends the connection.
     async fn told(&self, error: ServiceError) -> McpError {
         let why = match error {
             ServiceError::McpError(error) => return self.refused(error.code.0, &error.message),
@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// Ends it, because of `why`.
+    /// Ends it and records `why`.
     pub(crate) fn condemn(&self, why: &str) {
         first_word(&self.ended, why);
         self.stop.send_replace(true);
@@ -230,7 +230,7 @@ impl Connection {
     pub(crate) async fn close(&self) {
         self.condemn("it was ended");
         if let Some(keeper) = self.keeper.lock().await.take() {
-            // Its own waits have deadlines.
+            // The keeper's own waits have deadlines.
             let _ = keeper.await;
         }
     }
@@ -245,7 +245,7 @@ impl Connection {
 
 type Answering = tokio::sync::oneshot::Receiver<Result<ServerResult, ServiceError>>;
 
-/// A request that was sent. Dropped while it is open, it is cancelled.
+/// A request in flight. Dropping it while it is open cancels it.
 struct Pending {
     connection: Arc<Connection>,
     id: RequestId,
@@ -276,7 +276,7 @@ impl Drop for Pending {
     }
 }
 
-/// Waits until a value is so, or will never be.
+/// Waits until the value satisfies `so`, or the sender is gone.
 async fn told_of<T>(receiver: &mut watch::Receiver<T>, so: impl FnMut(&T) -> bool) {
     let _ = receiver.wait_for(so).await;
 }
@@ -289,7 +289,7 @@ fn first_word(ended: &Ended, why: &str) {
     });
 }
 
-/// Holds a server until it ends or is to end, and sees to it that nothing is left of it.
+/// Keeps a server until it ends or is stopped, then makes sure that none of its processes remain.
 async fn keep(reached: Reached, mut stopped: watch::Receiver<bool>, ended: Ended) {
     let Reached { service, mut process } = reached;
     let token = service.cancellation_token();
@@ -307,7 +307,7 @@ async fn keep(reached: Reached, mut stopped: watch::Receiver<bool>, ended: Ended
     first_word(&ended, &why);
     token.cancel();
     if !closed {
-        // This closes its input, which is the polite way to end it.
+        // Cancelling closes its input, the polite way to end it.
         let _ = timeout(GRACE, &mut serving).await;
     }
     if let Some(mut process) = process {

@@ -1,18 +1,18 @@
-//! What can go wrong with a tool server.
+//! The errors of tool servers.
 
 use agentd_sandbox::SandboxError;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why a tool server could not do what it was asked. The texts hold nothing secret and are safe for a terminal.
+/// Why a request to a tool server failed. The texts hold nothing secret and are safe for a terminal.
 #[derive(Debug, Error)]
 pub enum McpError {
-    /// It was configured wrongly.
+    /// Its configuration is invalid.
     #[error("tool server {server}: {problem}")]
     Spec {
         /// Its name.
         server: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Its program could not be started.
@@ -20,34 +20,34 @@ pub enum McpError {
     Start {
         /// Its name.
         server: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: SandboxError,
     },
-    /// It did not become ready.
+    /// Its initialization failed.
     #[error("tool server {server} did not become ready: {why}")]
     Initialize {
         /// Its name.
         server: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// It took too long.
+    /// It exceeded a deadline.
     #[error("tool server {server} did not answer {what} within {} s", within.as_secs_f32())]
     Slow {
         /// Its name.
         server: String,
-        /// What was asked.
+        /// The request.
         what: &'static str,
         /// The deadline.
         within: Duration,
     },
-    /// It is gone, with what was asked of it.
+    /// It ended before it answered.
     #[error("tool server {server} is gone: {why}")]
     Gone {
         /// Its name.
         server: String,
-        /// Why.
+        /// The cause.
         why: String,
     },
     /// It answered with an error.
@@ -55,33 +55,33 @@ pub enum McpError {
     Refused {
         /// Its name.
         server: String,
-        /// Its code.
+        /// The error code.
         code: i32,
-        /// Its words.
+        /// The error message.
         message: String,
     },
-    /// It failed before and is left alone for a while.
+    /// It failed before and is not restarted for a while.
     #[error("tool server {server} is left alone for {} s more after it failed {failures} times: {why}", after.as_secs())]
     Resting {
         /// Its name.
         server: String,
-        /// How often it failed lately.
+        /// The number of recent failures.
         failures: usize,
-        /// How long it is left alone.
+        /// The time until it may be started again.
         after: Duration,
-        /// How it failed last.
+        /// Its last failure.
         why: String,
     },
-    /// As many servers run as may.
+    /// The limit of running servers is reached.
     #[error("{running} tool servers run already and all are busy")]
     Full {
-        /// How many.
+        /// The number of running servers.
         running: usize,
     },
     /// The pool was closed.
     #[error("the tool servers are shut down")]
     Closed,
-    /// The set-up for HTTP is unusable.
+    /// The HTTP client cannot be set up.
     #[error("no HTTP client can be made")]
     Http(#[source] reqwest::Error),
 }

@@ -1,26 +1,26 @@
-//! Whether a server that failed may be started again. Pure.
+//! Decides when a server that failed may be started again. Pure.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Failures are forgotten after this time.
+/// Failures older than this are forgotten.
 const WINDOW: Duration = Duration::from_secs(300);
-/// The wait after the second failure; each next is twice as long.
+/// The wait after the second failure; doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait but for the rest.
+/// The longest wait, except for the rest after too many failures.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Failures within the window after which the server rests until one is forgotten.
+/// After this many failures within the window the server rests until the oldest one is forgotten.
 const BUDGET: usize = 8;
 
-/// How a server has done lately.
+/// The recent failures of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     failures: VecDeque<Instant>,
     last: Option<String>,
 }
 
-/// Why a server is not started now.
+/// Why a server may not be started now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rest {
     pub(crate) failures: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Rest {
 }
 
 impl Health {
-    /// It did not start, or it died.
+    /// Records a failed start or an unexpected end.
     pub(crate) fn failed(&mut self, why: String, now: Instant) {
         self.forget(now);
         self.failures.push_back(now);
@@ -39,12 +39,12 @@ impl Health {
         self.last = Some(why);
     }
 
-    /// How it failed last.
+    /// The last failure.
     pub(crate) fn last(&self) -> Option<&str> {
         self.last.as_deref()
     }
 
-    /// Whether it may be started now: at once after one failure, then later each time.
+    /// Whether it may be started now: immediately after one failure, then after longer and longer waits.
     pub(crate) fn may_start(&mut self, now: Instant) -> Result<(), Rest> {
         self.forget(now);
         let failures = self.failures.len();

@@ -1,5 +1,5 @@
-//! What a server may say unasked. Of requests it gets what the SDK answers for a client without abilities: no sampling,
-//! no roots, questions to the user are declined.
+//! Handles unsolicited messages of a server. The SDK answers its requests as for a client without capabilities: no
+//! sampling, no roots, and questions to the user are declined.
 
 use crate::call::{Heard, OnProgress};
 use crate::cleaning::words;
@@ -13,16 +13,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 
-/// Who hears of the progress of which call.
+/// The progress receivers, by call.
 pub(crate) type Routes = HashMap<ProgressToken, OnProgress>;
 
-/// The ears of one connection; clones are the same.
+/// The message handler of one connection; clones share its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Hearing {
     pub(crate) routes: Arc<Mutex<Routes>>,
-    /// How often the server said that its tools are others now.
+    /// How often the server reported a change of its tools.
     pub(crate) changes: Arc<watch::Sender<u64>>,
-    /// The same, of all servers.
+    /// The same count over all servers.
     all_changes: Arc<watch::Sender<u64>>,
 }
 
@@ -39,7 +39,7 @@ impl Hearing {
 impl ClientHandler for Hearing {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
-        // The newest version that begins with a greeting; an older server answers with its own.
+        // The newest version that starts with `initialize`; an older server answers with its own.
         ClientConfig::new(ClientCapabilities::default(), us)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
     }

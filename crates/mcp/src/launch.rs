@@ -1,4 +1,4 @@
-//! The port through which the programs of servers are started.
+//! The port for starting server programs.
 
 use crate::error::McpError;
 use crate::spec::Command;
@@ -8,32 +8,32 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Starts the programs of servers.
+/// Starts server programs.
 #[async_trait]
 pub trait Launch: fmt::Debug + Send + Sync {
-    /// Starts a program in a directory. `{workdir}` in its arguments is replaced already.
+    /// Starts a program in a directory. `{workdir}` in its arguments is already replaced.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// The program cannot be started.
     async fn launch(&self, server: &str, command: &Command, workdir: &Path) -> Result<Child, McpError>;
 }
 
-/// A program that runs.
+/// A running program.
 pub struct Child {
     /// Its standard input.
     pub stdin: Box<dyn AsyncWrite + Send + Sync + Unpin>,
     /// Its standard output.
     pub stdout: Box<dyn AsyncRead + Send + Sync + Unpin>,
-    /// The process; dropping it kills the program and all that it started.
+    /// The process; dropping it kills the program and all processes that it started.
     pub process: Box<dyn Process>,
 }
 
-/// The life of a program.
+/// The process of a program.
 #[async_trait]
 pub trait Process: Send {
-    /// Waits for its end and says how it ended, in words. Safe to be cancelled and asked again.
+    /// Waits for its end and describes it in words. Cancel-safe; may be called again.
     async fn ended(&mut self) -> String;
-    /// Ends it and all that it started, and waits until that is done, at most `within`.
+    /// Kills it and all processes that it started, and waits for their end, at most `within`.
     async fn end(&mut self, within: Duration);
 }
 

@@ -1,14 +1,14 @@
-//! Tool servers of the Model Context Protocol (MCP): started, kept, asked and ended outside sessions.
+//! Tool servers of the Model Context Protocol (MCP), which run outside sessions: starts, calls and ends them.
 //!
-//! What a server says is somebody else's: names are put into a name space, texts are cleaned and cut, schemas have a size,
-//! and what it claims about its tools (annotations) changes nothing.
+//! Data from a server is untrusted: names get a prefix, texts are cleaned and cut, schemas have a size limit, and its
+//! claims about its tools (annotations) have no effect.
 //!
-//! Invariants: I3 (a call comes to exactly one [`ToolOutcome`](agentd_protocol::ToolOutcome), also when the server dies,
-//! hangs or talks nonsense), I5 (a server runs under a warden of its own, which ends with the pool or the daemon), I6 (each
-//! wait has a deadline, each list, text and message a bound; a server that fails is left alone for longer each time), I7
-//! (a tool has the effect that the operator gave it, else the strictest: exec), I8 (a server sees an allow-list of the
-//! environment and its own variables, whose values are in no error and no `Debug`). A server is behind the same walls as
-//! the node's commands unless the operator says otherwise by name.
+//! Invariants: I3 (a call comes to exactly one [`ToolOutcome`](agentd_protocol::ToolOutcome), even if the server dies,
+//! hangs or sends garbage), I5 (a server runs under its own warden, which ends with the pool or the daemon), I6 (each
+//! wait has a deadline; each list, text and message has a limit; restarts of a failing server are delayed longer each
+//! time), I7 (a tool has the effect that the operator gave it, or else the strictest: exec), I8 (a server sees an
+//! allow-list of the environment and its own variables, whose values appear in no error and no `Debug`). A server runs
+//! in the same sandbox as the node's commands unless the operator exempts it by name.
 //!
 //! Flow: [`ServerSpec`] -> [`Pool::offers`] -> [`Offer`] (a tool for the model) -> [`Pool::call`] -> [`Answer`]. Sessions
 //! reach the pool through the port [`agentd_tools::Remote`].

@@ -1,12 +1,12 @@
-//! The names under which models call the tools of servers.
+//! The names by which models call the tools of servers.
 
-/// Longest name that every provider takes.
+/// The longest name that every provider accepts.
 const MAX: usize = 64;
 const PREFIX: &str = "mcp__";
 const BETWEEN: &str = "__";
 
-/// The name of a server's tool for models: `mcp__SERVER__TOOL` of letters, digits, `_` and `-`. A tool whose name has
-/// other characters or is too long gets a mark at its end that tells it from others that look the same.
+/// The model's name for a server's tool: `mcp__SERVER__TOOL` of letters, digits, `_` and `-`. If the tool's name has
+/// other characters or is too long, a hash at the end tells it from others that would look the same.
 #[must_use]
 pub fn tool_name(server: &str, tool: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -21,7 +21,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     head + &kept + &mark
 }
 
-/// The server that a name belongs to.
+/// The server part of a name.
 pub(crate) fn server_of(name: &str) -> Option<&str> {
     let (server, tool) = name.strip_prefix(PREFIX)?.split_once(BETWEEN)?;
     (!tool.is_empty()).then_some(server)

@@ -1,4 +1,4 @@
-//! The tools of a server, as models are told of them.
+//! The tools of a server, as models see them.
 
 use crate::cleaning;
 use crate::name::tool_name;
@@ -9,7 +9,7 @@ use rmcp::model::Tool as Said;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Tools that one server may offer.
+/// The most tools of one server.
 pub(crate) const MAX_TOOLS: usize = 128;
 
 /// A tool of a server.
@@ -23,11 +23,11 @@ pub struct Offer {
     pub tool: String,
     /// A few words for people.
     pub title: String,
-    /// What the model reads.
+    /// The description for the model.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// What it does to the world, as the operator says.
+    /// Its effect class, which the operator sets.
     pub effect: EffectClass,
 }
 
@@ -36,23 +36,23 @@ pub struct Offer {
 pub struct LeftOut {
     /// The server's name for it, cleaned.
     pub tool: String,
-    /// Why.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// All that a server offers.
+/// All tools of a server.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Offers {
     /// The tools, in the server's order.
     pub tools: Vec<Offer>,
-    /// What was left out.
+    /// The tools that are not offered.
     pub left_out: Vec<LeftOut>,
-    /// The same tools as sessions know them.
+    /// The same tools as registry entries.
     pub(crate) made: Vec<ToolEntry>,
 }
 
 impl Offers {
-    /// What of a server's tools can be offered.
+    /// The tools of a server's list that can be offered.
     pub(crate) fn of(spec: &ServerSpec, said: Vec<Said>) -> Self {
         let mut offers = Self::default();
         let mut names = BTreeSet::new();
@@ -70,7 +70,7 @@ impl Offers {
             }
         }
         offers.made = offers.tools.iter().map(crate::remote::tool).collect();
-        // Always in the same order, whatever the server's mood: the requests of a session shall have the same bytes.
+        // A stable order, whatever the server's: equal requests of a session must have equal bytes.
         offers.made.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         offers
     }

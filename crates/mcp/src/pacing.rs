@@ -1,4 +1,4 @@
-//! Keeps a server that talks too much from costing others anything.
+//! Protects other work from a server that sends too much.
 
 use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
@@ -15,18 +15,18 @@ use tokio::time::{Instant, sleep_until};
 
 /// Longest message from a server.
 pub(crate) const MAX_MESSAGE: usize = 8 << 20;
-/// Bytes without a message that makes sense after which a server is given up.
+/// A server is ended after this many bytes without a valid message.
 const MAX_NONSENSE: u64 = 32 << 20;
-/// Messages that are read in a second; further ones wait in the server's pipe.
+/// The most messages to read per second; further ones wait in the server's pipe.
 const PER_SECOND: u32 = 1_000;
-/// Requests of a server that wait for their answers. One that asks on without reading answers is given up.
+/// The most pending requests of a server. One that keeps sending requests without reading the answers is ended.
 const MAX_ASKED: usize = 64;
 
-/// Bytes that were read since the last message.
+/// Bytes read since the last message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Nonsense(Arc<AtomicU64>);
 
-/// A server's output, which ends when too much of it is no message.
+/// A server's output, which ends after too many bytes without a message.
 pub(crate) struct Sober<R> {
     inner: R,
     nonsense: Nonsense,
@@ -55,7 +55,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Sober<R> {
     }
 }
 
-/// A transport that reads at a bounded pace and ends when a server asks without end.
+/// A transport that reads at a limited rate, and ends when the server has too many pending requests.
 pub(crate) struct Paced<T> {
     inner: T,
     nonsense: Nonsense,
@@ -75,7 +75,7 @@ impl<T> Paced<T> {
         }
     }
 
-    /// Waits while this second's messages are used up. Safe to be cancelled.
+    /// Waits while this second's messages are used up. Cancel-safe.
     async fn pace(&mut self) {
         let end = self.since + Duration::from_secs(1);
         if self.read >= PER_SECOND {

@@ -1,4 +1,4 @@
-//! All tool servers of a node, outside its sessions.
+//! The pool of a node's tool servers, outside its sessions.
 
 use crate::answer::Answer;
 use crate::call::Call;
@@ -19,16 +19,16 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// So long nobody may have used a server for it to end after a session of its directory was closed. Sessions that follow
-/// one another share it.
+/// How long a server must have been unused to end after a session of its directory was closed. Consecutive sessions
+/// share it.
 const RELEASED: Duration = Duration::from_secs(30);
 
-/// How much a pool may do.
+/// The limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Servers that are kept at the same time, over all working directories.
+    /// The most running servers, over all working directories.
     pub servers: usize,
-    /// How long one who wants to know what is offered waits for servers that are being started.
+    /// How long a request for offers waits for servers that are starting.
     pub patience: Duration,
 }
 
@@ -41,16 +41,16 @@ impl Default for Bounds {
     }
 }
 
-/// What one server offers, or why nothing is known of it.
+/// The tools of one server, or why they are unknown.
 #[derive(Debug)]
 pub struct Listing {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
     /// Its tools.
     pub offers: Result<Arc<Offers>, McpError>,
 }
 
-/// The tool servers of a node. Clones are the same pool; servers are ended with the last one.
+/// The tool servers of a node. Clones share the same pool; dropping the last one ends the servers.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -63,17 +63,17 @@ struct Inner {
     changes: Arc<watch::Sender<u64>>,
 }
 
-/// The place of a server: its name, and its working directory unless it is shared.
+/// The key of a server: its name, and its working directory unless it is shared.
 type Place = (String, Option<PathBuf>);
 
-/// Nothing when the pool was closed.
+/// `None` after the pool was closed.
 type Servers = Option<HashMap<Place, Arc<Server>>>;
 
 impl Pool {
-    /// A pool; starts no server yet. To be called in a runtime.
+    /// Creates a pool; starts no server yet. Must be called in a runtime.
     ///
     /// # Errors
-    /// When a server is configured wrongly, or two have one name.
+    /// A server's configuration is invalid, or two servers have the same name.
     pub fn new(
         servers: Vec<ServerSpec>,
         launch: Arc<dyn Launch>,
@@ -82,10 +82,10 @@ impl Pool {
         Self::bounded(servers, launch, http, Bounds::default())
     }
 
-    /// The same with bounds.
+    /// Creates a pool with limits.
     ///
     /// # Errors
-    /// When a server is configured wrongly, or two have one name.
+    /// A server's configuration is invalid, or two servers have the same name.
     pub fn bounded(
         servers: Vec<ServerSpec>,
         launch: Arc<dyn Launch>,
@@ -123,8 +123,8 @@ impl Pool {
         self.0.specs.is_empty()
     }
 
-    /// What the servers offer to a session in `workdir`, in the order of the configuration. They are asked side by side,
-    /// and one that fails costs only itself.
+    /// The tools of the servers for a session in `workdir`, in configuration order. Asks all servers concurrently; a
+    /// failure affects only its own server.
     pub async fn offers(&self, workdir: &Path) -> Vec<Listing> {
         let ask = |spec: &Arc<ServerSpec>| {
             let spec = Arc::clone(spec);
@@ -138,7 +138,7 @@ impl Pool {
         join_all(self.0.specs.iter().map(ask)).await
     }
 
-    /// The same as far as it is known within the pool's patience. A server that is being started goes on with that.
+    /// The same within the pool's patience. A server that is still starting continues to start.
     pub(crate) async fn offers_soon(&self, workdir: &Path, servers: &[String]) -> Vec<Listing> {
         let patience = self.0.bounds.patience;
         let ask = |spec: &Arc<ServerSpec>| {
@@ -172,7 +172,7 @@ impl Pool {
         self.0.specs.iter().map(|spec| spec.name.clone()).collect()
     }
 
-    /// The tools that are known of servers that were used, without asking any.
+    /// The last known tools of all servers used so far, without asking any server.
     #[must_use]
     pub fn known(&self) -> Vec<ToolEntry> {
         let servers = self.0.servers();
@@ -183,8 +183,8 @@ impl Pool {
         tools
     }
 
-    /// Calls a tool for a session in `workdir`, to its one answer. Dropping the future tells the server that nobody waits
-    /// any more; what it did by then is done.
+    /// Calls a tool for a session in `workdir`, to its one answer. Dropping the future cancels the call at the server;
+    /// effects that it already had remain.
     pub async fn call(&self, workdir: &Path, call: Call) -> Answer {
         let began = Instant::now();
         self.answer(workdir, call).await.within(began.elapsed())
@@ -217,7 +217,7 @@ impl Pool {
             .unwrap_or_else(|error: McpError| Answer::failed(&error))
     }
 
-    /// How the servers do; one that was not used yet has one row, too.
+    /// The status of the servers; an unused server has an entry, too.
     #[must_use]
     pub fn status(&self) -> Vec<ServerStatus> {
         let servers = self.0.servers();
@@ -238,21 +238,21 @@ impl Pool {
         all
     }
 
-    /// Changes whenever a server says that its tools are others now.
+    /// Changes whenever a server reports a change of its tools.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Ends all servers for good and waits until they are gone, at most `within`. Whether they are.
+    /// Ends all servers for good and waits for them, at most `within`. Returns whether all are gone.
     pub async fn close(&self, within: Duration) -> bool {
         let servers = self.0.servers().take().unwrap_or_default();
         let closing = join_all(servers.values().map(|server| server.close()));
         timeout(within, closing).await.is_ok()
     }
 
-    /// A session in `workdir` was closed: its servers end when nobody uses them for a moment. Another session there that
-    /// is at rest has them started again with its next call.
+    /// A session in `workdir` was closed: its servers end after a short time without use. If another session is idle
+    /// there, its next call starts them again.
     pub(crate) fn release(&self, workdir: &Path) {
         let servers = self.0.servers();
         let own = servers
@@ -304,7 +304,7 @@ impl Inner {
     }
 }
 
-/// Ends the server that has been idle for longest.
+/// Ends the server that was idle for the longest time.
 fn make_room(servers: &mut HashMap<Place, Arc<Server>>) -> Result<(), McpError> {
     let longest = servers
         .iter()
@@ -320,7 +320,7 @@ fn make_room(servers: &mut HashMap<Place, Arc<Server>>) -> Result<(), McpError> 
     Ok(())
 }
 
-/// Ends idle servers, until the pool is gone.
+/// Ends idle servers, until the pool is dropped.
 async fn sweep(pool: Weak<Inner>, every: Duration) {
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

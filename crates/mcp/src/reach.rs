@@ -1,4 +1,4 @@
-//! Reaching servers: the transports of the SDK, with bounds.
+//! Connects to servers: the SDK's transports, with limits.
 
 use crate::cleaning::words;
 use crate::error::McpError;
@@ -20,28 +20,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a server that closed its output may take to end, so that its exit can be told.
+/// How long a server that closed its output may take to exit, so that its exit status can be reported.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// The ways to servers.
+/// The means to connect to servers.
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) http: reqwest::Client,
 }
 
-/// A server that was greeted.
+/// An initialized server.
 pub(crate) struct Reached {
     pub(crate) service: RunningService<RoleClient, Hearing>,
     pub(crate) process: Option<Box<dyn Process>>,
 }
 
-/// A client for servers over HTTP: no redirects (they would carry headers elsewhere), a short wait for connections.
+/// A client for servers over HTTP: no redirects (they would carry headers elsewhere), a short connection timeout.
 ///
 /// # Errors
-/// When the TLS set-up of this machine is unusable.
+/// The TLS set-up of this machine is unusable.
 pub fn http_client() -> Result<reqwest::Client, McpError> {
-    // An error means that somebody was here first, which is as good.
+    // An error only means that another provider was installed first, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         reqwest::Client::builder()
@@ -56,7 +56,7 @@ pub fn http_client() -> Result<reqwest::Client, McpError> {
         .map_err(McpError::Http)
 }
 
-/// Starts or connects a server and greets it.
+/// Starts a server, or connects to it, and initializes the protocol.
 pub(crate) async fn reach(
     spec: &ServerSpec,
     workdir: &Path,
@@ -105,7 +105,7 @@ async fn greet(spec: &ServerSpec, child: Child, hearing: Hearing) -> Result<Reac
             service,
             process: Some(process),
         }),
-        // A process that is about to end says why better than its closed pipe.
+        // If the process is about to exit, its exit explains more than the closed pipe.
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             let why = match timeout(LAST_WORDS, process.ended()).await {
                 Ok(why) => why,
@@ -132,7 +132,7 @@ fn refused(spec: &ServerSpec, error: &ClientInitializeError) -> McpError {
     }
 }
 
-/// An error with its causes, where they say something new.
+/// An error with those of its causes that add information.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

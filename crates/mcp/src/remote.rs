@@ -1,4 +1,4 @@
-//! The pool as the port that sessions call tools of servers through.
+//! Implements the port through which sessions call tools of servers.
 
 use crate::answer::{Answer, Media};
 use crate::call::{Call, Heard, OnProgress};
@@ -53,7 +53,7 @@ fn offered(listing: Listing) -> Offered {
     }
 }
 
-/// A tool of a server as sessions know tools.
+/// A registry entry for a server's tool.
 pub(crate) fn tool(offer: &Offer) -> ToolEntry {
     ToolEntry::new(ToolSpec {
         name: offer.name.clone().into(),
@@ -68,7 +68,7 @@ pub(crate) fn tool(offer: &Offer) -> ToolEntry {
     })
 }
 
-/// Words of progress are shown as output that comes.
+/// Shows progress messages as output of the call.
 fn shown(sink: ProgressSink) -> OnProgress {
     let told = AtomicU64::new(0);
     OnProgress::new(move |heard| {
@@ -117,7 +117,7 @@ fn finished(answer: Answer, max_lines: usize, limits: &ToolLimits) -> Finished {
     }
 }
 
-/// The images that a model can be shown; together they are no larger than one may be, for each is in the log.
+/// The images to show to the model. All of them share the size limit of one image, because the log stores each.
 fn images(media: &[Media], limits: &ToolLimits) -> Vec<Value> {
     let mut room = usize::try_from(limits.max_image_bytes).unwrap_or(usize::MAX);
     let mut shown = Vec::new();
@@ -165,7 +165,7 @@ mod tests {
             media_type: kind.to_owned(),
             base64: base64.to_owned(),
         };
-        // The beginning of a PNG of one pixel.
+        // The start of a PNG of one pixel.
         let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
         let media = [
             of("image/png", png),

@@ -1,4 +1,4 @@
-//! One server of the pool: its connection, started when it is needed, and how it has done.
+//! One server of the pool: its connection, started on demand, and its health.
 
 use crate::cleaning::words;
 use crate::connection::Connection;
@@ -16,43 +16,43 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-/// A rest of at most this is waited for, a longer one is told.
+/// The longest delay of a restart that a caller waits for; a longer one is reported as an error.
 const SHORT_REST: Duration = Duration::from_secs(2);
 
-/// What a server does at present.
+/// The current state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
-    /// It was not needed, or was idle and ended.
+    /// Not needed yet, or ended because it was idle.
     Stopped,
-    /// It is being started.
+    /// Starting.
     Starting,
-    /// It runs.
+    /// Running.
     Running,
-    /// It failed; the next use starts it again.
+    /// Failed; the next use starts it again.
     Failed,
 }
 
-/// How a server does, for people.
+/// The status of a server, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
     /// Its name.
     pub server: String,
-    /// Its working directory; nothing when it is shared.
+    /// Its working directory; `None` if it is shared.
     pub workdir: Option<PathBuf>,
-    /// What it does.
+    /// Its state.
     pub state: ServerState,
-    /// Calls that it works on.
+    /// Calls in progress.
     pub busy: usize,
-    /// Tools that it offers, as far as known.
+    /// The number of tools that it offers, as far as known.
     pub tools: usize,
-    /// How often it was started again.
+    /// The number of restarts.
     pub restarts: u64,
-    /// How it failed last.
+    /// Its last failure.
     pub last_error: Option<String>,
 }
 
 impl ServerStatus {
-    /// Of a server that nobody used yet.
+    /// The status of a server that was never used.
     pub(crate) fn unused(spec: &ServerSpec) -> Self {
         Self {
             server: spec.name.clone(),
@@ -83,7 +83,7 @@ pub(crate) struct Server {
 #[derive(Debug, Default)]
 struct Slot {
     up: Option<Arc<Connection>>,
-    /// What it offered last.
+    /// The tools that it offered last.
     known: Option<Arc<Offers>>,
     health: Health,
     closed: bool,
@@ -95,7 +95,7 @@ struct Usage {
     last: Instant,
 }
 
-/// A server that is used: it is not ended for being idle meanwhile.
+/// A use of a server: it does not end as idle meanwhile.
 #[derive(Debug)]
 pub(crate) struct InUse(Arc<Server>);
 
@@ -122,7 +122,7 @@ impl Server {
         }
     }
 
-    /// The tools that it offered last; none while it is being started.
+    /// The tools that it offered last; empty while it is starting.
     pub(crate) fn known(&self) -> Vec<ToolEntry> {
         let slot = self.slot.try_lock();
         let known = slot.ok().and_then(|slot| slot.known.clone());
@@ -138,7 +138,7 @@ impl Server {
         InUse(Arc::clone(self))
     }
 
-    /// For how long nobody has used it; nothing while somebody does.
+    /// How long it has been unused; `None` while it is in use.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
         let usage = self.usage();
         (usage.busy == 0).then(|| usage.last.elapsed())
@@ -154,7 +154,7 @@ impl Server {
             restarts: self.starts.load(Ordering::Relaxed).saturating_sub(1),
             last_error: None,
         };
-        // It is locked only while it is started or ended.
+        // The lock is held only while it starts or ends.
         if let Ok(slot) = self.slot.try_lock() {
             let ended = slot.up.as_ref().map(|up| up.ended());
             status.state = match &ended {
@@ -171,7 +171,7 @@ impl Server {
 }
 
 impl InUse {
-    /// The tools that it offers. A server that was idle and ended is not started for this.
+    /// The tools that it offers. Does not start a server that ended because it was idle.
     pub(crate) async fn offers(&self, ways: &Ways) -> Result<Arc<Offers>, McpError> {
         {
             let slot = self.locked().await?;
@@ -184,7 +184,7 @@ impl InUse {
         self.connected(ways).await.map(|(_, offers)| offers)
     }
 
-    /// Its connection and what it offers, started if need be.
+    /// Its connection and its tools; starts it if necessary.
     pub(crate) async fn connected(&self, ways: &Ways) -> Result<(Arc<Connection>, Arc<Offers>), McpError> {
         let server = &self.0;
         let mut slot = self.locked().await?;
@@ -234,7 +234,7 @@ impl InUse {
         }
     }
 
-    /// The slot. Who holds it starts or asks the server, with deadlines; some may be in front.
+    /// Locks the slot. Each holder starts or asks the server with deadlines; several may be ahead.
     async fn locked(&self) -> Result<tokio::sync::MutexGuard<'_, Slot>, McpError> {
         let within = self.0.spec.limits.start * 3;
         timeout(within, self.0.slot.lock())
@@ -248,7 +248,7 @@ impl InUse {
 }
 
 impl Server {
-    /// Ends it when nobody has used it for so long.
+    /// Ends it if it was unused for this long.
     pub(crate) async fn rest_if_idle(&self, limit: Duration) {
         let idle = |server: &Self| server.idle_for().is_some_and(|time| time >= limit);
         if !idle(self) {
@@ -257,7 +257,7 @@ impl Server {
         let Ok(mut slot) = self.slot.try_lock() else {
             return;
         };
-        // One that has come to use it meanwhile waits for the slot and starts it again.
+        // A caller that arrived meanwhile waits for the slot and starts it again.
         if idle(self)
             && let Some(up) = slot.up.take()
         {

@@ -1,4 +1,4 @@
-//! What an operator says about a tool server.
+//! The operator's configuration of a tool server.
 
 use crate::error::McpError;
 use agentd_protocol::EffectClass;
@@ -7,40 +7,40 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest name of a server: together with its prefix it leaves room for the names of tools.
+/// The longest name of a server: with its prefix it leaves room for tool names.
 const NAME_BYTES: usize = 24;
 
-/// A tool server. Only an operator makes one: nothing in a working directory does.
+/// A tool server. Only an operator can define one, never a file in a working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSpec {
-    /// What its tools are named after: lower-case letters, digits and `-`.
+    /// The prefix of its tool names: lower-case letters, digits and `-`.
     pub name: String,
-    /// How it is reached.
+    /// Its transport.
     pub transport: Transport,
-    /// Who shares it.
+    /// Its scope.
     pub scope: Scope,
-    /// What its tools do to the world, unless `effects` says otherwise.
+    /// The effect class of its tools, unless `effects` says otherwise.
     pub effect: EffectClass,
-    /// What single tools do to the world, by the server's name for them.
+    /// Effect classes of single tools, by the server's name for them.
     pub effects: BTreeMap<String, EffectClass>,
-    /// Only these tools are offered, by the server's name for them; `get_*` is every one that begins so.
+    /// Offers only these tools, by the server's name for them; `get_*` matches every name that begins with `get_`.
     pub only: Option<BTreeSet<String>>,
-    /// These are not, in the same way.
+    /// Leaves these tools out, with the same patterns.
     pub without: BTreeSet<String>,
-    /// Why it cannot be used, when the operator's settings lack something.
+    /// Why it cannot be used, if the operator's settings are incomplete.
     pub lacks: Option<String>,
-    /// How long it may take.
+    /// Its timeouts.
     pub limits: Limits,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// A program that is talked with over its standard input and output.
+    /// A program that speaks over its standard input and output.
     Stdio(Command),
     /// Streamable HTTP.
     Http {
-        /// Where it is: http or https.
+        /// Its address: http or https.
         url: String,
         /// Sent with each request; the values are secret.
         headers: BTreeMap<String, String>,
@@ -52,25 +52,25 @@ pub enum Transport {
 pub struct Command {
     /// The program and its arguments; `{workdir}` stands for the working directory.
     pub argv: Vec<String>,
-    /// What it sees besides the allow-listed environment; the values are secret.
+    /// Variables in addition to the allow-listed environment; the values are secret.
     pub env: BTreeMap<String, String>,
-    /// What is around it.
+    /// Its sandbox.
     pub walls: Walls,
-    /// What it may read besides what the node's commands may.
+    /// Paths that it may read in addition to those of the node's commands.
     pub read: Vec<PathBuf>,
 }
 
-/// What is around a server's program.
+/// The sandbox of a server's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Walls {
-    /// What is around the node's commands: no network, and nothing is written outside the working directory.
+    /// The sandbox of the node's commands: no network, and no writing outside the working directory.
     #[default]
     Node,
-    /// Nothing: the operator's choice by name, for a server that needs more.
+    /// No sandbox: the operator's explicit choice, for a server that needs more.
     None,
 }
 
-/// Who shares one running server.
+/// Which sessions share a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {
     /// The sessions of one working directory, in which it runs.
@@ -80,14 +80,14 @@ pub enum Scope {
     Shared,
 }
 
-/// How long a server may take.
+/// The timeouts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// To start and to say which tools it has.
+    /// For starting and listing its tools.
     pub start: Duration,
     /// For one call.
     pub call: Duration,
-    /// Without a call, before it is ended.
+    /// Without a call, before it is ended as idle.
     pub idle: Duration,
 }
 
@@ -102,7 +102,7 @@ impl Default for Limits {
 }
 
 impl Command {
-    /// A program with the defaults: no variables of its own, behind the node's walls.
+    /// A program with the defaults: no variables of its own, in the node's sandbox.
     #[must_use]
     pub const fn new(argv: Vec<String>) -> Self {
         Self {
@@ -131,10 +131,10 @@ impl ServerSpec {
         }
     }
 
-    /// Whether it can be used at all.
+    /// Checks whether it can be used.
     ///
     /// # Errors
-    /// [`McpError::Spec`] with what is wrong.
+    /// [`McpError::Spec`] with the problem.
     pub fn check(&self) -> Result<(), McpError> {
         let wrong = |problem: &str| {
             Err(McpError::Spec {
@@ -160,7 +160,7 @@ impl ServerSpec {
         }
     }
 
-    /// Whether a tool is offered at all.
+    /// Whether a tool is offered.
     pub(crate) fn wants(&self, tool: &str) -> bool {
         let named = |names: &BTreeSet<String>| {
             names.iter().any(|name| match name.strip_suffix('*') {
@@ -171,7 +171,7 @@ impl ServerSpec {
         self.only.as_ref().is_none_or(named) && !named(&self.without)
     }
 
-    /// What a tool does to the world. What the server claims does not count.
+    /// The effect class of a tool. The server's own claims do not count.
     pub(crate) fn effect_of(&self, tool: &str) -> EffectClass {
         self.effects.get(tool).copied().unwrap_or(self.effect)
     }

@@ -1,4 +1,4 @@
-//! The pool against servers that are played, under a paused clock.
+//! Tests of the pool with fake servers, under a paused clock.
 
 mod fake;
 mod life;

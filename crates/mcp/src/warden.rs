@@ -1,4 +1,4 @@
-//! Starts servers under wardens, one each.
+//! Starts each server under its own warden.
 
 use crate::cleaning::words;
 use crate::error::McpError;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes kept of what a server said last on its error output.
+/// Bytes kept of the end of a server's error output.
 const KEPT_ERRORS: usize = 2 << 10;
-/// Reads of it after the end.
+/// The most reads of it after the end.
 const LAST_READS: u32 = 64;
 
-/// Starts each server under a warden of its own, so that nothing that it started outlives it.
+/// Starts each server under its own warden, so that none of its processes outlives it.
 #[derive(Debug, Clone)]
 pub struct WardenLaunch {
     exe: PathBuf,
@@ -26,8 +26,8 @@ pub struct WardenLaunch {
 }
 
 impl WardenLaunch {
-    /// `exe` is the daemon's own program; `environment` is what every server sees; `sandboxing` is what is around the
-    /// node's commands.
+    /// `exe` is the daemon's own program; `environment` is the environment of every server; `sandboxing` is the sandbox
+    /// of the node's commands.
     #[must_use]
     pub fn new(exe: PathBuf, environment: Environment, sandboxing: Sandboxing) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl WardenLaunch {
         }
     }
 
-    /// A place for a warden. Where the walls are missing no server starts, except one that shall have none.
+    /// A slot for a warden. Without sandbox support no server starts, except one that is configured to run without.
     fn slot(&self, server: &str, command: &Command, spec: WardenSpec) -> WardenSlot {
         let mut sandboxing = match command.walls {
             Walls::Node => self.sandboxing.clone(),
@@ -92,7 +92,7 @@ impl Launch for WardenLaunch {
 
 struct WardenProcess {
     server: String,
-    /// Its warden; it is the only one.
+    /// The only handle of its warden.
     slot: WardenSlot,
     running: Running,
     errors: Vec<u8>,
@@ -111,7 +111,7 @@ impl WardenProcess {
         self.errors.drain(..surplus);
     }
 
-    /// What it wrote just before its end; processes that it left behind may write on, so not for ever.
+    /// Reads its final error output. Bounded, because processes that it left behind may keep writing.
     fn last_words(&mut self, buffer: &mut [u8]) {
         for _ in 0..LAST_READS {
             let count = self.running.unheard(buffer);
@@ -122,7 +122,7 @@ impl WardenProcess {
         }
     }
 
-    /// How it ended, with the last line that it wrote to its error output.
+    /// Describes its end, with the last line of its error output.
     fn in_words(&self, exit: Exit) -> String {
         let how = match (exit.code, exit.signal) {
             (Some(code), _) => format!("it ended with exit code {code}"),

@@ -1,4 +1,4 @@
-//! The actor of one provider.
+//! The model client: the actor that admits calls to one provider.
 
 use crate::counts::Counts;
 use crate::setup::{Notice, Setup, Step};
@@ -10,20 +10,20 @@ use agentd_settings::{RatesConfig, SchedulerConfig};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::time::Duration;
 
-/// What a model client is started with.
+/// The arguments of a model client.
 #[derive(Debug, Clone)]
 pub struct ClientArgs {
     /// The provider's name.
     pub provider: String,
-    /// How many calls may be in flight.
+    /// The most calls in flight.
     pub permits: u32,
     /// The names of its credentials; empty for servers that need none.
     pub credentials: Vec<String>,
-    /// What one credential may use in a minute.
+    /// The rate limits of one credential, per minute.
     pub rates: RatesConfig,
-    /// Shares, cooldowns, the circuit.
+    /// Shares, cooldowns, circuit breaker.
     pub scheduler: SchedulerConfig,
-    /// A pause that is longer than this is not waited for in line: the call is refused, so that its session can park.
+    /// A call does not queue for a pause longer than this: it is refused, so that its session can park.
     pub patience_ms: u64,
     /// Time and entropy.
     pub clock: Clock,
@@ -33,14 +33,14 @@ pub struct ClientArgs {
 #[derive(Debug)]
 pub struct ModelClient;
 
-/// The state of a model client. A restart forgets what it learned; calls in flight keep their permits of the old one.
+/// The state of a model client. A restart forgets what was learned; calls in flight keep their old permits.
 #[derive(Debug)]
 pub struct ClientState {
     provider: String,
     clock: Clock,
     admission: Admission<Done<Admitted>>,
     counts: Counts,
-    /// The timer that runs, and its moment.
+    /// The running timer, and the time when it fires.
     alarm: Option<(Timestamp, Alarm)>,
     generation: u64,
 }
@@ -49,7 +49,7 @@ impl ModelClient {
     /// Starts the client of one provider.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// When the supervisor is stopping.
     pub async fn start(args: ClientArgs, supervisor: ActorCell) -> Result<ActorRef<ModelMsg>, SpawnErr> {
         Actor::spawn_linked(None, Self, args, supervisor)
             .await
@@ -165,8 +165,8 @@ impl ClientState {
         }
     }
 
-    /// Hands out what is free, refuses what will not be soon, and sets the timer for the rest. An asker that is gone drops
-    /// its permit, which comes back as a release.
+    /// Grants free permits, refuses calls that face a long pause, and sets the timer for the rest. If a caller is gone,
+    /// its permit is dropped, which releases it again.
     fn admit(&mut self, myself: &ActorRef<ModelMsg>, now: Timestamp) {
         while let Some(step) = self.admission.next(now) {
             deliver(myself, step);

@@ -1,4 +1,4 @@
-//! One attempt: wait for a permit, call, pass the pieces on, send the result.
+//! One attempt: acquires a permit, makes the call, forwards the deltas, and sends the result.
 
 use crate::bucket::aged;
 use crate::call::CallStart;
@@ -18,30 +18,30 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Deltas that may be in the session's mailbox at the same time.
+/// The most deltas in the session's mailbox at the same time.
 const CREDITS: usize = 8;
-/// Pieces between the stream and the merger.
+/// The most pieces between the stream and the merger.
 const PIECES: usize = 64;
-/// A permit that comes sooner than this was not waited for.
+/// If the permit arrives sooner than this, no waiting is reported.
 const NOTICEABLE: Duration = Duration::from_millis(20);
-/// How often, and after which pause, a client that is down is asked again.
+/// How often, and at which interval, an attempt asks a model client that is down.
 const CLIENT_TRIES: u32 = 50;
 const CLIENT_PAUSE: Duration = Duration::from_millis(100);
-/// How often a call that waits asks where it stands: the sooner its turn comes, the more often.
+/// How often a waiting call asks for its position: more often as its turn approaches.
 const PLACE_EVERY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
-/// How long it waits to be told.
+/// The time limit of a position request.
 const PLACE_WITHIN: Duration = Duration::from_secs(5);
-/// How long an answer waits to be recorded.
+/// The longest time that an answer waits to be recorded.
 const RECORD_WITHIN: Duration = Duration::from_secs(10);
 
 type Answer = Result<(ModelReply, Latency), ModelError>;
 
-/// Who makes the call itself: the provider's HTTP client, or a test's puppet.
+/// Makes the call itself: the provider's HTTP client, or a fake in tests.
 pub(crate) trait Caller: Send + Sync + 'static {
     fn call(&self, request: Request<'_>, sink: &mut Pipe) -> impl Future<Output = Called> + Send;
 }
 
-/// The real one.
+/// The production caller.
 #[derive(Debug)]
 pub(crate) struct Http(pub(crate) reqwest::Client);
 
@@ -57,12 +57,12 @@ pub(crate) struct Pipe(mpsc::Sender<ModelEvent>);
 
 impl Sink for Pipe {
     async fn send(&mut self, event: ModelEvent) {
-        // The other end lives in the same task, as long as this one.
+        // Cannot fail: the receiver belongs to the same task and is dropped later.
         let _ = self.0.send(event).await;
     }
 }
 
-/// The way back to the session.
+/// Sends messages to the session.
 #[derive(Debug)]
 struct News {
     to: ActorRef<SessionMsg>,
@@ -80,7 +80,7 @@ impl News {
         });
     }
 
-    /// Sends all that was merged, each delta when there is a credit for it.
+    /// Sends all merged deltas, waiting for a credit before each.
     async fn flush(&self, merger: &mut Merger) {
         while let Some(delta) = merger.pop() {
             let credit = Arc::clone(&self.credits).acquire_owned().await.ok();
@@ -89,7 +89,7 @@ impl News {
     }
 }
 
-/// Makes the attempt. The result is the last message, whatever happens.
+/// Makes the attempt. The result is always the last message.
 pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
     let credits = Arc::new(Semaphore::new(CREDITS));
     let news = News {
@@ -121,7 +121,7 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
         window: permit.window(),
     });
     let called = stream(caller, &start, &news, &mut permit).await;
-    // The permit goes first, so that a retry of this very session finds what it caused.
+    // The permit is released first, so that a retry by this session sees the effects of this attempt.
     let outlook = permit.give_back(outcome(&called), rates(&called)).await;
     record(&start, &called).await;
     let spent = called.spent.map(|usage| (usage, start.spec.cost(&usage)));
@@ -129,7 +129,7 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
     news.send(result(answer, spent, credential, outlook));
 }
 
-/// Waits for a permit. There is no deadline: a wait ends by a permit, a refusal or a kill, and is shown as such.
+/// Waits for a permit. There is no deadline: only a permit, a refusal or a kill ends the wait, and the session sees it.
 async fn admission(start: &CallStart, news: &News) -> Option<Admitted> {
     for _ in 0..CLIENT_TRIES {
         let (done, mut admitted) = Done::channel();
@@ -140,13 +140,13 @@ async fn admission(start: &CallStart, news: &News) -> Option<Admitted> {
         if let Some(admitted) = waiting(start, &mut admitted, news).await {
             return Some(admitted);
         }
-        // The client went down with the request; the root starts it again.
+        // The model client failed and lost the request; the root supervisor restarts it.
         sleep(CLIENT_PAUSE).await;
     }
     None
 }
 
-/// Waits in line and says where.
+/// Waits in the queue and reports the position.
 async fn waiting(
     start: &CallStart,
     admitted: &mut oneshot::Receiver<Admitted>,
@@ -187,7 +187,7 @@ fn next_look(place: Option<Place>) -> Duration {
     Duration::from_millis(eta / 16).clamp(least, most)
 }
 
-/// Calls, and passes the pieces on as they come.
+/// Makes the call, and forwards the deltas as they arrive.
 async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &mut CallPermit) -> Called {
     if let Some(struck) = struck(fault::MODEL_START) {
         return struck;
@@ -222,7 +222,7 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
             news.flush(&mut merger).await;
         }
     };
-    // An answer that came all at once is here whole before its first piece was taken.
+    // If the answer arrived all at once, its pieces are still queued when the call ends.
     while let Ok(piece) = pieces.try_recv() {
         if let Some(struck) = first(&mut begun) {
             return struck;
@@ -233,7 +233,7 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
     called
 }
 
-/// Passes the fault point of an answer's first piece.
+/// Passes the fault point at the first delta of an answer.
 fn first(begun: &mut bool) -> Option<Called> {
     match std::mem::replace(begun, true) {
         true => None,
@@ -241,7 +241,7 @@ fn first(begun: &mut bool) -> Option<Called> {
     }
 }
 
-/// A fault point that is armed to fail: the call broke off.
+/// If the fault point is armed, fails the call.
 fn struck(point: &'static str) -> Option<Called> {
     let injected = fault::point(point).err()?;
     Some(Called {
@@ -258,7 +258,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// How the permit was used.
+/// The outcome of the call, for the model client.
 fn outcome(called: &Called) -> CallOutcome {
     match &called.answer {
         Ok((reply, _)) => CallOutcome::Answered { usage: reply.usage },
@@ -273,7 +273,7 @@ fn outcome(called: &Called) -> CallOutcome {
     }
 }
 
-/// The limits as the server counts them now. They came with the head of the answer; what broke off later has none.
+/// The server's current limits. They came with the headers of the answer; an error without a status has none.
 fn rates(called: &Called) -> Rates {
     match &called.answer {
         Ok((_, latency)) => aged(&called.rates, latency.total_ms.saturating_sub(latency.first_ms)),
@@ -282,7 +282,7 @@ fn rates(called: &Called) -> Rates {
     }
 }
 
-/// Adds the answer to the script that the model records to, where it does.
+/// Appends the answer to the model's recording script, if one is configured.
 #[expect(
     clippy::disallowed_methods,
     reason = "the operator chose the file, not a session"

@@ -1,4 +1,4 @@
-//! Token buckets: what one key may use in a minute. Pure.
+//! Token buckets: the rate limits of one key, per minute. Pure.
 
 use agentd_actor_kit::Ask;
 use agentd_protocol::{Timestamp, Usage};
@@ -6,16 +6,16 @@ use agentd_provider::{Gauge, Rates};
 use agentd_settings::RatesConfig;
 
 const MINUTE_MS: i128 = 60_000;
-/// Larger limits than this are none.
+/// All limits are capped at this value, which is as good as unlimited.
 const LARGEST: u64 = 1_000_000_000_000;
-/// A configured limit is used up in pieces of a sixth of a minute, so that a server with windows sees no double portion.
+/// Bursts are a sixth of a configured limit per minute, so that a server with fixed windows never sees a double share.
 const BURST: u64 = 6;
-/// Nobody pays back longer than this for one huge call.
+/// The most minutes that one huge call can put a bucket into debt.
 const LONGEST_DEBT: i128 = 10;
-/// Few answers are as long as they may be; what is charged too little is taken at the end.
+/// Few answers use their full output limit, so the estimate is capped; the rest is charged at the end.
 const USUAL_OUTPUT: u64 = 1_024;
 
-/// What one call takes.
+/// The cost of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Charge {
     pub(crate) requests: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// The estimate for a call that was not made yet.
+    /// The estimate for a call that has not started.
     pub(crate) fn of(ask: &Ask) -> Self {
         Self {
             requests: 1,
@@ -33,8 +33,8 @@ impl Charge {
         }
     }
 
-    /// What an answered call took. Tokens read from a prompt cache are left out: most servers do not count them, and the
-    /// others say how much is left.
+    /// The actual cost of an answered call, without tokens read from a prompt cache: most servers do not count those, and
+    /// the others report what is left.
     pub(crate) const fn used(usage: &Usage) -> Self {
         Self {
             requests: 1,
@@ -43,7 +43,7 @@ impl Charge {
         }
     }
 
-    /// A request that was turned away: it counts, but its tokens do not.
+    /// The cost of a failed request: the request counts, but its tokens do not.
     pub(crate) const fn turned_away() -> Self {
         Self {
             requests: 1,
@@ -53,7 +53,7 @@ impl Charge {
     }
 }
 
-/// One limit that refills steadily. The level is kept in sixty-thousandths, so that every millisecond adds whole units.
+/// One limit that refills steadily. The level is in sixty-thousandths, so that every millisecond adds whole units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Bucket {
     per_minute: u64,
@@ -82,7 +82,7 @@ impl Bucket {
         (self.level + refill).min(i128::from(self.capacity) * MINUTE_MS)
     }
 
-    /// Milliseconds until so much is there. More than the bucket holds is had when it is full.
+    /// Milliseconds until this amount is available. For amounts above the capacity, until the bucket is full.
     fn opens_in(&self, amount: u64, now: Timestamp) -> u64 {
         let wanted = i128::from(amount.min(self.capacity)) * MINUTE_MS;
         let missing = (wanted - self.level(now)).max(0);
@@ -90,7 +90,7 @@ impl Bucket {
         u64::try_from((missing + per_ms - 1) / per_ms).unwrap_or(u64::MAX)
     }
 
-    /// Takes `taken` and gives `returned` back.
+    /// Subtracts `taken` and adds `returned`.
     fn change(&mut self, taken: u64, returned: u64, now: Timestamp) {
         let most = i128::from(self.capacity) * MINUTE_MS;
         let least = -i128::from(self.per_minute) * MINUTE_MS * LONGEST_DEBT;
@@ -99,7 +99,7 @@ impl Bucket {
         self.at = self.at.max(now);
     }
 
-    /// Takes over what a server said. Its count of what is left only ever lowers ours: calls on their way are not in it.
+    /// Applies a server's report. Its remainder can only lower ours, because it does not include calls on their way.
     fn learn(bucket: &mut Option<Self>, gauge: &Gauge, now: Timestamp) {
         if let Some(limit) = gauge.limit.filter(|limit| *limit > 0) {
             let known = bucket.get_or_insert_with(|| Self::full(limit, limit, now));
@@ -119,7 +119,7 @@ impl Bucket {
     }
 }
 
-/// How fast a limit refills, in units per minute. Told times are rounded, so little use tells nothing.
+/// How fast a limit refills, in units per minute. Reported times are rounded, so a low usage gives no estimate.
 fn measured(gauge: &Gauge, limit: u64) -> Option<u64> {
     let reset_ms = gauge.reset_ms.filter(|reset| *reset > 0)?;
     let used = limit.saturating_sub(gauge.remaining?);
@@ -130,7 +130,7 @@ fn measured(gauge: &Gauge, limit: u64) -> Option<u64> {
     Some(u64::try_from(per_minute).unwrap_or(LARGEST).clamp(1, LARGEST))
 }
 
-/// The limits of one key: requests, tokens sent, tokens answered.
+/// The limits of one key: requests, input tokens, output tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Buckets {
     requests: Option<Bucket>,
@@ -139,7 +139,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// What the configuration says; 0 is no limit.
+    /// The configured limits; 0 means unlimited.
     pub(crate) fn configured(rates: &RatesConfig, now: Timestamp) -> Self {
         Self {
             requests: Bucket::configured(rates.requests, now),
@@ -148,7 +148,7 @@ impl Buckets {
         }
     }
 
-    /// Milliseconds until a call that takes so much may go.
+    /// Milliseconds until a call with this cost may start.
     pub(crate) fn opens_in(&self, charge: &Charge, now: Timestamp) -> u64 {
         let wait = |bucket: &Option<Bucket>, amount| {
             bucket.as_ref().map_or(0, |bucket| bucket.opens_in(amount, now))
@@ -158,7 +158,7 @@ impl Buckets {
             .max(wait(&self.output, charge.output))
     }
 
-    /// Takes `taken` and gives `returned` back: the estimate when a call goes, the difference when it ends.
+    /// Subtracts `taken` and adds `returned`: the estimate when a call starts, the difference when it ends.
     pub(crate) fn change(&mut self, taken: &Charge, returned: &Charge, now: Timestamp) {
         let each = [
             (&mut self.requests, taken.requests, returned.requests),
@@ -172,7 +172,7 @@ impl Buckets {
         }
     }
 
-    /// Takes over what a server said about its limits.
+    /// Applies the limits that a server reported.
     pub(crate) fn learn(&mut self, rates: &Rates, now: Timestamp) {
         Bucket::learn(&mut self.requests, &rates.requests, now);
         Bucket::learn(&mut self.input, &rates.input_tokens, now);
@@ -180,7 +180,7 @@ impl Buckets {
     }
 }
 
-/// What headers that are so old say now: a limit refills while an answer streams.
+/// Projects limits from headers of this age to now: limits refill while an answer streams.
 pub(crate) fn aged(rates: &Rates, age_ms: u64) -> Rates {
     Rates {
         requests: aged_gauge(rates.requests, age_ms),
@@ -190,7 +190,7 @@ pub(crate) fn aged(rates: &Rates, age_ms: u64) -> Rates {
 }
 
 fn aged_gauge(gauge: Gauge, age_ms: u64) -> Gauge {
-    // Where no time is told, a limit is one of a minute.
+    // Without a reported reset time, the limit is assumed to be per minute.
     let reset_ms = gauge.reset_ms.unwrap_or(60_000);
     if age_ms >= reset_ms {
         return Gauge {

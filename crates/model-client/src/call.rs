@@ -1,4 +1,4 @@
-//! The kid that makes one attempt of a model call.
+//! The worker that makes one attempt of a model call.
 
 use crate::attempt::{self, Caller};
 use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, spawn_kid};
@@ -7,32 +7,32 @@ use agentd_provider::{ModelSpec, RequestBody};
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::sync::Arc;
 
-/// What an attempt is started with.
+/// The arguments of an attempt.
 #[derive(Debug)]
 pub struct CallStart {
-    /// Who gets the news.
+    /// The session that receives the events.
     pub to: ActorRef<SessionMsg>,
-    /// What it asks of its provider.
+    /// The request for admission.
     pub ask: Ask,
     /// The call.
     pub call: CallId,
-    /// The attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Whom to ask.
+    /// The model to call.
     pub spec: Arc<ModelSpec>,
-    /// Who admits it.
+    /// The model client that admits it.
     pub client: Handle<ModelMsg>,
     /// The HTTP client of the process.
     pub http: reqwest::Client,
-    /// What is sent.
+    /// The request body.
     pub body: RequestBody,
-    /// The names of the tools that are offered.
+    /// The names of the offered tools.
     pub tools: Vec<String>,
-    /// The conversation, for a model that is a script or is recorded.
+    /// The conversation, for a model that is scripted or recorded.
     pub messages: Vec<Arc<Message>>,
 }
 
-/// Makes one attempt of a model call and ends. Killing it drops the connection and gives the permit back.
+/// Makes one attempt of a model call and ends. Killing it drops the connection and releases the permit.
 #[derive(Debug)]
 pub struct ModelCall;
 
@@ -40,7 +40,7 @@ impl ModelCall {
     /// Starts an attempt, linked to `supervisor`.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// When the supervisor is stopping.
     pub async fn start(start: CallStart, supervisor: ActorCell) -> Result<ActorCell, SpawnErr> {
         let caller = attempt::Http(start.http.clone());
         spawn(caller, start, supervisor).await

@@ -1,34 +1,34 @@
-//! The circuit of one provider: when it keeps failing nobody calls it for a while, then one call finds out, then the
-//! others come back in growing numbers. Pure.
+//! The circuit breaker of one provider: after repeated failures calls are suspended for a while, then one probe tests the
+//! provider, then the other calls return in growing numbers. Pure.
 
 use crate::health::LONGEST_WISH_MS;
 use agentd_protocol::{FailureClass, Stamp, Timestamp};
 use agentd_settings::SchedulerConfig;
 
-/// After an outage the calls admitted in all double every so many milliseconds, from one.
+/// After an outage, the total number of admitted calls doubles at this interval, starting from one.
 const RAMP_STEP_MS: u64 = 500;
 
-/// Whether a call may go as far as the provider is concerned.
+/// Whether the provider's circuit admits a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Open,
-    /// Not before then.
+    /// Not before this time.
     Until(Timestamp),
-    /// One call finds out; the others wait for it.
+    /// A probe is in flight; all other calls wait for its result.
     Probing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Working,
-    /// Nobody calls until then.
+    /// Calls are suspended until this time.
     Broken {
         until: Timestamp,
     },
     Probing {
         number: u64,
     },
-    /// It works again; so many have been admitted since then.
+    /// The provider works again; this many calls were admitted since.
     Ramp {
         since: Timestamp,
         admitted: u32,
@@ -44,10 +44,10 @@ pub(crate) struct Circuit {
     cap_ms: u64,
     permits: u32,
     failures: u32,
-    /// How often it broke since it last worked well.
+    /// How often the circuit opened since the provider last worked well.
     breaks: u32,
     class: FailureClass,
-    /// Calls with a smaller number went before it broke: what comes of them says nothing new.
+    /// Calls with a smaller number started before the circuit opened: their results are stale.
     fresh_from: u64,
 }
 
@@ -66,12 +66,12 @@ impl Circuit {
         }
     }
 
-    /// Another number of calls may be in flight.
+    /// Changes the number of permits.
     pub(crate) const fn resize(&mut self, permits: u32) {
         self.permits = permits;
     }
 
-    /// The class of the failures that broke it.
+    /// The class of the failures that opened the circuit.
     pub(crate) const fn class(&self) -> FailureClass {
         self.class
     }
@@ -92,7 +92,7 @@ impl Circuit {
         }
     }
 
-    /// Until when nobody calls, when that is known.
+    /// When the suspension ends, if that is known.
     pub(crate) fn broken_until(&self, now: Timestamp) -> Option<Timestamp> {
         match self.state {
             State::Broken { until } if until > now => Some(until),
@@ -100,19 +100,19 @@ impl Circuit {
         }
     }
 
-    /// A person says that the trouble is over: one call finds out.
+    /// A person reports that the problem is solved: the next call probes.
     pub(crate) fn try_again(&mut self, now: Timestamp) {
         if let State::Broken { until } = &mut self.state {
             *until = now.min(*until);
         }
     }
 
-    /// Whether people should be told that the provider, and not a limit, is what they wait for.
+    /// Whether the circuit, rather than a limit, holds calls back; people are told so.
     pub(crate) fn holds(&self, now: Timestamp) -> bool {
         self.flow(now) != Flow::Open
     }
 
-    /// A call of this number goes. Returns whether it is the one that finds out.
+    /// Records the start of a call. Returns whether it is the probe.
     pub(crate) fn went(&mut self, number: u64, now: Timestamp) -> bool {
         match &mut self.state {
             State::Broken { .. } => {
@@ -131,7 +131,7 @@ impl Circuit {
         false
     }
 
-    /// The provider answered a call, be it with a refusal.
+    /// Records that the provider answered a call, even if with a refusal.
     pub(crate) fn worked(&mut self, number: u64, now: Timestamp) {
         if number < self.fresh_from {
             return;
@@ -145,15 +145,15 @@ impl Circuit {
         }
     }
 
-    /// A call ended in a way that says nothing about the provider.
+    /// Records the end of a call that says nothing about the provider.
     pub(crate) fn ended(&mut self, number: u64, now: Timestamp) {
         if self.is_probe(number) {
             self.state = State::Broken { until: now };
         }
     }
 
-    /// The provider failed a call. `next` is the number of the next call. Returns for how long nobody calls, when that is
-    /// new.
+    /// Records a failure of the provider. `next` is the number of the next call. Returns how long calls are suspended, if
+    /// that is new.
     pub(crate) fn failed(
         &mut self,
         (number, next): (u64, u64),
@@ -184,7 +184,7 @@ impl Circuit {
             .saturating_mul(1_u64.checked_shl(self.breaks).unwrap_or(u64::MAX))
             .min(self.cap_ms)
             .max(1);
-        // Between three and five quarters, so that several nodes do not come back together.
+        // A jitter from -25 to +25 per cent keeps several nodes from returning at the same time.
         let ms = ms - ms / 4 + stamp.next_u64() % (ms / 2 + 1);
         self.breaks = self.breaks.saturating_add(1).min(32);
         self.open(now.plus_ms(ms), class, next);

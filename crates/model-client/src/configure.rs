@@ -1,11 +1,11 @@
-//! A configuration that was read again while calls are in flight.
+//! Applies a reloaded configuration while calls are in flight.
 
 use crate::state::Admission;
 use agentd_protocol::Timestamp;
 use agentd_settings::RatesConfig;
 
 impl<T> Admission<T> {
-    /// Takes over new limits and names. Calls in flight go on, also those with a credential that is gone.
+    /// Applies new limits and names. Calls in flight continue, even with a removed credential.
     pub fn configure(
         &mut self,
         permits: u32,

@@ -1,4 +1,4 @@
-//! The kid that has a request counted. It needs no permit: servers count apart from their answers, and for nothing.
+//! The worker that asks a server to count a request's tokens. It needs no permit: counting is free and limited separately.
 
 use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, spawn_kid};
 use agentd_protocol::CallId;
@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the client may take to say whether the server is to be asked.
+/// How long the model client may take to say whether the server counts.
 const CLIENT_WITHIN: Duration = Duration::from_secs(1);
 
-/// What a count is started with.
+/// The arguments of a count.
 #[derive(Debug)]
 pub struct CountStart {
-    /// Who gets the answer.
+    /// The session that receives the answer.
     pub to: ActorRef<SessionMsg>,
-    /// Handed back with the answer.
+    /// Returned with the answer.
     pub call: CallId,
-    /// Whom to ask.
+    /// The model whose server counts.
     pub spec: Arc<ModelSpec>,
-    /// Who remembers which servers count.
+    /// The model client, which remembers the servers that count.
     pub client: Handle<ModelMsg>,
     /// The HTTP client of the process.
     pub http: reqwest::Client,
@@ -28,11 +28,11 @@ pub struct CountStart {
     pub body: RequestBody,
     /// The credential to use.
     pub credential: Option<String>,
-    /// It may take so long.
+    /// The time limit.
     pub within: Duration,
 }
 
-/// Has a request counted and ends. The answer is its last message.
+/// Asks a server to count a request's tokens and ends. The answer is its last message.
 #[derive(Debug)]
 pub struct TokenCount;
 
@@ -40,7 +40,7 @@ impl TokenCount {
     /// Starts a count, linked to `supervisor`.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// When the supervisor is stopping.
     pub async fn start(start: CountStart, supervisor: ActorCell) -> Result<ActorCell, SpawnErr> {
         spawn_kid(run(start), supervisor).await
     }
@@ -62,7 +62,7 @@ async fn count(start: CountStart) -> Option<u64> {
         return None;
     }
     let credential = start.spec.credential(start.credential.as_deref());
-    // A little sooner than the kid's own end, so that a server that hangs is remembered.
+    // A little less than the worker's own limit, so that a server that hangs is remembered.
     let within = start.within * 9 / 10;
     let counted = count_tokens(&start.http, &start.spec, credential, &start.body, within).await;
     start.client.cast(ModelMsg::Counted { model, counted });

@@ -1,24 +1,24 @@
-//! Which models' servers count tokens when they are asked to, as far as this process found out. Pure.
+//! Remembers for each model whether its server counts tokens on request. Pure.
 
 use agentd_provider::Counted;
 use std::collections::BTreeMap;
 
-/// A server that failed so often in a row is not asked any more.
+/// After this many failures in a row, a server is not asked again.
 const TRIES: u32 = 3;
-/// Models of which something is remembered.
+/// The most models remembered.
 const REMEMBERED: usize = 256;
 
-/// Failures in a row by the provider's name of a model.
+/// Consecutive failures, by the provider's name of the model.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(BTreeMap<String, u32>);
 
 impl Counts {
-    /// Whether it is of use to ask.
+    /// Whether asking can succeed.
     pub(crate) fn may_ask(&self, model: &str) -> bool {
         self.0.get(model).is_none_or(|failures| *failures < TRIES)
     }
 
-    /// What came of asking.
+    /// Records the outcome of a count.
     pub(crate) fn note(&mut self, model: String, counted: Counted) {
         let failures = match counted {
             Counted::Tokens(_) => {

@@ -1,4 +1,4 @@
-//! The credentials of one provider: which one a call gets, and what its end teaches about it. Pure.
+//! The credentials of one provider: selects one for each call, and learns from the outcome. Pure.
 
 use crate::bucket::{Buckets, Charge};
 use crate::health::{Cooldowns, Health, Well};
@@ -7,27 +7,27 @@ use agentd_provider::Rates;
 use agentd_settings::RatesConfig;
 use std::collections::BTreeMap;
 
-/// After a rate limit halved the calls at the same time, as many answers as there are such calls, and at least so many,
-/// let one more run.
+/// After a rate limit halved the concurrency, it grows by one per round of answers: as many as the current concurrency,
+/// and at least this many.
 const LEAST_ANSWERS: u32 = 8;
-/// What the status calls the one that a server without keys has.
+/// The name that the status shows for the nameless credential of a server without keys.
 const NAMELESS: &str = "none";
 
-/// Why no credential can be had for a model now.
+/// No credential is available for a model now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shut {
-    /// When one may be had without anything else happening.
+    /// When one becomes available, if time alone suffices.
     pub(crate) opens: Option<Timestamp>,
 }
 
-/// How many calls may run at the same time with one credential: halved when the server says that it is too much, one
-/// more after some answers.
+/// The concurrency limit of one credential: halved when the server reports a rate limit, raised by one after
+/// several answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Window {
     size: u32,
     most: u32,
     answers: u32,
-    /// Calls with a smaller number went before the last halving.
+    /// Calls with a smaller number started before the last halving.
     fresh_from: u64,
 }
 
@@ -59,18 +59,18 @@ impl Window {
     }
 }
 
-/// One credential for one model.
+/// One credential with one model.
 #[derive(Debug, Default)]
 struct Account {
     health: Health,
-    /// Limits that the server told.
+    /// The limits that the server reported.
     learned: Buckets,
 }
 
 #[derive(Debug)]
 struct Slot {
     name: Option<String>,
-    /// The configuration has it no more; calls in flight may still come back.
+    /// It is no longer configured; calls in flight may still return.
     retired: bool,
     running: u32,
     last_used: u64,
@@ -79,13 +79,13 @@ struct Slot {
     accounts: BTreeMap<String, Account>,
 }
 
-/// Whether a call may go with one credential.
+/// Whether one credential admits a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Open,
-    /// Not before then.
+    /// Not before this time.
     Until(Timestamp),
-    /// When another call ends.
+    /// Only after another call ends.
     Busy,
 }
 
@@ -143,10 +143,10 @@ impl Slot {
     }
 }
 
-/// The number of a credential.
+/// The index of a credential.
 pub(crate) type Index = usize;
 
-/// A call as its credential knows it.
+/// A call, as seen by its credential.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) credential: Index,
@@ -166,7 +166,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// A server without keys has one without a name.
+    /// A server without keys gets one nameless credential.
     pub(crate) fn new(
         names: Vec<String>,
         permits: u32,
@@ -184,8 +184,8 @@ impl Credentials {
         new
     }
 
-    /// Takes over names and limits that were read again. One that was refused or out of quota is tried again: its key may
-    /// be another one by now.
+    /// Applies reloaded names and limits. A credential that was refused or out of quota is probed again, because its key
+    /// may have changed.
     pub(crate) fn configure(
         &mut self,
         names: Vec<String>,
@@ -222,8 +222,8 @@ impl Credentials {
         self.slots.get(credential)?.name.as_deref()
     }
 
-    /// The credential for a call: the asked one if it is well, since its cache is warm, else the one with the fewest calls,
-    /// of these the one that was not used for the longest time.
+    /// Chooses the credential for a call: the requested one if it is available, because its cache is warm; else the one
+    /// with the fewest calls, and of these the least recently used.
     pub(crate) fn choose(
         &self,
         model: &str,
@@ -247,7 +247,7 @@ impl Credentials {
         best.map(|(_, _, index)| index).ok_or(Shut { opens })
     }
 
-    /// Until when none of them is well for this model, and why; `None` while one is, or while a call finds out.
+    /// Until when all credentials are unavailable for this model, and why; `None` if one is available or being probed.
     pub(crate) fn closed(&self, model: &str, now: Timestamp) -> Option<(Timestamp, FailureClass)> {
         let mut first: Option<(Timestamp, FailureClass)> = None;
         for slot in self.slots.iter().filter(|slot| !slot.retired) {
@@ -261,7 +261,7 @@ impl Credentials {
         first
     }
 
-    /// Another credential that is well for this model.
+    /// Another credential that is available for this model.
     pub(crate) fn other(&self, than: Index, model: &str, now: Timestamp) -> Option<&str> {
         let well = self.slots.iter().enumerate().filter(|(index, slot)| {
             *index != than && !slot.retired && matches!(slot.well(model, now), Well::Yes | Well::Probe)
@@ -270,7 +270,7 @@ impl Credentials {
         slot.name.as_deref()
     }
 
-    /// A person says that the trouble with a model is over: one call for each credential finds out.
+    /// A person reports that the problem with a model is solved: one call per credential probes.
     pub(crate) fn try_again(&mut self, model: &str, now: Timestamp) {
         let accounts = self
             .slots
@@ -279,7 +279,7 @@ impl Credentials {
         accounts.for_each(|account| account.health.try_again(now));
     }
 
-    /// A call goes. Returns whether it is the one that finds out whether the credential works again.
+    /// Records the start of a call. Returns whether it probes the credential.
     pub(crate) fn went(&mut self, call: &Call<'_>, charge: &Charge, now: Timestamp) -> bool {
         self.used += 1;
         let used = self.used;
@@ -296,8 +296,8 @@ impl Credentials {
         account.is_some_and(|account| account.health.went(call.number))
     }
 
-    /// A call ended: its permit and the difference between estimate and use come back, and what the server said about its
-    /// limits is learned.
+    /// Records the end of a call: returns its permit and the difference between estimate and use, and learns the limits
+    /// that the server reported.
     pub(crate) fn came_back(
         &mut self,
         call: &Call<'_>,
@@ -315,14 +315,14 @@ impl Credentials {
         }
     }
 
-    /// The server answered a call: the credential works.
+    /// Records that the server accepted a call: the credential works.
     pub(crate) fn succeeded(&mut self, call: &Call<'_>) {
         if let Some(account) = self.account(call) {
             account.health.succeeded(call.number);
         }
     }
 
-    /// A whole answer came.
+    /// Records a complete answer.
     pub(crate) fn answered(&mut self, call: &Call<'_>) {
         self.succeeded(call);
         if let Some(slot) = self.slots.get_mut(call.credential) {
@@ -330,14 +330,14 @@ impl Credentials {
         }
     }
 
-    /// A call ended in a way that says nothing about the credential.
+    /// Records the end of a call that says nothing about the credential.
     pub(crate) fn ended(&mut self, call: &Call<'_>, now: Timestamp) {
         if let Some(account) = self.account(call) {
             account.health.ended(call.number, now);
         }
     }
 
-    /// A call failed by its credential. Returns for how long that is left alone, when that is new.
+    /// Records a failure of the credential. Returns the length of the cooldown, if it is new.
     pub(crate) fn failed(
         &mut self,
         call: &Call<'_>,
@@ -350,7 +350,7 @@ impl Credentials {
         if class == FailureClass::RateLimited
             && let Some(slot) = self.slots.get_mut(call.credential)
         {
-            // The failed call has come back already.
+            // The failed call was already subtracted.
             let running = slot.running.saturating_add(1);
             slot.window.limited(numbers, running);
         }
@@ -358,7 +358,7 @@ impl Credentials {
         account.health.failed(numbers, class, wish_ms, &cooldowns, now)
     }
 
-    /// The health of each for each model that was ever called.
+    /// The health of each credential for each model that was ever called.
     pub(crate) fn told(&self, now: Timestamp) -> Vec<(String, CredentialStatus)> {
         let mut told: Vec<_> = self
             .slots
@@ -383,7 +383,7 @@ impl Credentials {
         told
     }
 
-    /// The models that were ever called.
+    /// All models that were ever called.
     pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
         self.slots
             .iter()

@@ -1,19 +1,19 @@
-//! How well one credential is for one model, and how long it is left alone. Pure.
+//! The health of one credential for one model, and its cooldowns. Pure.
 //!
-//! Only what says something about the credential counts: a time-out or an overloaded server does not.
+//! Only failures of the credential count: time-outs and overloaded servers do not.
 
 use agentd_protocol::{CredentialHealth, FailureClass, Timestamp};
 use agentd_settings::SchedulerConfig;
 
-/// So long after the last cooldown the count starts anew.
+/// The failure count is reset this long after the last cooldown.
 const FORGET_MS: u64 = 24 * 60 * 60 * 1_000;
-/// A longer wish of a server is tried again after this all the same.
+/// A server's request for a longer wait is cut to this.
 pub(crate) const LONGEST_WISH_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The first cooldown after a rate limit that names no wait.
 const SILENT_MS: u64 = 2_000;
 
-/// How long a credential is left alone after failures.
+/// The lengths of cooldowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cooldowns {
     base_ms: u64,
@@ -32,8 +32,8 @@ impl Cooldowns {
         }
     }
 
-    /// After so many failures in a row: fivefold each time, for a quota twofold. A rate limit that names no wait is mostly
-    /// short, and one probe costs little: it begins small and doubles up to where the others begin.
+    /// The cooldown after this many consecutive failures: fivefold each time, for a quota twofold. A rate limit without a
+    /// stated wait is usually short, and a probe costs little: it starts small and doubles up to the base of the others.
     fn after(&self, class: FailureClass, failures: u32) -> u64 {
         let (base, factor, cap) = match class {
             FailureClass::QuotaExhausted => (self.quota_ms, 2_u64, self.quota_cap_ms),
@@ -45,15 +45,15 @@ impl Cooldowns {
     }
 }
 
-/// Whether a call may go as far as health is concerned.
+/// Whether the credential's health admits a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Well {
     Yes,
-    /// It may, as the one call that finds out.
+    /// Yes, as the probe.
     Probe,
-    /// One call finds out; the others wait for it.
+    /// A probe is in flight; all other calls wait for its result.
     Probing,
-    /// Not before then.
+    /// Not before this time.
     No {
         until: Timestamp,
         class: FailureClass,
@@ -78,12 +78,12 @@ enum State {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Health {
     state: State,
-    /// The server asked to wait until then; that is no failure of the credential.
+    /// The server asked to wait until this time; that is not a failure of the credential.
     paused: Option<Timestamp>,
     failures: u32,
     /// The end of the last cooldown.
     cooled: Timestamp,
-    /// Calls with a smaller number went before the last failure was known: what comes of them says nothing new.
+    /// Calls with a smaller number started before the last failure was known: their results are stale.
     fresh_from: u64,
 }
 
@@ -105,7 +105,7 @@ impl Health {
         }
     }
 
-    /// A person says that the trouble is over: one call finds out, and when it fails nothing is worse than before.
+    /// A person reports that the problem is solved: the next call probes, and a failed probe makes nothing worse.
     pub(crate) fn try_again(&mut self, now: Timestamp) {
         if let Well::No { class, .. } = self.well(now) {
             self.paused = None;
@@ -114,7 +114,7 @@ impl Health {
         }
     }
 
-    /// The key may be another one by now: what the old one was refused for is found out again.
+    /// The key may have changed: probes again if the old one was refused or out of quota.
     pub(crate) fn try_another_key(&mut self, now: Timestamp) {
         if let State::Cooling {
             class: FailureClass::Auth | FailureClass::QuotaExhausted,
@@ -125,7 +125,7 @@ impl Health {
         }
     }
 
-    /// A call of this number goes. Returns whether it is the one that finds out.
+    /// Records the start of a call. Returns whether it is the probe.
     pub(crate) fn went(&mut self, number: u64) -> bool {
         if let State::Cooling { class, .. } = self.state {
             self.state = State::Probing { number, class };
@@ -134,7 +134,7 @@ impl Health {
         false
     }
 
-    /// The server answered a call: the credential works.
+    /// Records that the server accepted a call: the credential works.
     pub(crate) fn succeeded(&mut self, number: u64) {
         if number >= self.fresh_from {
             self.state = State::Ok;
@@ -142,7 +142,7 @@ impl Health {
         }
     }
 
-    /// A call ended in a way that says nothing about the credential. Somebody else must find out.
+    /// Records the end of a call that says nothing about the credential. If it was the probe, another call must probe.
     pub(crate) fn ended(&mut self, number: u64, now: Timestamp) {
         if let State::Probing { number: own, class } = self.state
             && own == number
@@ -151,8 +151,8 @@ impl Health {
         }
     }
 
-    /// A call failed by the credential: by its rate, its quota, or the key itself. `next` is the number of the next call.
-    /// Returns for how long the credential is left alone, unless that is known already.
+    /// Records a failure of the credential: its rate limit, its quota, or the key itself. `next` is the number of the
+    /// next call. Returns the length of the cooldown or pause, unless it is already known.
     pub(crate) fn failed(
         &mut self,
         call: (u64, u64),
@@ -191,7 +191,7 @@ impl Health {
         Some(ms)
     }
 
-    /// For people: what it is, until when, why, and after how many failures in a row.
+    /// For people: the state, until when, why, and the number of consecutive failures.
     pub(crate) fn told(
         &self,
         now: Timestamp,

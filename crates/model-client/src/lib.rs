@@ -1,15 +1,15 @@
-//! Admission to a model provider (one actor each), and one kid per attempt of a model call.
+//! Admission to model providers (one actor each), and one worker per attempt of a model call.
 //!
 //! All sessions of a node share a provider: its permits, and the rates and the health of each credential for each model.
-//! Interactive calls go first, groups share by weight, sessions of a group take turns. A credential that fails is left alone
-//! for a while, a provider that fails, too; one call finds out when it works again. Nobody waits long in line for a closed
-//! provider: the call is refused, and its session can park.
+//! Interactive calls go first, groups share by weight, and sessions within a group take turns. A failing credential gets
+//! a cooldown, and so does a failing provider; then one probe tests whether it works again. Calls do not queue long for a
+//! closed provider: they are refused, so that their sessions can park.
 //!
-//! Invariants held here: a permit comes back however its call ends, by answer, kill or panic (I6); a call that is killed
-//! drops its connection; pieces of an answer are sent on credit, so a slow session slows its own stream only (I6); the
-//! result of a call is sent before its kid ends, exactly once (I3).
+//! Invariants held here: a permit is returned however its call ends, by answer, kill or panic (I6); a killed call
+//! drops its connection; deltas are sent on credit, so a slow session slows only its own stream (I6); the
+//! result of a call is sent before its worker ends, exactly once (I3).
 //!
-//! Flow: [`ModelCall`] -> `ModelMsg::Acquire` -> permit -> `provider::call` -> merged deltas -> `Release` -> `CallEvent::Answered`.
+//! Flow: [`ModelCall`] -> `ModelMsg::Acquire` -> permit -> `provider::call` -> deltas -> `Release` -> `CallEvent::Answered`.
 
 mod actor;
 mod attempt;

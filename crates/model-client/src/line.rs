@@ -1,4 +1,4 @@
-//! One lane of the queue: groups by weight, in a group sessions in turn. Pure.
+//! One lane of the queue: groups share by weight, and the sessions of a group take turns. Pure.
 
 use crate::queue::Waiter;
 use agentd_actor_kit::Ask;
@@ -6,15 +6,15 @@ use agentd_protocol::SessionId;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// What one call costs a group of weight 1, in virtual time.
+/// The cost of one call to a group of weight 1, in virtual time.
 const UNIT: f64 = 1_048_576.0;
-/// Idle groups are forgotten when there are so many.
+/// Idle groups are forgotten above this number of groups.
 const MANY_GROUPS: usize = 1_024;
 
-/// Those of one group who wait for one model: sessions in turn, each in its own order.
+/// The waiters of one group for one model: sessions take turns, and each keeps the order of its own calls.
 #[derive(Debug)]
 struct Ring<T> {
-    /// Sorted by the number of the turn.
+    /// Sorted by turn number.
     turns: VecDeque<(u64, SessionId)>,
     sessions: HashMap<SessionId, (u64, VecDeque<Waiter<T>>)>,
 }
@@ -54,7 +54,7 @@ impl<T> Ring<T> {
         waiter
     }
 
-    /// Takes the next one out when it is gone. Its session keeps its turn.
+    /// Removes the next waiter if its caller is gone. Its session keeps its turn.
     fn take_gone(&mut self, gone: fn(&T) -> bool) -> Option<Waiter<T>> {
         let (_, session) = self.turns.front()?;
         let (_, own) = self.sessions.get_mut(session)?;
@@ -66,23 +66,23 @@ impl<T> Ring<T> {
         Some(waiter)
     }
 
-    /// From 0.
+    /// The position of a session, from 0.
     fn index(&self, session: SessionId) -> Option<usize> {
         let (turn, _) = self.sessions.get(&session)?;
         self.turns.binary_search_by_key(turn, |(turn, _)| *turn).ok()
     }
 }
 
-/// The group and the model that go next, and the groups before it that are held up.
+/// The next group and model, and the groups before it that are held up.
 pub(crate) type Next = (Arc<str>, Arc<str>, Vec<Arc<str>>);
 
 #[derive(Debug)]
 struct Group<T> {
-    /// Its virtual time: the least goes next.
+    /// Its virtual time: the group with the least goes next.
     time: u64,
     step: u64,
     waiting: usize,
-    /// By model. None is empty.
+    /// By model; never empty.
     rings: BTreeMap<Arc<str>, Ring<T>>,
 }
 
@@ -91,13 +91,13 @@ struct Group<T> {
 pub(crate) struct Line<T> {
     weights: BTreeMap<String, f64>,
     groups: BTreeMap<Arc<str>, Group<T>>,
-    /// Groups in which somebody waits, by their virtual time.
+    /// Groups with waiters, by their virtual time.
     order: BTreeSet<(u64, Arc<str>)>,
-    /// The virtual time of the group that was served last.
+    /// The virtual time of the last served group.
     now: u64,
     waiting: usize,
     turns: u64,
-    /// How many groups the last look for idle ones left.
+    /// The number of groups left by the last clean-up.
     kept: usize,
 }
 
@@ -122,7 +122,7 @@ impl<T> Line<T> {
         self.waiting == 0
     }
 
-    /// Lines somebody up; says where.
+    /// Adds a waiter; returns its group and model.
     pub(crate) fn push(&mut self, waiter: Waiter<T>) -> (Arc<str>, Arc<str>) {
         self.forget();
         let turn = self.turn();
@@ -155,7 +155,7 @@ impl<T> Line<T> {
         (name, model)
     }
 
-    /// Who goes next, among those whose model is not held up.
+    /// The next group and model, skipping models that are held up.
     pub(crate) fn pick(&self, held: &BTreeSet<Arc<str>>) -> Option<Next> {
         let mut passed_over = Vec::new();
         for (_, name) in &self.order {
@@ -172,7 +172,7 @@ impl<T> Line<T> {
         None
     }
 
-    /// A group in which somebody waits for this model, the one whose turn it is first.
+    /// The first group, in order of turns, with a waiter for this model.
     pub(crate) fn first_with(&self, model: &str) -> Option<Arc<str>> {
         let has = |name: &Arc<str>| {
             self.groups
@@ -196,13 +196,13 @@ impl<T> Line<T> {
         ring.is_some_and(|ring| ring.sessions.contains_key(&session))
     }
 
-    /// Takes the next of this group and model out.
+    /// Removes the next waiter of this group and model.
     pub(crate) fn take(&mut self, name: &Arc<str>, model: &str) -> Option<Waiter<T>> {
         let turn = self.turn();
         self.remove(name, model, |ring| ring.take(turn))
     }
 
-    /// Takes the next of this group and model out when it is gone.
+    /// Removes the next waiter of this group and model if its caller is gone.
     pub(crate) fn take_gone(
         &mut self,
         name: &Arc<str>,
@@ -232,7 +232,7 @@ impl<T> Line<T> {
         Some(waiter)
     }
 
-    /// Counts a call for a group. Those that were passed over are held up: their time goes by all the same.
+    /// Charges a call to a group. Groups that were passed over are held up: their time advances all the same.
     pub(crate) fn served(&mut self, name: &Arc<str>, passed_over: &[Arc<str>]) {
         let Some(group) = self.groups.get(name) else {
             return;
@@ -245,8 +245,8 @@ impl<T> Line<T> {
         }
     }
 
-    /// About where a session stands, from 1: those of its own group before it, and of each other group as many as its
-    /// weight lets go in that time.
+    /// The approximate position of a session, from 1: the waiters of its own group before it, and those that each other
+    /// group may send in that time, by its weight.
     pub(crate) fn position(&self, name: &str, model: &str, session: SessionId) -> Option<usize> {
         let group = self.groups.get(name)?;
         let index = group.rings.get(model)?.index(session)?;
@@ -271,9 +271,9 @@ impl<T> Line<T> {
         }
     }
 
-    /// An idle group is remembered only while its time is ahead: coming back must not be an advantage. When there are very
-    /// many of those each had few calls, and one for nothing does no harm. Twice as many groups as the last time were
-    /// left bring the next look, so that a call does not pay for all groups.
+    /// Forgets idle groups, except those whose time is ahead: leaving and returning must not be an advantage. If very
+    /// many remain, it forgets those, too: each made few calls, so one free call does no harm. It runs again only when the
+    /// number of groups has doubled, so that a single call does not pay for all groups.
     fn forget(&mut self) {
         if self.groups.len() <= MANY_GROUPS.max(2 * self.kept) {
             return;
@@ -293,7 +293,7 @@ impl<T> Line<T> {
     }
 }
 
-/// What one call costs a group of this weight.
+/// The cost of one call to a group of this weight.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

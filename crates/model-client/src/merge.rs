@@ -1,4 +1,4 @@
-//! Merging the pieces of a stream into fewer, larger deltas. Pure.
+//! Merges the pieces of a stream into fewer, larger deltas. Pure.
 
 use agentd_protocol::{CallId, Delta, Fragment};
 use agentd_provider::ModelEvent;
@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A piece waits at most this long for company.
+/// The longest time that a piece waits to be merged with others.
 pub(crate) const MERGE_FOR: Duration = Duration::from_millis(40);
-/// This many bytes go out at once.
+/// This many bytes are sent immediately.
 const MERGE_BYTES: usize = 2 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ struct Piece {
     text: String,
 }
 
-/// The pieces of one attempt that were not sent yet.
+/// The unsent pieces of one attempt.
 #[derive(Debug)]
 pub(crate) struct Merger {
     call: CallId,
@@ -33,7 +33,7 @@ pub(crate) struct Merger {
     pieces: VecDeque<Piece>,
     bytes: usize,
     since: Option<Instant>,
-    /// Bytes of each block that were sent.
+    /// The number of bytes sent of each block.
     offsets: BTreeMap<u32, u64>,
 }
 
@@ -55,7 +55,7 @@ impl Merger {
             ModelEvent::TextDelta { block, text } => (Kind::Text, block, text),
             ModelEvent::ThinkingDelta { block, text } => (Kind::Thinking, block, text),
             ModelEvent::ToolInputDelta { block, text } => (Kind::ToolInput, block, text),
-            // The name of a call is an event of the log as soon as the answer is complete.
+            // Skipped: the log has an event with the name of the call as soon as the answer is complete.
             ModelEvent::ToolStart { .. } => return,
         };
         self.bytes += text.len();
@@ -66,12 +66,12 @@ impl Merger {
         }
     }
 
-    /// When what is here should be sent; `None` while there is nothing.
+    /// When the pieces should be sent; `None` if there are none.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.since.map(|since| since + MERGE_FOR)
     }
 
-    /// Whether there is enough to be sent at once.
+    /// Whether there is enough to send immediately.
     pub(crate) const fn is_full(&self) -> bool {
         self.bytes >= MERGE_BYTES
     }

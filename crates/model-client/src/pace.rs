@@ -1,14 +1,14 @@
-//! How fast calls were admitted lately. Pure.
+//! The recent rate of admissions. Pure.
 
 use agentd_protocol::Timestamp;
 use std::collections::VecDeque;
 
-/// So many admissions are remembered.
+/// The number of admissions remembered.
 const RECENT: usize = 64;
-/// Older ones say nothing about now.
+/// Older admissions say nothing about the current rate.
 const FRESH_MS: u64 = 10 * 60 * 1_000;
 
-/// The moments of the last admissions.
+/// The times of the last admissions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace(VecDeque<Timestamp>);
 
@@ -20,21 +20,21 @@ impl Pace {
         self.0.push_back(now);
     }
 
-    /// About how long it takes until so many more are admitted, if it goes on like this.
+    /// The approximate time until this many more are admitted, at the current rate.
     pub(crate) fn eta_ms(&self, more: usize, now: Timestamp) -> Option<u64> {
         let (first, count) = self.fresh(now)?;
         let span = u128::from(now.since_ms(first));
         u64::try_from(span * more as u128 / count as u128).ok()
     }
 
-    /// The distance between two admissions, without the halt since the last one.
+    /// The average interval between admissions, without the time since the last one.
     pub(crate) fn step_ms(&self, now: Timestamp) -> Option<u64> {
         let (first, count) = self.fresh(now)?;
         let span = self.0.back()?.since_ms(first);
         Some(span / u64::try_from(count - 1).ok()?)
     }
 
-    /// The first of the admissions that count, and how many they are: two at least.
+    /// The first recent admission, and their number, which is at least two.
     fn fresh(&self, now: Timestamp) -> Option<(Timestamp, usize)> {
         let fresh = self.0.partition_point(|at| now.since_ms(*at) > FRESH_MS);
         let count = self.0.len().saturating_sub(fresh);

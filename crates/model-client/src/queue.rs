@@ -1,9 +1,9 @@
-//! Who waits, and who goes next. Pure.
+//! The queue of waiting calls, which chooses the next one. Pure.
 //!
-//! Interactive calls go before background ones, which still get a share. In a lane, groups share by weight (each has a
-//! virtual time that advances by one over its weight with every call; the least goes next), in a group sessions take
-//! turns, in a session it is first come, first served. A group that was idle or held up starts at the present virtual time:
-//! nothing is saved up.
+//! Interactive calls go before background calls, which still get a share. Within a lane, groups share by weight: each has
+//! a virtual time that advances by one over its weight with every call, and the least goes next. Within a group, sessions
+//! take turns; within a session, calls go in order. A group that was idle or held up continues at the current virtual
+//! time, so it saves nothing up.
 
 use crate::line::Line;
 use agentd_actor_kit::{Ask, Lane};
@@ -11,38 +11,38 @@ use agentd_protocol::SessionId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Of so many calls one is a background call, when there are any.
+/// One call in this many is a background call, if any wait.
 const BACKGROUND_EVERY: u32 = 16;
 
-/// Somebody who waits. `T` is where the answer is delivered.
+/// A waiting call. `T` is where the answer is delivered.
 #[derive(Debug)]
 pub(crate) struct Waiter<T> {
     pub(crate) ask: Ask,
     pub(crate) place: T,
 }
 
-/// Who would go next.
+/// A choice of the next call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pick {
     lane: Lane,
     group: Arc<str>,
     pub(crate) model: Arc<str>,
-    /// Groups before it that are held up.
+    /// The groups before it that are held up.
     passed_over: Vec<Arc<str>>,
 }
 
-/// All who wait at one provider.
+/// All calls that wait for one provider.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     interactive: Line<T>,
     background: Line<T>,
-    /// Interactive calls in a row while background calls waited.
+    /// Consecutive interactive calls while background calls were waiting.
     in_a_row: u32,
     waiting: usize,
     most: usize,
-    /// How many wait for each model.
+    /// The number of waiting calls for each model.
     models: BTreeMap<Arc<str>, usize>,
-    /// Where a session's last call waits.
+    /// The lane, group and model of a session's last waiting call.
     homes: HashMap<SessionId, (Lane, Arc<str>, Arc<str>)>,
 }
 
@@ -63,12 +63,12 @@ impl<T> Queue<T> {
         self.waiting
     }
 
-    /// The models that somebody waits for.
+    /// The models with waiting calls.
     pub(crate) fn models(&self) -> impl Iterator<Item = &Arc<str>> {
         self.models.keys()
     }
 
-    /// Lines somebody up; gives it back when the queue is full.
+    /// Adds a waiter; returns it if the queue is full.
     pub(crate) fn line_up(&mut self, waiter: Waiter<T>) -> Result<(), Waiter<T>> {
         if self.waiting >= self.most {
             return Err(waiter);
@@ -81,7 +81,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Who goes next, among those whose model is not held up.
+    /// Chooses the next call, skipping models that are held up.
     pub(crate) fn pick(&self, held: &BTreeSet<Arc<str>>) -> Option<Pick> {
         let order = if self.in_a_row + 1 >= BACKGROUND_EVERY {
             [Lane::Background, Lane::Interactive]
@@ -99,12 +99,12 @@ impl<T> Queue<T> {
         })
     }
 
-    /// The call that a pick stands for.
+    /// The call behind a pick.
     pub(crate) fn front(&self, pick: &Pick) -> Option<&Ask> {
         self.lane(pick.lane).front(&pick.group, &pick.model)
     }
 
-    /// Takes a pick out and counts it as served.
+    /// Removes the picked call and counts it as served.
     pub(crate) fn take(&mut self, pick: &Pick) -> Option<Waiter<T>> {
         let line = self.lane_mut(pick.lane);
         let waiter = line.take(&pick.group, &pick.model)?;
@@ -117,7 +117,7 @@ impl<T> Queue<T> {
         Some(waiter)
     }
 
-    /// Takes a pick out when it is gone: it is not served, and nobody loses a turn by it.
+    /// Removes the picked call if its caller is gone: it does not count as served, and no session loses a turn.
     pub(crate) fn take_gone(&mut self, pick: &Pick, gone: fn(&T) -> bool) -> Option<Waiter<T>> {
         let line = self.lane_mut(pick.lane);
         let waiter = line.take_gone(&pick.group, &pick.model, gone)?;
@@ -125,7 +125,7 @@ impl<T> Queue<T> {
         Some(waiter)
     }
 
-    /// Takes anybody out who waits for this model, in about the order in which they would go.
+    /// Removes any call that waits for this model, in roughly the order in which they would go.
     pub(crate) fn take_any(&mut self, model: &str) -> Option<Waiter<T>> {
         let waiter = [Lane::Interactive, Lane::Background]
             .into_iter()
@@ -138,7 +138,7 @@ impl<T> Queue<T> {
         Some(waiter)
     }
 
-    /// Where the last call of a session stands, from 1, and which call is before all others of its kind.
+    /// The position of a session's last call, from 1, and the first call of the same group and model.
     pub(crate) fn position(&self, session: SessionId) -> Option<(usize, &Ask)> {
         let (lane, group, model) = self.homes.get(&session)?;
         let line = self.lane(*lane);

@@ -1,48 +1,48 @@
-//! What an admission is made from, and what it says.
+//! The arguments of an admission, and what it reports.
 
 use agentd_actor_kit::{Grant, Refusal};
 use agentd_protocol::FailureClass;
 use agentd_settings::{RatesConfig, SchedulerConfig};
 
-/// What the admission of a provider is made from.
+/// The arguments of a provider's admission.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// How many calls may be in flight.
+    /// The most calls in flight.
     pub permits: u32,
     /// The names of its credentials.
     pub credentials: Vec<String>,
-    /// What one credential may use in a minute.
+    /// The rate limits of one credential, per minute.
     pub rates: RatesConfig,
-    /// Shares, cooldowns, the circuit.
+    /// Shares, cooldowns, circuit breaker.
     pub scheduler: SchedulerConfig,
-    /// A longer pause is not waited for in line.
+    /// Calls do not queue for a longer pause.
     pub patience_ms: u64,
 }
 
-/// What happens next to somebody who waits.
+/// The outcome for one waiting call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<T> {
-    /// It may go.
+    /// The call may start.
     Granted(T, Grant),
-    /// It may not, and not soon.
+    /// The call is refused: it would have to wait too long.
     Refused(T, Refusal),
 }
 
-/// What changed for everybody, for the log.
+/// A change that affects everyone, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The provider keeps failing: nobody calls it for so long.
+    /// The provider keeps failing: calls are suspended.
     Broken {
-        /// Milliseconds.
+        /// For how long, in milliseconds.
         ms: u64,
     },
-    /// A credential is left alone for so long.
+    /// A credential has a cooldown.
     Cooling {
-        /// Which.
+        /// The credential.
         credential: Option<String>,
-        /// Why.
+        /// The class of the failure.
         class: FailureClass,
-        /// Milliseconds.
+        /// For how long, in milliseconds.
         ms: u64,
     },
 }

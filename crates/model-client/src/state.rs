@@ -1,4 +1,4 @@
-//! Who may call next: the whole admission of one provider, pure. Time and entropy come in as stamps.
+//! The whole admission of one provider: decides which call may start next. Pure: time and entropy come in as stamps.
 
 use crate::bucket::Charge;
 use crate::circuit::{Circuit, Flow};
@@ -14,16 +14,16 @@ use agentd_provider::Rates;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A permit that comes back sooner than this unused was never used: whoever asked for it is gone.
+/// A permit that is dropped sooner than this counts as unused: its caller was already gone.
 const UNUSED_MS: u64 = 50;
-/// Refused calls come back one after the other within this at most.
+/// Refused calls return one after the other, within this time at most.
 const SPREAD_MS: u64 = 10 * 60 * 1_000;
-/// After trouble of the provider, where the circuit lets them in slowly, they come back within the length of the pause, but
-/// never closer than within this.
+/// After a failure of the provider, where the circuit admits calls slowly, they return within the length of the pause,
+/// but spread over at least this time.
 const LEAST_SPREAD_MS: u64 = 1_000;
-/// The distance between two of them, where the pace is not known or not plausible.
+/// The bounds of the interval between two returning calls; the lower one applies when the pace is unknown.
 const SPREAD_STEP_MS: (u64, u64) = (10, 1_000);
-/// Smaller windows are misread, not learned.
+/// A smaller window is a parsing error and is not learned.
 const LEAST_WINDOW: u64 = 256;
 
 /// A call in flight.
@@ -34,12 +34,12 @@ struct Running {
     since: Timestamp,
 }
 
-/// Calls that were told to come back.
+/// The calls that were refused because of a pause.
 #[derive(Debug)]
 struct Refused {
     /// The end of the pause.
     until: Timestamp,
-    /// They come back within so long.
+    /// The time over which they return.
     spread_ms: u64,
     count: u64,
 }
@@ -49,7 +49,7 @@ struct Refused {
 pub struct Admission<T> {
     pub(super) permits: u32,
     pub(super) patience_ms: u64,
-    /// Whether somebody does not wait any more.
+    /// Whether the caller has stopped waiting.
     gone: fn(&T) -> bool,
     pub(super) queue: Queue<T>,
     pub(super) credentials: Credentials,
@@ -58,14 +58,14 @@ pub struct Admission<T> {
     running: BTreeMap<u64, Running>,
     granted: u64,
     pub(super) windows: BTreeMap<String, u64>,
-    /// By model: the pause for which calls were refused.
+    /// By model: the pause that caused the refusals.
     refused: BTreeMap<String, Refused>,
     wake: Option<Timestamp>,
     pub(super) last_call: Option<LastCall>,
 }
 
 impl<T> Admission<T> {
-    /// An admission without calls; `gone` says who does not wait any more.
+    /// An admission without calls; `gone` says whether a caller has stopped waiting.
     pub fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
         let permits = setup.permits.max(1);
         let cooldowns = Cooldowns::of(&setup.scheduler);
@@ -86,7 +86,7 @@ impl<T> Admission<T> {
         }
     }
 
-    /// Lines somebody up, or refuses when the line is full. Who insists ends the pauses of its model: one call finds out.
+    /// Queues a call, or refuses it if the queue is full. A call that insists ends its model's pauses: one call probes.
     pub fn acquire(&mut self, ask: Ask, place: T, now: Timestamp) -> Option<Step<T>> {
         if ask.insists {
             self.credentials.try_again(&ask.model, now);
@@ -108,7 +108,7 @@ impl<T> Admission<T> {
         Some(Step::Refused(place, refusal))
     }
 
-    /// The next thing that happens to somebody who waits; to be called until there is none, after every change.
+    /// The next outcome for a waiting call. Call it after every change until it returns `None`.
     pub fn next(&mut self, now: Timestamp) -> Option<Step<T>> {
         self.wake = None;
         if self.queue.len() == 0 {
@@ -149,7 +149,7 @@ impl<T> Admission<T> {
         None
     }
 
-    /// When something may be possible that is not now, after [`Self::next`] had nothing more.
+    /// When another call may become possible, once [`Self::next`] has returned `None`.
     #[must_use]
     pub const fn wake(&self) -> Option<Timestamp> {
         self.wake
@@ -161,7 +161,7 @@ impl<T> Admission<T> {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
-    /// A model that somebody waits for and that is closed for longer than anybody should stand in line.
+    /// A model with waiting calls that is closed for longer than a call may queue.
     fn long_pause(&self, now: Timestamp) -> Option<(Arc<str>, Timestamp, FailureClass)> {
         self.queue.models().find_map(|model| {
             let (until, class) = self.closed(model, now)?;
@@ -169,7 +169,7 @@ impl<T> Admission<T> {
         })
     }
 
-    /// Until when nothing goes to this model, and why: the provider, or all credentials.
+    /// Until when this model is closed, and why: because of the provider, or of all credentials.
     pub(super) fn closed(&self, model: &str, now: Timestamp) -> Option<(Timestamp, FailureClass)> {
         let circuit = self
             .circuit
@@ -182,7 +182,7 @@ impl<T> Admission<T> {
             .max_by_key(|(until, _)| *until)
     }
 
-    /// Whether a rate, and not a permit, is what a call waits for.
+    /// Whether a call waits for a rate limit rather than a permit.
     pub(super) fn wants_a_rate(&self, ask: &Ask, now: Timestamp) -> bool {
         let asked = ask.credential.as_deref();
         let shut = self
@@ -242,7 +242,7 @@ impl<T> Admission<T> {
         };
         let finds_out = self.credentials.went(&call, &charge, now);
         let probe = self.circuit.went(number, now) || finds_out;
-        // Who finds a free permit says nothing about how long others stand in line.
+        // A call that finds a free permit says nothing about how long others queue.
         if self.queue.len() > 0 {
             self.pace.granted(now);
         }
@@ -263,7 +263,7 @@ impl<T> Admission<T> {
         Some(Step::Granted(place, grant))
     }
 
-    /// The server answers a call: what it was to find out is known before it ends.
+    /// The server has begun to answer: a probe succeeds before the call ends.
     pub fn works(&mut self, grant: &Grant, now: Timestamp) {
         if let Some(running) = self.running.get(&grant.number) {
             let call = call(grant, running, self.granted);
@@ -272,7 +272,7 @@ impl<T> Admission<T> {
         }
     }
 
-    /// A permit came back. Says what the session may expect, and what changed for everybody.
+    /// Takes a permit back. Returns what the session may expect, and any change that affects everyone.
     pub fn release(
         &mut self,
         grant: &Grant,
@@ -306,7 +306,7 @@ impl<T> Admission<T> {
         (outlook, notice)
     }
 
-    /// What the end of a call says about its credential and about the provider.
+    /// Derives from a call's end the state of its credential and of the provider.
     fn judge(&mut self, call: &Call<'_>, outcome: &CallOutcome, stamp: &mut Stamp) -> Option<Notice> {
         let now = stamp.at;
         let (class, wish_ms) = match outcome {
@@ -351,7 +351,7 @@ impl<T> Admission<T> {
                 let ms = self.circuit.failed(numbers, class, wish_ms, stamp)?;
                 Some(Notice::Broken { ms })
             }
-            // The server read the request: it works, and the key is good.
+            // The server read the request: it works, and the key is valid.
             FailureClass::ContextOverflow | FailureClass::ContentFilter | FailureClass::InvalidRequest => {
                 self.credentials.succeeded(call);
                 self.circuit.worked(call.number, now);

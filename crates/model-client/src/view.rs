@@ -1,15 +1,15 @@
-//! How a provider's admission looks from outside. Pure.
+//! The status of a provider's admission. Pure.
 
 use crate::state::Admission;
 use agentd_actor_kit::{Hold, Place, ProviderStatus};
 use agentd_protocol::{FailureClass, LastCall, SessionId, Timestamp};
 use std::collections::BTreeSet;
 
-/// What a failed call tells of its provider, if anything.
+/// What a failed call says about its provider, if anything.
 pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall> {
     let failed = match class {
         FailureClass::Internal | FailureClass::Cancelled => return None,
-        // It read the request, so it answers.
+        // The provider read the request, so it works.
         FailureClass::ContextOverflow | FailureClass::ContentFilter | FailureClass::InvalidRequest => None,
         FailureClass::RateLimited
         | FailureClass::QuotaExhausted
@@ -21,7 +21,7 @@ pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall>
 }
 
 impl<T> Admission<T> {
-    /// Where the last call of a session that waits stands.
+    /// The position of a waiting session's last call.
     pub(crate) fn place(&self, session: SessionId, now: Timestamp) -> Option<Place> {
         let (position, first) = self.queue.position(session)?;
         let closed = self
@@ -43,7 +43,7 @@ impl<T> Admission<T> {
         })
     }
 
-    /// How things stand.
+    /// The current status.
     pub(crate) fn status(&self, now: Timestamp) -> ProviderStatus {
         ProviderStatus {
             running: self.running(),
@@ -60,7 +60,7 @@ impl<T> Admission<T> {
         }
     }
 
-    /// A provider is paused when its circuit is broken, or when every model that was ever called is closed.
+    /// A provider is paused while its circuit is open, or while every model that was ever called is closed.
     fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
         let models: BTreeSet<&str> = self.credentials.models().collect();
         let ends: Option<Vec<Timestamp>> = models

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Deadline of a request for the addresses of a name.
+/// The deadline of a request for the addresses of a name.
 const WITHIN: Duration = Duration::from_secs(15);
-/// Look-ups under way for all sessions.
+/// The maximum number of look-ups under way for all sessions.
 const OF_SESSIONS: usize = 64;
-/// Look-ups under way for one session.
+/// The maximum number of look-ups under way for one session.
 const OF_ONE_SESSION: usize = 4;
-/// Look-ups under way for what the operator configured: model and tool servers, webhooks.
+/// The maximum number of look-ups for what the operator configured: model and tool servers, webhooks.
 const OF_OPERATOR: usize = 32;
 
 static SESSIONS: LazyLock<Arc<Pool>> = LazyLock::new(|| Pool::new(OF_SESSIONS, system));
@@ -36,7 +36,7 @@ impl Names {
         Self::with(&SESSIONS, OF_ONE_SESSION, WITHIN)
     }
 
-    /// For servers that the operator configured. No session takes slots from these.
+    /// For servers that the operator configured. Sessions take no slots from these.
     #[must_use]
     pub fn of_operator() -> Self {
         Self::with(&OPERATOR, OF_OPERATOR, WITHIN)
@@ -50,10 +50,10 @@ impl Names {
         }
     }
 
-    /// The addresses of a name, or of an address in figures.
+    /// The addresses of a name, or of a literal address.
     ///
     /// # Errors
-    /// The name has no address, or there is no answer in time. The system's look-up may then go on.
+    /// The name has no address, or there is no answer in time. The system's look-up may then continue.
     pub async fn look_up(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         if let Ok(address) = host.parse() {
             return Ok(vec![address]);
@@ -74,7 +74,7 @@ impl Resolve for Names {
         let names = self.clone();
         Box::pin(async move {
             let found = names.look_up(name.as_str()).await?;
-            // The port comes from the address of the request.
+            // The port comes from the request's URL.
             let found = found.into_iter().map(|ip| SocketAddr::new(ip, 0));
             Ok(Box::new(found) as Addrs)
         })

@@ -1,4 +1,4 @@
-//! The look-ups that are under way.
+//! The look-ups under way.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 type Found = Result<Vec<IpAddr>, (io::ErrorKind, String)>;
 /// The receivers of a result; `None` while the look-up runs.
 type Asked = watch::Receiver<Option<Found>>;
-/// Blocks until it is known.
+/// Blocks until the result is known.
 type LookUp = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 pub(crate) struct Pool {
@@ -28,7 +28,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// The look-up of this machine.
+/// The system's look-up.
 pub(crate) fn system(host: &str) -> io::Result<Vec<IpAddr>> {
     let found = (host, 0).to_socket_addrs()?;
     Ok(found.map(|address| address.ip()).collect())
@@ -56,7 +56,7 @@ impl Pool {
         let mut asked = match under_way {
             Some(asked) => asked,
             None => {
-                // The requester's own first: one that waits for itself takes no place of others.
+                // Takes the requester's own slot first: while it waits for that, it holds no slot that others need.
                 let slots = [take(own).await?, take(&self.slots).await?];
                 self.ask(host, slots)?
             }
@@ -88,7 +88,7 @@ impl Pool {
         drop(open);
         let look_up = move || {
             let found = (looking.pool.look_up)(&looking.host);
-            // From now on, who asks looks again.
+            // From now on, new requests start a new look-up.
             drop(looking);
             drop(slots);
             tell.send_replace(Some(found.map_err(|error| (error.kind(), error.to_string()))));
@@ -104,7 +104,7 @@ impl Pool {
     }
 }
 
-/// A look-up that is under way. It ends with a panic, too, and when there is no thread for it.
+/// A look-up under way. It also ends when the look-up panics, or when no thread can be started.
 struct Looking {
     pool: Arc<Pool>,
     host: String,
@@ -130,7 +130,7 @@ mod tests {
 
     const FOUND: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
-    /// A pool whose names that begin with `dead` are found when the sender is gone; each look-up is told.
+    /// A pool that finds names starting with `dead` once the sender is dropped; it reports each look-up.
     fn pool(slots: usize) -> (Arc<Pool>, Sender<()>, Receiver<String>) {
         let (thaw, ice) = channel::<()>();
         let ice = Mutex::new(ice);

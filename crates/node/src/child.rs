@@ -1,4 +1,4 @@
-//! The singletons of the tree by name.
+//! The names of the tree's singletons.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
+//! The parts of the tree: each singleton, its arguments, and the handles that point at its current incarnation.
 
 pub(crate) use crate::child::Child;
 use crate::reload::Present;
@@ -24,10 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a singleton may take to stop before it is killed.
+/// How long a singleton may take to stop before the root kills it.
 const STOP: Duration = Duration::from_secs(5);
 
-/// What all children are made from.
+/// The arguments from which all children start.
 #[derive(Debug)]
 pub(crate) struct ChildArgs {
     pub(crate) present: Present,
@@ -48,8 +48,8 @@ impl ChildArgs {
         self.present.settings.now()
     }
 
-    /// The configured providers, and those that only a demo or a test has. One whose keys are missing now may have them
-    /// after a reload.
+    /// The configured providers, and those that only a demo or a test has. A reload may supply the missing keys of a
+    /// provider.
     pub(crate) fn providers(&self) -> BTreeSet<String> {
         let configured = self
             .settings()
@@ -63,7 +63,7 @@ impl ChildArgs {
     }
 }
 
-/// The pointers that the root moves.
+/// The pointers that the root updates.
 #[derive(Debug)]
 pub(crate) struct Children {
     feed: Pointer<FeedMsg>,
@@ -76,7 +76,7 @@ pub(crate) struct Children {
     on_fatal: OnFatal,
 }
 
-/// Everybody else's ends of the pointers.
+/// The handles behind these pointers, for everyone else.
 #[derive(Debug, Clone)]
 pub(crate) struct Handles {
     pub(crate) feed: Handle<FeedMsg>,
@@ -90,7 +90,7 @@ pub(crate) struct Handles {
 }
 
 impl Children {
-    /// Pointers for these providers; `on_fatal` is told when the store had to stop for good.
+    /// Creates pointers for these providers. `on_fatal` is called when the store has stopped for good.
     pub(crate) fn new(providers: BTreeSet<String>, on_fatal: OnFatal) -> Self {
         Self {
             feed: Pointer::new("the feed"),
@@ -107,7 +107,7 @@ impl Children {
         }
     }
 
-    /// Handles for those outside of the tree.
+    /// Handles for users outside the tree.
     pub(crate) fn handles(&self) -> Handles {
         Handles {
             feed: self.feed.handle(),
@@ -125,7 +125,7 @@ impl Children {
         }
     }
 
-    /// The order of starting: each after what it uses.
+    /// The start order: each child after the ones that it uses.
     pub(crate) fn in_order(&self) -> Vec<Child> {
         let mut order = vec![Child::Feed, Child::SessionStore];
         order.extend(self.models.keys().cloned().map(Child::ModelClient));
@@ -226,7 +226,7 @@ impl Children {
         }
     }
 
-    /// Stops a child; one that does not stop in time is killed.
+    /// Stops a child, and kills it if it does not stop in time.
     pub(crate) async fn stop(&self, child: &Child) {
         match child {
             Child::Feed => halt(&self.feed).await,
@@ -269,7 +269,7 @@ fn client_args(args: &ChildArgs, provider: &str) -> ClientArgs {
     }
 }
 
-/// What the configuration says of one provider's calls.
+/// The configuration of one provider's calls.
 #[derive(Debug)]
 pub(crate) struct ClientConfig {
     permits: u32,
@@ -314,7 +314,7 @@ async fn halt<M: Message>(pointer: &Pointer<M>) {
     if let Some(actor) = actor
         && actor.stop_and_wait(None, Some(STOP)).await.is_err()
     {
-        // Gone before the next incarnation starts, so that the two never work side by side.
+        // Wait for its end, so that it never runs at the same time as the next incarnation.
         let _ = actor.kill_and_wait(Some(STOP)).await;
     }
 }
@@ -327,13 +327,13 @@ fn bounds(settings: &Settings) -> Bounds {
     }
 }
 
-/// The tool servers as sessions know them.
+/// The tool servers, as sessions use them.
 fn remote(args: &ChildArgs) -> Option<Arc<dyn Remote>> {
     let pool = args.servers.clone()?;
     Some(Arc::new(pool))
 }
 
-/// The operator's hooks run where the commands of sessions do.
+/// The operator's hooks, which run in the same sandbox as a session's commands.
 fn hooks(args: &ChildArgs) -> Hooks {
     let executor = args.executor.clone();
     let launch = WardenLaunch::new(

@@ -1,8 +1,8 @@
-//! The settings of the pure core.
+//! Derives the settings of the pure core from the configuration.
 
 use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig};
 
-/// How long judging may take: the gate is asked again when a hook changed the input.
+/// Time limit for a verdict. The gate judges a call again after a hook changed its input.
 fn judge_timeout_ms(settings: &Settings) -> u64 {
     let gate = agentd_turn::Config::default().judge_timeout_ms;
     let hooks = settings.hooks.longest_before();
@@ -13,7 +13,7 @@ fn judge_timeout_ms(settings: &Settings) -> u64 {
     gate.saturating_mul(2).saturating_add(hooks)
 }
 
-/// What an approval does whose time is over.
+/// What happens to an expired approval.
 fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
     match permission.on_expiry {
         OnExpiry::Deny => agentd_turn::OnExpiry::Deny,
@@ -34,7 +34,7 @@ fn permille(share: f64) -> u64 {
     (share * 1_000.0).round() as u64
 }
 
-/// What models are asked beside the turns.
+/// The settings of side calls.
 fn side_rules(config: &SideCallsConfig) -> agentd_turn::SideRules {
     agentd_turn::SideRules {
         model: config.model.clone(),
@@ -47,7 +47,7 @@ fn side_rules(config: &SideCallsConfig) -> agentd_turn::SideRules {
     }
 }
 
-/// When a conversation is made shorter.
+/// When and how a conversation is shortened.
 fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
     agentd_turn::ContextRules {
         compact_at_permille: permille(config.compact_at),
@@ -61,7 +61,7 @@ fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
     }
 }
 
-/// All of them, made from the configuration.
+/// The whole configuration of the core.
 pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
         intent_patterns: settings.r#loop.intent_patterns.clone(),

@@ -1,39 +1,39 @@
-//! Why a node does not start, or stops.
+//! The errors that prevent a node from starting, or stop it.
 
 use agentd_store::StoreError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a node does not start, or stops.
+/// Why a node does not start, or why it stops.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// There is no home directory and no data directory was given.
     #[error("no home directory is set; give --data-dir DIR")]
     NoHome,
-    /// A path cannot be made or opened.
+    /// A path cannot be created or opened.
     #[error("{path}: {source}")]
     Path {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The configuration asks for something that this build cannot do.
+    /// The configuration requires something that this build does not support.
     #[error("{0}")]
     Unsupported(String),
-    /// Permission rules cannot be read, or contradict their examples.
+    /// Permission rules are invalid, or contradict their examples.
     #[error("{0}")]
     Rules(String),
     /// Files that the configuration names cannot be used.
     #[error("{0}")]
     Files(String),
-    /// Nobody could be told of questions as the configuration wants.
+    /// The webhooks for questions cannot work as configured.
     #[error(transparent)]
     Webhook(#[from] agentd_webhook::WebhookError),
-    /// The store does not open.
+    /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log ends before an event that the audit file has.
+    /// The log ends before an event that the audit file contains.
     #[error(
         "the database has lost events: {path} has event {audit} of the fleet, the database ends at {log}; put the newest copy of the database back, or start agentd with --accept-loss to go on with what is there"
     )]
@@ -45,7 +45,7 @@ pub enum NodeError {
         /// The cursor of the log's last event.
         log: u64,
     },
-    /// A backup was not restored; everything is as it was.
+    /// A backup was not restored; nothing has changed.
     #[error("nothing was restored: {0}")]
     Restore(String),
     /// Another daemon listens on the socket.
@@ -53,29 +53,29 @@ pub enum NodeError {
         "another agentd listens on {0}; use that one (agentctl --socket {0} ps), stop it (agentctl --socket {0} daemon stop), or start this one with another --data-dir DIR"
     )]
     SocketInUse(PathBuf),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("cannot listen on {path}: {why}")]
     Socket {
-        /// Which.
+        /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: String,
     },
     /// An actor does not start.
     #[error("{actor} does not start: {why}")]
     Actor {
-        /// Which.
+        /// The actor.
         actor: &'static str,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// The tree cannot go on.
+    /// The tree has failed for good.
     #[error("the daemon cannot go on: {0}")]
     Meltdown(String),
 }
 
 impl NodeError {
-    /// An error of a path.
+    /// An error at a path.
     pub(crate) fn path(path: &Path, source: io::Error) -> Self {
         Self::Path {
             path: path.to_path_buf(),

@@ -1,8 +1,8 @@
-//! The herald: a viewer of the whole fleet that has other programs told when a person is asked.
+//! The webhook notifier: follows all sessions and notifies other programs of open questions.
 //!
-//! Like the scribe it hangs off the commit, so it slows nobody, and reads on from the log where it lagged. A note that was
-//! on its way when the daemon went down is lost, so at its start it tells once more of every question that is still open:
-//! a receiver hears of each at least once, and knows it again by its key. The inbox is the truth.
+//! Like the audit writer, it reads events after their commit, so it delays no session, and it continues from the log
+//! after a lag. A note in flight when the daemon stops is lost, so on each start it sends all open questions again: a
+//! receiver gets each at least once, and recognizes repeats by their key. The inbox is authoritative.
 
 use crate::reminder::remind;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
@@ -15,18 +15,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Frames that wait for the herald; beyond that it reads the log instead.
+/// Frames queued for the notifier; beyond that it reads the log instead.
 const QUEUE: usize = 1_024;
-/// Events of one page that is read from the log.
+/// Events per page of the log.
 const PAGE: u32 = 512;
 /// How long a page or a subscription may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Before the feed is asked again.
+/// The pause before it subscribes to the feed again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The herald's number among viewers; the scribe has the one above.
+/// The notifier's viewer id; the audit writer has the next higher one.
 const VIEWER: u64 = u64::MAX - 1;
 
-/// Has others told.
+/// Sends notes to the configured webhooks.
 #[derive(Debug)]
 pub(crate) struct Herald {
     webhooks: Webhooks,
@@ -56,7 +56,7 @@ impl Herald {
         self.follow_all().await;
     }
 
-    /// Tells of all that is open. The log keeps what is asked meanwhile.
+    /// Sends all open questions. The log keeps questions that come up meanwhile.
     async fn remind(&self) {
         let told = remind(self.webhooks.clone(), self.store.clone());
         if AssertUnwindSafe(told).catch_unwind().await.is_err() {
@@ -82,8 +82,8 @@ impl Herald {
                     self.cursor.get_or_insert(cursor);
                     let round = AssertUnwindSafe(self.round(&mut frames)).catch_unwind().await;
                     if round.is_err() {
-                        // Nobody would start it again, and people would wait for words that never come. What it was at is
-                        // told of with everything that is open.
+                        // Nothing would restart this task, and people would wait for notes in vain. The reminder below
+                        // repeats the question whose note caused the panic.
                         tracing::error!("the herald panicked; it goes on");
                         sleep(PAUSE).await;
                         self.remind().await;
@@ -141,10 +141,10 @@ impl Herald {
     }
 
     fn tell(&mut self, cursor: u64, stored: &[u8]) {
-        // Before it is looked at: an event that makes this panic would do so for ever.
+        // Advance first: an event that causes a panic here would do so forever.
         self.cursor = Some(cursor);
         let event = serde_json::from_slice::<Event>(stored).ok();
-        // An event that fails here is left out like one that cannot be read; a question is told of again at the next start.
+        // An event that fails here is skipped, like an unreadable one. The next start sends its question again.
         if fault::point(fault::WEBHOOK_NOTE).is_err() {
             return;
         }

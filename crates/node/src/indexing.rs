@@ -1,4 +1,4 @@
-//! The indexer: what it may read, who makes its vectors, and the way to it.
+//! The indexer's arguments: what it may read, the source of its vectors, and the handle for searches.
 
 use crate::children::ChildArgs;
 use crate::error::NodeError;
@@ -14,7 +14,7 @@ use agentd_tool_executor::ExecutorArgs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the indexer is started with.
+/// The arguments of the indexer.
 pub(crate) fn args(
     args: &NodeArgs,
     settings: &Settings,
@@ -34,7 +34,7 @@ pub(crate) fn args(
     })
 }
 
-/// The tool executor with the way to the indexer, unless there is to be no search.
+/// The arguments of the tool executor, with a handle to the indexer unless search is off.
 pub(crate) fn searching(args: &ChildArgs, indexer: Handle<IndexMsg>) -> ExecutorArgs {
     let search = IndexHandle::new(indexer, &args.present.settings.now().settings.index);
     ExecutorArgs {
@@ -43,7 +43,7 @@ pub(crate) fn searching(args: &ChildArgs, indexer: Handle<IndexMsg>) -> Executor
     }
 }
 
-/// Only what any session might read without a question is indexed; what a session's own rules say comes when it searches.
+/// Allows only files that every session may read without a question. A search applies the session's own rules.
 fn may_read(policy: &Policy, workdir: &Path, path: &str) -> bool {
     let Some(workdir) = workdir.to_str() else {
         return false;
@@ -62,7 +62,7 @@ fn may_read(policy: &Policy, workdir: &Path, path: &str) -> bool {
     judge(policy, &request).verdict.kind == VerdictKind::Allow
 }
 
-/// A model that cannot be used is no reason not to start: searches go by words.
+/// An unusable model does not prevent the start: searches then use words alone.
 fn embedder(args: &NodeArgs, settings: &Settings, http: &reqwest::Client) -> Option<Arc<dyn Embedder>> {
     let env = |name: &str| args.environment.get(name).cloned();
     match EmbedClient::resolve(http.clone(), settings, &env) {

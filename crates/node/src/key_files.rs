@@ -1,4 +1,4 @@
-//! Whether the files of keys have changed.
+//! Detects changes of key files.
 
 use agentd_settings::Settings;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-/// What tells one content of a file from the next: inode, length, the time of the last write.
+/// Identifies one version of a file: inode, length, modification time.
 type Mark = (u64, u64, i64, i64);
 
-/// One look at all files. A file that is missing or empty is not in it: its key may be about to be written.
+/// A snapshot of all files. Omits missing and empty files: someone may be about to write the key.
 pub(crate) type Look = BTreeMap<PathBuf, Mark>;
 
-/// Looks at the key files of all providers.
+/// Takes a snapshot of all providers' key files.
 pub(crate) fn look(settings: &Settings) -> Look {
     let credentials = settings.providers.values();
     let files =
@@ -30,7 +30,7 @@ fn mark(file: &str) -> io::Result<Mark> {
     Ok((found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
 }
 
-/// The looks so far.
+/// The snapshots that matter.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     /// The files whose keys are in use.
@@ -39,7 +39,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Starts with the files as they were read.
+    /// Starts with the files from which the keys in use were read.
     pub(crate) fn new(used: Look) -> Self {
         Self {
             last: used.clone(),
@@ -47,7 +47,7 @@ impl Looks {
         }
     }
 
-    /// Another look. Whether a file has another content and two looks in a row agree on it: then nobody is writing it.
+    /// Adds a snapshot. True if a file has new content and two snapshots in a row agree, so that its writer has finished.
     pub(crate) fn settled(&mut self, now: Look) -> bool {
         let rests = now == self.last;
         self.last = now;

@@ -1,7 +1,7 @@
-//! Assembly: from settings to an actor tree to a running node. The only place that knows everything.
+//! Assembly: from settings to an actor tree to a running node. The only crate that knows all parts.
 //!
-//! Invariants: I6 (a singleton that fails is restarted alone, or with what must fold anew; a meltdown ends the process),
-//! I8 (what is logged is redacted).
+//! Invariants: I6 (a failed singleton restarts alone, or with the actors that must fold again; too many restarts end
+//! the process), I8 (logs are redacted).
 //!
 //! Flow: settings -> store, models, tools -> `Root` -> singletons -> control socket -> until a signal -> drain -> stop.
 

@@ -1,4 +1,4 @@
-//! Where log lines go: the console in short, `logs/agentd.log` in full; both redacted.
+//! The destinations of log lines: the console in short form, `logs/agentd.log` in full; both redacted.
 
 use crate::error::NodeError;
 use crate::paths::Paths;
@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-/// A writer that hides secrets. The formatter hands over whole lines.
+/// A writer that hides secrets. The formatter passes it complete lines.
 struct Redacting<W>(W);
 
 impl<W: Write> Write for Redacting<W> {
@@ -26,11 +26,11 @@ impl<W: Write> Write for Redacting<W> {
     }
 }
 
-/// Sets up logging for the process. `filter` of the command line wins over the configuration; `verbose` shows more on
-/// the console.
+/// Sets up logging for the process. `filter` from the command line takes precedence over the configuration; `verbose`
+/// shows more on the console.
 ///
 /// # Errors
-/// The log file cannot be opened, or the filter is not one.
+/// The log file cannot be opened, or the filter is invalid.
 pub fn start_logging(
     paths: &Paths,
     config: &LogConfig,
@@ -40,7 +40,7 @@ pub fn start_logging(
     let path = paths.logs().join("agentd.log");
     let file = Rotated::open(&path, config.max_bytes, config.files).map_err(|e| NodeError::path(&path, e))?;
     let level = filter.unwrap_or(&config.level);
-    // ractor's own spans cost memory and say nothing that ours do not.
+    // ractor's own spans cost memory and add nothing to ours.
     let parse = |level: &str| {
         EnvFilter::try_new(format!("{level},ractor=warn,hyper=warn,reqwest=warn")).map_err(|e| {
             NodeError::Unsupported(format!(
@@ -66,7 +66,7 @@ pub fn start_logging(
         .without_time()
         .with_writer(|| Redacting(io::stderr()))
         .with_filter(parse(console_level)?);
-    // A second call in one process (tests) keeps the first subscriber.
+    // A second call in one process, as in tests, keeps the first subscriber.
     let _ = tracing_subscriber::registry()
         .with(to_file)
         .with(to_console)

@@ -1,6 +1,6 @@
-//! A database that has lost a part of its log, as the audit file sees it: the second witness beside the store's own.
+//! Detects that a database has lost part of its log, by comparison with the audit file: a second witness.
 //!
-//! Invariant I1: what was acknowledged is not given up in silence. An operator accepts a loss, and the audit file says so.
+//! Invariant I1: acknowledged events never vanish silently. An operator accepts a loss, and the audit file records it.
 
 use crate::error::NodeError;
 use crate::scribe_audit::{Audit, last_cursor};
@@ -11,14 +11,14 @@ use agentd_store::Backend;
 use serde_json::json;
 use std::path::Path;
 
-/// So many lost sessions are named in the audit file.
+/// The audit file names at most this many lost sessions.
 const NAMED: usize = 1_000;
 
 /// Compares the log with the audit file.
 ///
 /// # Errors
-/// [`NodeError::Lost`] when the log ends before an event that the audit file has, unless that is accepted. The files cannot
-/// be read or written.
+/// [`NodeError::Lost`] if the log ends before an event in the audit file, unless the operator accepts the loss. An I/O
+/// error of the files.
 pub(crate) fn check(
     settings: &Settings,
     logs: &Path,
@@ -26,7 +26,7 @@ pub(crate) fn check(
     accept: bool,
     now: Timestamp,
 ) -> Result<(), NodeError> {
-    // A log in memory begins anew with each start.
+    // A log in memory starts over with each start.
     if !settings.log.audit || settings.store.url.starts_with("memory:") {
         return Ok(());
     }

@@ -1,6 +1,6 @@
-//! The modes of the data directory and the control socket. A command of the same user can change them where nothing keeps
-//! it from that (the level `none`, or no broker), and one `chmod 000` would lock every client out; so the daemon looks from
-//! time to time and sets them back.
+//! The modes of the data directory and the control socket. Unless the sandbox prevents it (level `none`, or no broker),
+//! a command of the same user can change them, and one `chmod 000` would lock out every client. So the daemon checks
+//! the modes periodically and resets them.
 
 use rustix::process::geteuid;
 use std::fs::{self, Permissions};
@@ -9,18 +9,18 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Between two looks, which cost two system calls.
+/// The interval between checks. A check costs two system calls.
 const EVERY: Duration = Duration::from_secs(10);
 const BITS: u32 = 0o7777;
 
-/// A path, and the mode that it has to have.
+/// A path and its required mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     path: PathBuf,
     mode: u32,
 }
 
-/// What the daemon needs to itself. The directory comes first: without it the socket in it cannot be reached.
+/// The daemon's private paths. The directory comes first: without access to it, the socket in it is unreachable.
 pub(crate) fn places(data_dir: &Path, socket: &Path) -> [Place; 2] {
     [(data_dir, 0o700), (socket, 0o600)].map(|(path, mode)| Place {
         path: path.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn places(data_dir: &Path, socket: &Path) -> [Place; 2] {
     })
 }
 
-/// Looks until it is dropped.
+/// Checks until dropped.
 pub(crate) async fn watch(places: [Place; 2]) {
     let mut rounds = tokio::time::interval(EVERY);
     loop {
@@ -50,7 +50,7 @@ pub(crate) async fn watch(places: [Place; 2]) {
     }
 }
 
-/// Sets a mode back; the mode that it had, if that was another one.
+/// Resets a mode. Returns the wrong mode, if any.
 fn mend(place: &Place) -> io::Result<Option<u32>> {
     let found = fs::symlink_metadata(&place.path)?;
     if found.uid() != geteuid().as_raw() {
@@ -60,7 +60,7 @@ fn mend(place: &Place) -> io::Result<Option<u32>> {
         )));
     }
     let mode = found.mode() & BITS;
-    // What a link leads to is not ours to change.
+    // We do not change the target of a link.
     if mode == place.mode || found.is_symlink() {
         return Ok(None);
     }
@@ -84,7 +84,7 @@ mod tests {
             fs::set_permissions(&socket, Permissions::from_mode(wrong)).unwrap();
             fs::set_permissions(&data, Permissions::from_mode(wrong)).unwrap();
             tokio::time::advance(EVERY).await;
-            // The other task has its turn.
+            // Lets the other task run.
             for _ in 0..8 {
                 tokio::task::yield_now().await;
             }

@@ -1,5 +1,5 @@
-//! The files that a configuration names: whether they can be used. A daemon starts without them, and what needs one fails
-//! where it is needed; so a person who checks a configuration is told of all of them.
+//! Checks the files that a configuration names. A daemon starts without them and fails only where it needs one, so the
+//! check of a configuration reports all of them.
 
 use crate::error::NodeError;
 use agentd_provider::Script;
@@ -9,18 +9,18 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The longest script that is read.
+/// The longest script that is accepted.
 const LONGEST_SCRIPT: u64 = 16 << 20;
-/// The most entries of the operator's directory that are opened.
+/// The maximum number of files opened in the operator's directory.
 const MOST_ENTRIES: usize = 1_000;
 
-/// Something named that cannot be used: the key, what is wrong, how to mend it.
+/// An unusable file: the key, the problem, and the remedy.
 type Trouble = (String, String, &'static str);
 
 /// Opens every script, program, key file and prompt file that the configuration names.
 ///
 /// # Errors
-/// What cannot be used, with file and line.
+/// The unusable files, with file and line of their keys.
 pub fn check_files(loaded: &Loaded) -> Result<(), NodeError> {
     let settings = &loaded.settings;
     let troubles = [
@@ -42,7 +42,7 @@ pub fn check_files(loaded: &Loaded) -> Result<(), NodeError> {
     }
 }
 
-/// A key inside a list was set where the list was.
+/// The origin of a key inside a list is that of the list.
 fn line(loaded: &Loaded, (key, what, fix): &Trouble) -> String {
     let mut at = Some(key.as_str());
     let mut origin = None;
@@ -112,7 +112,7 @@ fn hooks(settings: &Settings) -> Vec<Trouble> {
         .collect()
 }
 
-/// A server's program may also be a name on PATH; that is looked for when it is started.
+/// Checks absolute paths only: a name on PATH is looked up when the server starts.
 fn servers(settings: &Settings) -> Vec<Trouble> {
     let fix = "put an executable program there, or name another";
     let servers = settings.mcp.servers.iter();
@@ -125,7 +125,7 @@ fn servers(settings: &Settings) -> Vec<Trouble> {
         .collect()
 }
 
-/// The operator's directory and the instructions in it.
+/// Checks the operator's directory and the instruction files in it.
 fn prompts(settings: &Settings) -> Vec<Trouble> {
     let dir = &settings.agents.directory;
     if dir.is_empty() {

@@ -1,4 +1,4 @@
-//! A running node: started from settings, ended by a signal, a client, or a failure that no restart mends.
+//! A running node: started from settings; ended by a signal, a client, or a failure that restarts cannot fix.
 
 use crate::children::Handles;
 use crate::error::NodeError;
@@ -29,7 +29,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// How much longer than its deadline a drain may take before it is given up.
+/// How long after its deadline a drain is abandoned.
 pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
 /// How long the tree may take to stop.
 const STOP: Duration = Duration::from_secs(15);
@@ -38,29 +38,29 @@ const STOP_SERVERS: Duration = Duration::from_secs(10);
 /// How long the store may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
 
-/// What a node is started from.
+/// The arguments of a node.
 #[derive(Debug)]
 pub struct NodeArgs {
     /// The configuration.
     pub loaded: Loaded,
-    /// The process's environment: credentials are looked up in it, nothing else.
+    /// The process's environment, used only to look up credentials.
     pub environment: BTreeMap<String, String>,
-    /// Where it keeps its things; made already.
+    /// The node's paths; the directories exist already.
     pub paths: Paths,
     /// Add the scripted model of this demo, and make it the default.
     pub demo: Option<Demo>,
-    /// Go on with a database that has lost a part of what it acknowledged.
+    /// Start even if the database has lost some of what it acknowledged.
     pub accept_loss: bool,
-    /// Where the configuration came from, for a reload.
+    /// The sources of the configuration, for a reload.
     pub sources: Sources,
 }
 
 /// How a node ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// As asked.
+    /// As requested.
     Stopped,
-    /// It could not go on.
+    /// After a fatal error.
     Failed(String),
 }
 
@@ -83,11 +83,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts everything: store, tree, control socket. Answers when commands are taken. The configuration was checked
-    /// before ([`crate::check_rules`]).
+    /// Starts everything: store, tree, control socket. Returns once clients can send commands. The caller has checked
+    /// the configuration ([`crate::check_rules`]).
     ///
     /// # Errors
-    /// Whatever is missing or in use, with what to do about it.
+    /// The missing or occupied resource, with the remedy.
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
         let settings = Arc::new(args.loaded.settings.clone());
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
@@ -95,7 +95,7 @@ impl Node {
         let listener = listen(&args.paths.socket).await?;
         let ground = Ground::open(&settings, &args.paths, args.accept_loss).await?;
         let backend = Arc::clone(&ground.backend);
-        // The store is ours alone now, and no session goes on yet.
+        // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &ground.http).await;
         let model_note = model_note(&models);
@@ -130,7 +130,7 @@ impl Node {
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
-        // A demo belongs to its terminal.
+        // A demo ends with its terminal.
         let leaves = args.demo.map(|_| stop_tx);
         tasks.extend(crate::reload::tasks(reload, hangup, leaves));
         tasks.extend(beside(&args, (&handles, &backend), (told, reloads), clock)?);
@@ -157,7 +157,7 @@ impl Node {
         &self.paths.socket
     }
 
-    /// Whether clients find the socket without being told.
+    /// Whether clients find the socket without `--socket`.
     #[must_use]
     pub const fn default_socket(&self) -> bool {
         self.default_socket
@@ -169,13 +169,13 @@ impl Node {
         &self.paths.data_dir
     }
 
-    /// The default model, and why it is that one.
+    /// The default model, and the reason for it.
     #[must_use]
     pub fn model_note(&self) -> &str {
         &self.model_note
     }
 
-    /// Runs until somebody ends it: the first SIGTERM or SIGINT, or a client's word, drains; the second stops at once.
+    /// Runs until it is ended: the first SIGTERM, SIGINT or client request drains; the second stops at once.
     pub async fn until_ended(mut self) -> Ended {
         let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         else {
@@ -249,7 +249,7 @@ impl Node {
     }
 }
 
-/// What goes on beside the actors: the side files, webhooks, upkeep, the watch over modes.
+/// The tasks next to the actors: the side files, webhooks, upkeep, the check of modes.
 fn beside(
     args: &NodeArgs,
     (handles, backend): (&Handles, &Arc<dyn Backend>),
@@ -287,7 +287,7 @@ async fn listen(socket: &Path) -> Result<agentd_control::Listener, NodeError> {
         .map_err(|e| NodeError::socket(socket, &e))
 }
 
-/// Waits until the tree cannot recover. When the root is gone, nobody restarts anything.
+/// Waits for a fatal error of the tree. Without the root, nothing restarts actors.
 async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     match health.wait_for(|health| health.fatal.is_some()).await {
         Ok(health) => health.fatal.clone().unwrap_or_default(),
@@ -318,7 +318,7 @@ fn facts(loaded: &Loaded, paths: &Paths, clock: Clock, sandboxing: &Sandboxing) 
     }
 }
 
-/// The stages of calls are told only where they are written.
+/// Stages of calls are reported only if the trace file is on.
 fn stages(settings: &Settings) -> (Tracer, Option<mpsc::Receiver<Traced>>) {
     if !settings.log.trace {
         return (Tracer::default(), None);
@@ -327,7 +327,7 @@ fn stages(settings: &Settings) -> (Tracer, Option<mpsc::Receiver<Traced>>) {
     (stages, Some(told))
 }
 
-/// Has other programs told of questions, where the configuration names any.
+/// Starts the webhook notifier, if the configuration names any webhook.
 fn herald(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
@@ -365,8 +365,8 @@ fn scribe(
     if trace.is_none() && audit.is_none() {
         return Ok(None);
     }
-    // The file is not ahead of the log: that was checked, or the log is in memory. An audit without a line has everything before it: the daemon may have been killed
-    // before it wrote the first one.
+    // The file is never ahead of the log: this was checked, or the log is in memory. An audit file without lines lacks
+    // all events: the daemon may have been killed before it wrote the first.
     let after = audit
         .as_ref()
         .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));

@@ -1,4 +1,4 @@
-//! Telling the service manager.
+//! Notifies the service manager.
 
 use std::io;
 

@@ -1,11 +1,11 @@
-//! Where a node keeps its things.
+//! The paths of a node.
 
 use crate::error::NodeError;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What of the environment decides about paths; read once, in the binary.
+/// The environment variables that determine paths; read once, in the binary.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// `$HOME`.
@@ -28,8 +28,8 @@ pub struct Paths {
 
 impl Paths {
     /// The given paths, else the user's: `$XDG_DATA_HOME/agentd`, and `$XDG_RUNTIME_DIR/agentd/agentd.sock` or
-    /// `agentd.sock` in the data directory. With an explicit data directory the socket is there, too, so that two daemons
-    /// with two data directories do not meet.
+    /// `agentd.sock` in the data directory. With an explicit data directory the socket is in it as well, so that
+    /// daemons with different data directories do not conflict.
     ///
     /// # Errors
     /// There is no home directory and no data directory was given.
@@ -61,16 +61,16 @@ impl Paths {
         })
     }
 
-    /// Whether clients find the socket without being told.
+    /// Whether clients find the socket without `--socket`.
     #[must_use]
     pub const fn is_default(&self) -> bool {
         self.default_socket
     }
 
-    /// Makes the directories, for this user alone.
+    /// Creates the directories, accessible only to this user.
     ///
     /// # Errors
-    /// A directory cannot be made or closed to others.
+    /// A directory cannot be created or made private.
     pub fn create(&self) -> Result<(), NodeError> {
         private_dir(&self.data_dir)?;
         private_dir(&self.logs())?;
@@ -99,7 +99,7 @@ fn private_dir(dir: &Path) -> Result<(), NodeError> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(|e| NodeError::path(dir, e))
 }
 
-/// A directory that exists may be shared (`/tmp`); one that we make is ours alone.
+/// An existing directory may be shared (`/tmp`); a directory that we create is private.
 fn socket_dir(dir: &Path) -> Result<(), NodeError> {
     if dir.is_dir() { Ok(()) } else { private_dir(dir) }
 }

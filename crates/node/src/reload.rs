@@ -1,5 +1,5 @@
-//! Reading the configuration again: settings, rules, models, prices and keys. No actor is restarted; whoever needs a
-//! value asks for the present one.
+//! Reloads the configuration: settings, rules, models, prices and keys. This restarts no actor: users of a value read
+//! the current one.
 
 use crate::children::{Handles, client_config};
 use crate::core::core_config;
@@ -25,20 +25,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
-/// How long an actor may take for its part.
+/// Time limit for one actor's part of a reload.
 const PART: Duration = Duration::from_secs(10);
-/// Sessions of one page that wait for credentials.
+/// Waiting sessions per page of the list.
 const PAGE: u32 = 200;
-/// Key files are looked at no sooner than this, whatever the settings say.
+/// The minimum interval of key file checks, whatever the settings say.
 const SOONEST: Duration = Duration::from_millis(50);
-/// Where they are not looked at, the settings are: a reload may change them.
+/// If key file checks are off, how often to read the settings again: a reload may turn them on.
 const IDLE: Duration = Duration::from_secs(60);
-/// Lines that wait for the audit file.
+/// Lines queued for the audit file.
 const AUDITS: usize = 64;
-/// What stays as it was although its key changed: the walls and the index were made from it.
+/// What keeps its old value although its key changed: the sandbox and the index were built from it.
 const HIDDEN: &str = "permission.rules (which files commands and the search index do not see)";
 
-/// What a reload replaces. Clones share it.
+/// The values that a reload replaces. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Present {
     /// The settings.
@@ -59,7 +59,7 @@ impl Present {
     }
 }
 
-/// Where settings and keys come from.
+/// The sources of settings and keys.
 #[derive(Debug)]
 struct Origins {
     sources: Sources,
@@ -68,7 +68,7 @@ struct Origins {
     http: reqwest::Client,
 }
 
-/// Whom a reload concerns.
+/// The actors that a reload notifies.
 #[derive(Debug)]
 struct Parties {
     gate: Handle<GateMsg>,
@@ -77,20 +77,20 @@ struct Parties {
     supervisor: Handle<SupervisorMsg>,
 }
 
-/// Carries out reloads, one at a time.
+/// Executes reloads, one at a time.
 #[derive(Debug)]
 pub(crate) struct Reloader {
     present: Present,
     origins: Origins,
     parties: Parties,
     clock: Clock,
-    /// Where the audit file is written.
+    /// The queue to the audit file.
     audit: mpsc::Sender<Value>,
     turn: Mutex<()>,
 }
 
 impl Reloader {
-    /// Also answers where the lines for the audit file come from.
+    /// Also returns the receiver of the lines for the audit file.
     pub(crate) fn start(
         args: &NodeArgs,
         present: Present,
@@ -145,7 +145,7 @@ impl Reloader {
         })
     }
 
-    /// The configuration as it is on the disk, checked as at the start.
+    /// Reads the configuration from disk, with the same checks as at the start.
     #[expect(clippy::disallowed_methods, reason = "the files are the operator's")]
     async fn read(&self) -> Result<Loaded, Fault> {
         let (sources, environment) = (self.origins.sources.clone(), self.origins.environment.clone());
@@ -160,7 +160,7 @@ impl Reloader {
         read.map_err(|why| bad(&why))
     }
 
-    /// Finds the keys again, and has sessions that wait for one try at once. Answers how many.
+    /// Reads the keys again, and lets sessions that wait for one try at once. Returns how many.
     async fn keys(&self) -> u64 {
         let Origins {
             environment,
@@ -178,8 +178,8 @@ impl Reloader {
         self.try_again().await
     }
 
-    /// Reads the keys again when their files have changed. One change is one round: a key that is refused again is left
-    /// alone until the next.
+    /// Reads the keys again when their files change. Each change allows one attempt: a key that is refused again is not
+    /// tried until the next change.
     async fn watch_keys(self: Arc<Self>) {
         let mut looks = Looks::new(self.look().await);
         loop {
@@ -235,7 +235,7 @@ impl Reloader {
         }
     }
 
-    /// A session that does not go on now does so at its own time.
+    /// A session that cannot resume now resumes at its own time.
     async fn resume(&self, session: SessionId) -> bool {
         let reason = "the credentials were read again".to_owned();
         let routed = |done| {
@@ -250,7 +250,7 @@ impl Reloader {
         matches!(self.parties.supervisor.call(PART, routed).await, Ok(Ok(_)))
     }
 
-    /// Without an audit file nobody hears it; a scribe that is that far behind is in the log already.
+    /// Without an audit file, nothing receives the line. If the audit writer is too far behind, the log has the warning.
     fn record(&self, by: &Principal, what: &Value) {
         let line = json!({"at": self.clock.now(), "who": by, "session": Value::Null, "seq": Value::Null,
             "event": "settings.reloaded", "what": what, "why": Value::Null, "trace_id": Value::Null});
@@ -279,12 +279,12 @@ impl Reload for Reloader {
     }
 }
 
-/// Hears SIGHUP, which ends nothing from now on.
+/// Subscribes to SIGHUP, which no longer ends the process from now on.
 pub(crate) fn hangup() -> Result<Signal, NodeError> {
     signal(SignalKind::hangup()).map_err(|error| NodeError::Unsupported(error.to_string()))
 }
 
-/// What makes the daemon reload by itself: SIGHUP, and other keys in the files of keys.
+/// The triggers of automatic reloads: SIGHUP, and changed key files.
 pub(crate) fn tasks(
     reloader: Arc<Reloader>,
     hangup: Signal,
@@ -297,13 +297,13 @@ pub(crate) fn tasks(
     ]
 }
 
-/// SIGHUP: a reload, or the end where `leaves` is given.
+/// Handles SIGHUP: reloads, or drains if `leaves` is given.
 async fn on_hangup(mut hangup: Signal, reloader: Arc<Reloader>, leaves: Option<mpsc::Sender<StopRequest>>) {
     while hangup.recv().await.is_some() {
         match &leaves {
-            // A full queue holds such a request already.
+            // A full queue already contains such a request.
             Some(stop) => drop(stop.try_send(StopRequest::Drain)),
-            // What came of it is in the log.
+            // The log records the result.
             None => drop(reloader.reload(&Principal("signal:SIGHUP".to_owned())).await),
         }
     }

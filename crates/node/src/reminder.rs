@@ -1,4 +1,4 @@
-//! After a start: questions that are still open are told of once more, with the words and the key of the first time.
+//! After a start, sends the notes of all open questions again, with their original text and key.
 
 use agentd_actor_kit::{Handle, Read, StoreMsg};
 use agentd_protocol::{ApprovalId, Event, EventBody, SessionId};
@@ -8,20 +8,20 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Sessions that are looked at together.
+/// Sessions per page of the list.
 const ROWS: u32 = 512;
-/// Events of one look into a log, newest first.
+/// Events per page of a log, newest first.
 const PAGE: u32 = 256;
-/// Looks into one log: a question that is older is in the inbox.
+/// The maximum number of pages per log: older questions are only in the inbox.
 const PAGES: u32 = 64;
 /// How long a read may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Before a read is tried again,
+/// The pause between two attempts to read.
 const PAUSE: Duration = Duration::from_secs(1);
-/// and how often.
+/// The maximum number of attempts.
 const TRIES: u32 = 30;
 
-/// Tells of all open questions.
+/// Sends all open questions.
 pub(crate) async fn remind(webhooks: Webhooks, store: Handle<StoreMsg>) {
     let mut after = None;
     loop {
@@ -47,7 +47,7 @@ pub(crate) async fn remind(webhooks: Webhooks, store: Handle<StoreMsg>) {
     }
 }
 
-/// What was told of the open questions of a session: of each the last word.
+/// The notes of a session's open questions: the latest for each.
 async fn notes(store: &Handle<StoreMsg>, row: &Row) -> Vec<Note> {
     let open = row.summary.open_approvals.iter().map(|open| open.approval);
     let mut open: BTreeSet<ApprovalId> = open.collect();
@@ -74,7 +74,7 @@ async fn notes(store: &Handle<StoreMsg>, row: &Row) -> Vec<Note> {
     notes
 }
 
-/// Events of a log, newest first. One that cannot be read is left out.
+/// The events of a page, newest first. Skips unreadable ones.
 async fn page(store: &Handle<StoreMsg>, session: SessionId, upto: Option<u64>) -> Option<Vec<Event>> {
     let range = Range {
         upto,
@@ -92,7 +92,7 @@ async fn page(store: &Handle<StoreMsg>, session: SessionId, upto: Option<u64>) -
     Some(events.filter_map(Result::ok).collect())
 }
 
-/// Reads, for a while: the store may be restarted just now.
+/// Reads with retries: the store may be restarting.
 async fn patiently<T, E, F>(read: impl Fn() -> F) -> Option<T>
 where
     F: Future<Output = Result<Result<T, agentd_store::StoreError>, E>>,

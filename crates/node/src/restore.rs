@@ -1,5 +1,5 @@
-//! `agentd restore`: a backup becomes a data directory. It is built beside the data directory, checked, and put in its
-//! place in one step, so nothing is ever half restored. The logs keep their authority: they are the operator's own.
+//! `agentd restore`: turns a backup into a data directory. It builds the directory next to the data directory, checks it,
+//! and swaps it in with one step: no half restores. The logs keep their authority, because they are the operator's own.
 
 use crate::error::NodeError;
 use crate::scribe_audit::Audit;
@@ -18,25 +18,25 @@ use std::path::{Component, Path, PathBuf};
 
 /// The database in a backup.
 const DATABASE: &str = "agentd.db";
-/// The list of a backup is not longer than this.
+/// The maximum length of a backup's file list.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Debug)]
 pub struct Restored {
-    /// What the backup held.
+    /// The contents of the backup.
     pub of: BackupOf,
-    /// What was wrong in the store already when the backup was made.
+    /// Problems that the store already had when the backup was made.
     pub problems: Vec<String>,
-    /// Where the former content of the data directory is now.
+    /// The new location of the data directory's former content.
     pub replaced: Option<PathBuf>,
 }
 
-/// Puts a backup in the place of a data directory. What is in it is set aside with `replace`, and else refused.
+/// Replaces a data directory with a backup. `replace` sets existing content aside; without it, content is an error.
 ///
 /// # Errors
-/// A daemon uses the directory; it is not empty; the backup is damaged or of another version; the disk. Then everything
-/// is as it was.
+/// A daemon uses the directory; it is not empty; the backup is damaged or of another version; an I/O error. In each
+/// case nothing has changed.
 pub fn restore(
     settings: &Settings,
     archive: &Path,
@@ -45,7 +45,7 @@ pub fn restore(
 ) -> Result<Restored, NodeError> {
     let database = database_name(&settings.store.url)?;
     let occupied = occupied(data_dir)?;
-    // Held to the end: no daemon starts here meanwhile.
+    // Held until the end, so that no daemon starts here meanwhile.
     let _lock = match data_dir.exists() {
         true => Some(StoreLock::take(&data_dir.join("agentd.lock"), "")?),
         false => None,
@@ -79,7 +79,7 @@ pub fn restore(
     })
 }
 
-/// The file name of the database. A database elsewhere could not be replaced together with the directory.
+/// The file name of the database. A database elsewhere cannot be replaced together with the directory.
 fn database_name(url: &str) -> Result<String, NodeError> {
     let path = url
         .strip_prefix("sqlite:")
@@ -93,7 +93,7 @@ fn database_name(url: &str) -> Result<String, NodeError> {
     }
 }
 
-/// Whether a directory holds anything but a lock.
+/// Whether a directory contains anything except a lock file.
 fn occupied(dir: &Path) -> Result<bool, NodeError> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -108,7 +108,7 @@ fn occupied(dir: &Path) -> Result<bool, NodeError> {
     Ok(false)
 }
 
-/// Writes the files of a backup, and compares them with its list.
+/// Extracts the files of a backup, and compares them with its list.
 fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
     let bad = |what: String| NodeError::Restore(format!("{}: {what}", archive.display()));
     let file = File::open(archive).map_err(|error| NodeError::path(archive, error))?;
@@ -153,7 +153,7 @@ fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
     Ok(list.of)
 }
 
-/// What a backup may hold, and nothing else.
+/// Whether a backup may contain this path.
 fn expected(path: &Path) -> bool {
     let parts: Vec<&str> = path
         .components()
@@ -170,7 +170,7 @@ fn expected(path: &Path) -> bool {
     }
 }
 
-/// Writes one file; its SHA-256.
+/// Writes one file. Returns its SHA-256.
 fn write(from: &mut impl Read, path: &Path) -> io::Result<String> {
     if let Some(dir) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
@@ -199,7 +199,7 @@ fn write(from: &mut impl Read, path: &Path) -> io::Result<String> {
     Ok(sum.finalize().into_iter().fold(String::new(), hex))
 }
 
-/// Opens the store once: its version is one that we know, and it gets a new witness. What is damaged in it was so before.
+/// Opens the store once, which checks its version and creates a new witness. Any damage found is older than the backup.
 fn check(url: &str, dir: &Path) -> Result<Vec<String>, NodeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| NodeError::path(dir, error))?;
@@ -212,7 +212,7 @@ fn check(url: &str, dir: &Path) -> Result<Vec<String>, NodeError> {
     Ok(checked?.problems)
 }
 
-/// The audit file says that it goes on from a backup.
+/// Records in the audit file that it continues from a backup.
 fn note(settings: &Settings, dir: &Path, of: &BackupOf) -> io::Result<()> {
     let path = dir.join("logs/audit.jsonl");
     if !path.exists() {
@@ -226,7 +226,7 @@ fn note(settings: &Settings, dir: &Path, of: &BackupOf) -> io::Result<()> {
     audit.write(&line)
 }
 
-/// Everything below is on disk when this returns.
+/// Syncs the directory and everything below it to disk.
 fn sync(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -239,7 +239,7 @@ fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// The last step, in one system call. The former content, if there was any.
+/// The last step, with a single system call. Returns the location of the former content, if any.
 fn put(draft: tempfile::TempDir, data_dir: &Path, occupied: bool) -> Result<Option<PathBuf>, NodeError> {
     let failed = |error: io::Error| NodeError::path(data_dir, error);
     let parent = data_dir.parent().unwrap_or(Path::new("/"));

@@ -1,8 +1,8 @@
-//! The root of the actor tree: starts the singletons, restarts them, gives up when that does not help.
+//! The root of the actor tree: starts and restarts the singletons, and gives up if restarts do not help.
 //!
-//! Restart rule: the model clients, the tool executor, the gate and the feed alone; the session store with the loop
-//! supervisor after it, because loops that wait for an answer of the old store must fold anew. More than three restarts of one
-//! child within a minute are a meltdown: the process ends with 70 and whoever watches it starts it again.
+//! Restart rule: the model clients, the tool executor, the gate and the feed restart alone. The session store restarts with
+//! the loop supervisor after it, because loops that wait for an answer of the old store must fold again. More than three
+//! restarts of a child within a minute are a meltdown: the process exits with 70, and its service manager restarts it.
 
 use crate::children::{Child, ChildArgs, Children, Handles};
 use crate::error::NodeError;
@@ -13,24 +13,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Failures of one child that are forgiven within [`WINDOW_MS`].
+/// Failures of one child that are tolerated within [`WINDOW_MS`].
 const FORGIVEN: usize = 3;
 /// One minute.
 const WINDOW_MS: u64 = 60_000;
-/// A child that did not start is started again after this.
+/// The delay before another attempt to start a child.
 const START_AGAIN: Duration = Duration::from_millis(250);
 
-/// What the root tells the process.
+/// The status of the tree, for the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Restarts of singletons so far; each is counted when the new incarnation runs.
+    /// Restarts of singletons so far, counted once the new incarnation runs.
     pub restarts: u64,
-    /// Why the tree cannot go on.
+    /// The fatal error that stopped the tree, if any.
     pub fatal: Option<String>,
 }
 
 impl Health {
-    /// What a store calls that had to stop for good. It ends the process: a restart of its actor would not mend the disk.
+    /// The callback for a store that stopped for good. It ends the process: restarting the actor would not repair the disk.
     fn on_fatal(health: &watch::Sender<Self>) -> OnFatal {
         let health = health.clone();
         OnFatal::new(move |why| health.send_modify(|health| health.fatal = Some(why)))
@@ -40,14 +40,14 @@ impl Health {
 /// Messages of the root.
 #[derive(Debug)]
 pub(crate) enum RootMsg {
-    /// A child went down; re-queued by the root to itself.
+    /// A child went down. The root sends this to itself.
     Down {
-        /// Which incarnation.
+        /// The incarnation.
         who: ActorId,
-        /// Why.
+        /// The cause.
         why: Down,
     },
-    /// A child that did not start is to be started again (private timer).
+    /// Try again to start a child that did not start (private timer).
     StartAgain(Child),
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum RootMsg {
 #[derive(Debug)]
 pub(crate) struct Root;
 
-/// What the root starts from.
+/// The arguments of the root.
 #[derive(Debug)]
 pub(crate) struct RootArgs {
     child_args: ChildArgs,
@@ -63,12 +63,12 @@ pub(crate) struct RootArgs {
     health: watch::Sender<Health>,
 }
 
-/// A running tree, from outside.
+/// A running tree, seen from outside.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) root: ActorRef<RootMsg>,
     pub(crate) handles: Handles,
-    /// Ends when the root is gone.
+    /// Closes when the root is gone.
     pub(crate) health: watch::Receiver<Health>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct State {
     args: RootArgs,
     running: BTreeMap<ActorId, Child>,
     windows: BTreeMap<Child, RestartWindow>,
-    /// The next tries of children that did not start.
+    /// The scheduled attempts to start children that did not start.
     tries: BTreeMap<Child, Alarm>,
 }
 
@@ -122,7 +122,7 @@ impl State {
         Ok(())
     }
 
-    /// Starts what went down again, and what depends on it.
+    /// Restarts a failed child, and the children that depend on it.
     async fn restart(&mut self, child: Child, me: &ActorRef<RootMsg>) {
         let window = self
             .windows
@@ -147,15 +147,15 @@ impl State {
         self.args.health.send_modify(|health| health.restarts += 1);
     }
 
-    /// A child did not start. What it needs (the gate needs the store) may be down, and its own end may be the next
-    /// message: the mailbox comes first, then another try.
+    /// A child did not start. A child that it needs may be down (the gate needs the store), and the message about that
+    /// may be next in the mailbox. So the root handles the mailbox first, and then tries again.
     fn start_later(&mut self, child: Child, why: &ActorProcessingErr, me: &ActorRef<RootMsg>) {
         tracing::error!(%child, %why, "a singleton does not start; tried again in a moment");
         let again = RootMsg::StartAgain(child.clone());
         self.tries.insert(child, Alarm::set(me, START_AGAIN, again));
     }
 
-    /// Another try, unless the child came up with another one meanwhile.
+    /// Tries again, unless the child was started together with another one meanwhile.
     async fn start_again(&mut self, child: Child, me: &ActorRef<RootMsg>) {
         self.tries.remove(&child);
         if !self.running.values().any(|running| *running == child) {
@@ -195,7 +195,7 @@ impl Actor for Root {
     ) -> Result<(), ActorProcessingErr> {
         match msg {
             RootMsg::Down { who, why } => {
-                // A child that we stopped ourselves is not in the table any more.
+                // A child that we stopped ourselves is no longer in the table.
                 if let Some(child) = state.running.remove(&who) {
                     tracing::error!(%child, %why, "a singleton went down and is restarted");
                     state.restart(child, &me).await;
@@ -229,7 +229,7 @@ impl Actor for Root {
     async fn post_stop(&self, me: ActorRef<RootMsg>, state: &mut State) -> Result<(), ActorProcessingErr> {
         state.running.clear();
         state.tries.clear();
-        // Last started, first stopped: loops before what they use, the store last.
+        // Stop in reverse start order: loops before what they use, the store last.
         for child in state.args.children.in_order().into_iter().rev() {
             state.args.children.stop(&child).await;
         }

@@ -1,12 +1,12 @@
-//! A file that is replaced when it is full.
+//! A log file that is rotated when it is full.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// A log file that moves to `NAME.1`, `NAME.2`, … when it reaches its size; the oldest goes. Whole writes only: a line is
-/// never split over two files.
+/// A log file that is renamed to `NAME.1`, `NAME.2`, … at its maximum size; the oldest is deleted. It never splits a
+/// write, so a line is never split over two files.
 #[derive(Debug)]
 pub(crate) struct Rotated {
     path: PathBuf,
@@ -17,10 +17,10 @@ pub(crate) struct Rotated {
 }
 
 impl Rotated {
-    /// Opens `path` for appending. At most `files` files of about `max_bytes` bytes are kept.
+    /// Opens `path` for appending. Keeps at most `files` files of about `max_bytes` bytes.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// The file cannot be opened.
     pub(crate) fn open(path: &Path, max_bytes: u64, files: u32) -> io::Result<Self> {
         let file = append_to(path)?;
         let size = file.metadata()?.len();
@@ -41,7 +41,7 @@ impl Rotated {
 
     fn rotate(&mut self) -> io::Result<()> {
         for n in (1..self.files.saturating_sub(1)).rev() {
-            // A gap in the numbers is no reason to stop writing.
+            // A gap in the numbers is no reason to stop writing logs.
             let _ = fs::rename(self.numbered(n), self.numbered(n + 1));
         }
         if self.files > 1 {

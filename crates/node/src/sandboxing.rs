@@ -1,4 +1,4 @@
-//! Which sandbox this node runs commands in: what the settings ask for, against what works on this machine.
+//! Chooses the sandbox for commands on this node, from the settings and from what works on this machine.
 
 use crate::error::NodeError;
 use crate::paths::Paths;
@@ -16,7 +16,7 @@ use agentd_web::SystemResolver;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Decides it, once. A sandbox that is missing does not stop the start: sessions are refused then, and told why.
+/// Decides once. A missing sandbox does not prevent the start: agentd then refuses sessions and gives the reason.
 pub(crate) async fn decide(
     settings: &SandboxConfig,
     (protected, hidden): (ProtectedPaths, Hidden),
@@ -24,7 +24,7 @@ pub(crate) async fn decide(
     paths: &Paths,
 ) -> Result<Sandboxing, NodeError> {
     let temp = paths.data_dir.join("tmp");
-    // The temporary files of sessions do not outlive the daemon.
+    // Temporary files of sessions do not survive the daemon.
     match tokio::fs::remove_dir_all(&temp).await {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(NodeError::path(&temp, error));
@@ -69,7 +69,7 @@ pub(crate) async fn decide(
     })
 }
 
-/// What can confine commands here. Nothing where the settings ask for no walls.
+/// The sandbox mechanisms that work here. `None` if the settings ask for no sandbox.
 async fn found(
     settings: &SandboxConfig,
     environment: &Environment,
@@ -92,7 +92,7 @@ async fn found(
     Ok(Some(found))
 }
 
-/// A list of hosts holds only where commands have no other way out.
+/// A list of hosts is enforceable only if commands have no other network access.
 fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<SandboxLevel, Refusal> {
     if settings.network == agentd_settings::Network::None || level == SandboxLevel::Isolated {
         return Ok(level);
@@ -105,7 +105,7 @@ fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<Sandbox
     })
 }
 
-/// What deny rules of the configuration say of reading, for commands.
+/// The paths that deny rules of the configuration hide from commands.
 pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Result<Hidden, NodeError> {
     let rules = configured_rules(permission).map_err(|error| NodeError::Rules(error.to_string()))?;
     let policy = Policy::new(home).with(rules);
@@ -117,7 +117,7 @@ pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Resul
     }))
 }
 
-/// The configured rules that forbid reading: the walls are made from them.
+/// The configured rules that deny reading: the sandbox is built from them.
 pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) -> Vec<String> {
     let rules = permission.builtin.iter().chain(&permission.rules);
     rules
@@ -129,7 +129,7 @@ pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) ->
         .collect()
 }
 
-/// The way to the hosts that the settings list, if they list any.
+/// The proxy to the listed hosts, if the settings list any.
 pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeError> {
     let hosts = settings
         .hosts()
@@ -142,7 +142,7 @@ pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeE
     }))
 }
 
-/// What the commands of one session may use.
+/// The resource limits of one session's commands.
 pub(crate) fn bounds(settings: &SandboxConfig) -> Bounds {
     let memory = match settings.max_memory_bytes {
         0 => half_of_the_machine(),
@@ -169,7 +169,7 @@ const fn wanted(choice: SandboxChoice) -> Wanted {
     }
 }
 
-/// A rule for a directory holds for all below it, so one that holds our data is left out.
+/// Read access to a directory includes everything below it, so this drops directories that contain our data.
 fn without(mut read: Vec<PathBuf>, data_dir: &Path) -> Vec<PathBuf> {
     read.retain(|path| !data_dir.starts_with(path));
     read

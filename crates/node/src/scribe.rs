@@ -1,6 +1,6 @@
-//! The scribe: a viewer of the whole fleet that writes `trace.jsonl` and `audit.jsonl`.
+//! The audit writer: follows all sessions and writes `trace.jsonl` and `audit.jsonl`.
 //!
-//! It hangs off the commit like any viewer, so it slows nobody; when it lags it reads on from the log by cursor.
+//! It reads events after their commit, like any viewer, so it delays no session. After a lag it continues from the log.
 
 use crate::rotated::Rotated;
 use crate::scribe_audit::Audit;
@@ -15,15 +15,15 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Frames that wait for the scribe; beyond that it reads the log instead.
+/// Frames queued for the audit writer; beyond that it reads the log instead.
 const QUEUE: usize = 4_096;
-/// Sessions whose step is remembered; beyond that the oldest ids are forgotten.
+/// Sessions whose step is cached; beyond that, the oldest ids are dropped.
 const MAX_STEPS: usize = 10_000;
-/// Events of one catch-up page.
+/// Events per catch-up page.
 const PAGE: u32 = 512;
 /// How long a catch-up page or a (re)subscription may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The scribe's number among viewers.
+/// The audit writer's viewer id.
 const VIEWER: u64 = u64::MAX;
 
 /// Writes the side files.
@@ -37,7 +37,7 @@ pub(crate) struct Scribe {
     cursor: Option<u64>,
     stages: Option<mpsc::Receiver<Traced>>,
     reloads: Option<mpsc::Receiver<Value>>,
-    /// A reload that is not in the audit file yet.
+    /// A reload that the audit file does not contain yet.
     reload: Option<Value>,
 }
 
@@ -62,7 +62,7 @@ impl Scribe {
         }
     }
 
-    /// It also writes down the stages of calls, the requests to models and the reloads, which no log has.
+    /// Also records the stages of calls, the requests to models and the reloads, which are not in the log.
     pub(crate) fn hearing(
         mut self,
         stages: Option<mpsc::Receiver<Traced>>,
@@ -73,8 +73,8 @@ impl Scribe {
         self
     }
 
-    /// Runs until dropped. It goes on after the last event that the audit file has, so a crash leaves no hole. A feed that
-    /// restarts is followed again, and an audit line that could not be written is written later: nothing is missed.
+    /// Runs until dropped. It continues after the last event in the audit file, so a crash leaves no gap. It follows a
+    /// restarted feed again, and retries an audit line that could not be written: nothing is missed.
     pub(crate) async fn run(mut self) {
         loop {
             let (queue, mut frames) = mpsc::channel(QUEUE);
@@ -92,7 +92,7 @@ impl Scribe {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);
                     let round = AssertUnwindSafe(self.round(&mut frames)).catch_unwind().await;
-                    // Nobody would start it again: an audit that ends in silence is worse than one that is tried again.
+                    // Nothing would restart this task: retrying is better than an audit that ends silently.
                     let written = round.unwrap_or_else(|_| Err(io::Error::other("the scribe panicked")));
                     if let Err(error) = written {
                         tracing::warn!(%error, "the audit file cannot be written; it is tried again");
@@ -100,7 +100,7 @@ impl Scribe {
                     }
                 }
                 Err(error) => {
-                    // At the start and at the end there is none for a moment; its own restarts are told elsewhere.
+                    // At startup and shutdown there is no feed for a moment; restarts of the feed are logged elsewhere.
                     tracing::info!(%error, "the scribe waits for the feed");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
@@ -142,7 +142,7 @@ impl Scribe {
         }
     }
 
-    /// A line that could not be written is kept for the next round.
+    /// A line that could not be written stays for the next round.
     fn write_reload(&mut self) -> io::Result<()> {
         if let (Some(file), Some(line)) = (&mut self.audit, &self.reload) {
             file.write(line)?;
@@ -182,7 +182,7 @@ impl Scribe {
         }
     }
 
-    /// Writes what the side files say of an event. The error is the audit file's: then the event is not done with.
+    /// Writes the side-file lines of an event. An error concerns the audit file; the event is then tried again.
     fn write(&mut self, cursor: u64, stored: &[u8]) -> io::Result<()> {
         let Ok(event) = serde_json::from_slice::<Event>(stored) else {
             self.cursor = Some(cursor);
@@ -224,7 +224,7 @@ impl Scribe {
     }
 }
 
-/// The next of these; without anybody who tells them there never is one.
+/// The next item. Without a sender, it waits forever.
 async fn next<T>(told: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
     match told {
         Some(told) => told.recv().await,

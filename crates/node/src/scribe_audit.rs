@@ -1,5 +1,5 @@
-//! `audit.jsonl`: whole lines only, each sealed to the line before it, over crashes and rotation. A full file is set aside
-//! and compressed; none is deleted unless the settings say so, and then the chain has a line of it.
+//! `audit.jsonl`: only complete lines, each chained to the line before it, also across crashes and rotation. A full file is
+//! set aside and compressed. Files are deleted only if the settings say so, and the chain then has a line for each deletion.
 
 use agentd_audit::{FILE_DELETED, Link, Sealed, links_of, open as open_to_read, seal, sealed};
 use agentd_fault_points as fault;
@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// Bytes at the end of a file that are searched for its last line; no line comes near it.
+/// Bytes at the end of a file that are searched for its last line; every line is far shorter.
 const TAIL: u64 = 1 << 20;
 
 /// The audit file.
@@ -21,21 +21,21 @@ const TAIL: u64 = 1 << 20;
 pub(crate) struct Audit {
     path: PathBuf,
     max_bytes: u64,
-    /// Full files that are kept; 0: all.
+    /// Full files to keep; 0: all.
     keep: u32,
     file: File,
     size: u64,
     link: Link,
     cursor: Option<u64>,
-    /// A write failed: what the file has is looked up before the next.
+    /// A write failed: before the next write, read back what the file contains.
     doubtful: bool,
-    /// Compresses what is full. One that the end of the daemon cuts off is repeated at the next start.
+    /// The thread that compresses full files. If the daemon ends meanwhile, the next start repeats the work.
     compressing: Option<JoinHandle<()>>,
 }
 
 impl Audit {
-    /// Opens the file, cuts off a line that a crash left unfinished, and goes on after the last whole one. A file of more
-    /// than `max_bytes` is set aside; `keep` of those are kept, 0 means all.
+    /// Opens the file, cuts off a torn last line, and continues after the last complete one. A file of more than
+    /// `max_bytes` is set aside; `keep` of those are kept, 0 means all.
     pub(crate) fn open(path: &Path, max_bytes: u64, keep: u32) -> io::Result<Self> {
         mend(path)?;
         let (link, cursor) = end_of(path)?;
@@ -56,12 +56,12 @@ impl Audit {
         Ok(audit)
     }
 
-    /// The cursor of the last event that is in it.
+    /// The cursor of the last event in the file.
     pub(crate) const fn cursor(&self) -> Option<u64> {
         self.cursor
     }
 
-    /// Adds a line. After an error it is not in the file, nor is any part of it once the next is written.
+    /// Appends a line. After an error, the next write first removes any part of the failed line.
     pub(crate) fn write(&mut self, line: &Value) -> io::Result<()> {
         if self.doubtful {
             self.settle();
@@ -91,10 +91,10 @@ impl Audit {
         Ok(())
     }
 
-    /// Sets the full file aside, begins a new one, and deletes what is over the number to keep.
+    /// Sets the full file aside, starts a new one, and deletes the files beyond the number to keep.
     fn rotate(&mut self, at: Option<&Value>) -> io::Result<()> {
         self.doubtful = true;
-        // Long done: it began a whole file ago.
+        // Finished long ago: the compression started one file earlier.
         self.settle();
         self.file.sync_data()?;
         let before = sealed(self.dir())?;
@@ -114,7 +114,7 @@ impl Audit {
                 .path
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned());
-            // Before the file goes: a crash between the two leaves a file too many, not a gap.
+            // Recorded before the deletion: a crash in between leaves an extra file, not a gap.
             self.add(&json!({
                 "at": at, "who": Principal::agentd(), "event": FILE_DELETED, "why": "log.audit_files",
                 "what": {"file": name, "head": head.to_string()},
@@ -124,7 +124,7 @@ impl Audit {
         self.compress()
     }
 
-    /// Waits until nothing is being compressed: two at once would write the same file.
+    /// Waits for the compression to finish: two at once would write the same file.
     fn settle(&mut self) {
         if let Some(compressing) = self.compressing.take() {
             let _ = compressing.join();
@@ -135,7 +135,7 @@ impl Audit {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Compresses full files on a thread of its own: it takes a moment for each, and nobody waits for it.
+    /// Compresses full files on a thread of its own, so that writes do not wait.
     fn compress(&mut self) -> io::Result<()> {
         let mut plain = sealed(self.dir())?;
         plain.retain(|file| !file.compressed());
@@ -160,7 +160,7 @@ impl Drop for Audit {
     }
 }
 
-/// Puts a compressed file in the place of one that is not; at each moment one of them is whole.
+/// Replaces a file with a compressed one. At every moment one of them is complete.
 fn compress(path: &Path) -> io::Result<()> {
     let named = |ending: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -178,7 +178,7 @@ fn compress(path: &Path) -> io::Result<()> {
     let mut encoder = GzEncoder::new(BufWriter::new(out), Compression::default());
     let copied = match File::open(path) {
         Ok(mut from) => io::copy(&mut from, &mut encoder),
-        // It was compressed, or deleted, in the meantime.
+        // It was compressed or deleted in the meantime.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_file(&part),
         Err(error) => Err(error),
     };
@@ -200,7 +200,7 @@ fn append_to(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// The cursor of the last event that is in the file at `path`, or in the one that was set aside before it.
+/// The cursor of the last event in the file at `path`, or in the file set aside before it.
 pub(crate) fn last_cursor(path: &Path) -> io::Result<Option<u64>> {
     Ok(end_of(path)?.1)
 }
@@ -209,7 +209,7 @@ fn end_of(path: &Path) -> io::Result<(Link, Option<u64>)> {
     if let Some(last) = last_line(path)? {
         return Ok(last);
     }
-    // It was just set aside, or rotated by an earlier version.
+    // The file was just set aside, or an earlier version rotated it.
     let mut older = path.as_os_str().to_owned();
     older.push(".1");
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -218,7 +218,7 @@ fn end_of(path: &Path) -> io::Result<(Link, Option<u64>)> {
     Ok(last_line(&before)?.unwrap_or((Link::START, None)))
 }
 
-/// Cuts off what stands after the last line end.
+/// Cuts off everything after the last line feed.
 fn mend(path: &Path) -> io::Result<()> {
     let mut file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
@@ -245,7 +245,7 @@ fn mend(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The hash of the last sealed line, and the cursor of the last one that has any.
+/// The hash of the last chained line, and the last cursor.
 fn last_line(path: &Path) -> io::Result<Option<(Link, Option<u64>)>> {
     let tail = match tail_of(path) {
         Ok(tail) => tail,
@@ -264,7 +264,7 @@ fn last_line(path: &Path) -> io::Result<Option<(Link, Option<u64>)>> {
     Ok((link.is_some() || cursor.is_some()).then(|| (link.unwrap_or(Link::START), cursor)))
 }
 
-/// The end of a file; of a compressed one all of it.
+/// The end of a file, or the whole content of a compressed one.
 fn tail_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut tail = Vec::new();
     if path.extension().is_some_and(|extension| extension == "gz") {
@@ -287,7 +287,7 @@ mod tests {
         json!({"at": "2026-11-20T09:00:00.123Z", "who": "user:ana", "what": {"title": "Bash cargo test"}, "cursor": cursor})
     }
 
-    /// All files once those that are full are compressed.
+    /// All files, after full ones have been compressed.
     fn settled(audit: Audit, dir: &Path) -> Vec<PathBuf> {
         drop(audit);
         files(dir).unwrap()
@@ -335,7 +335,7 @@ mod tests {
             text.contains(FILE_DELETED) && text.contains("2026-11-20T09:00:00.123Z"),
             "{text}"
         );
-        // The control: a file that somebody else takes away.
+        // The control: someone else removes a file.
         let chain = read(&files[1..]);
         assert!(!chain.is_whole() && !chain.deletion_is_recorded());
     }

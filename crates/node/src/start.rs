@@ -1,4 +1,4 @@
-//! From settings to the parts of a node.
+//! Creates the parts of a node from settings.
 
 use crate::children::ChildArgs;
 use crate::error::NodeError;
@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinError;
 
-/// A registration that is never renewed by anybody else: an embedded store has one node.
+/// Effectively unlimited, because nothing renews the registration: an embedded store has only one node.
 const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// Reads every configured permission rule and holds it to its examples. Those that come with agentd were held to theirs
-/// when it was built.
+/// Parses every configured permission rule and checks it against its examples. The built-in rules were checked at build
+/// time.
 ///
 /// # Errors
-/// What is wrong, with file and line.
+/// The problems, with file and line.
 pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> Result<(), NodeError> {
     let home = environment.get("HOME").map(String::as_str);
     let mut rules = loaded.settings.permission.clone();
@@ -54,7 +54,7 @@ pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> R
     ))
 }
 
-/// What everything else stands on.
+/// The parts on which everything else depends.
 pub(crate) struct Ground {
     pub(crate) backend: Arc<dyn Backend>,
     /// The HTTP client of all model calls.
@@ -62,7 +62,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Opens the store, and reads the root certificates meanwhile: both take their time, and neither needs the other.
+    /// Opens the store and reads the root certificates in parallel: both are slow, and neither needs the other.
     #[expect(clippy::disallowed_methods, reason = "no session works yet")]
     pub(crate) async fn open(
         settings: &Arc<Settings>,
@@ -111,7 +111,7 @@ pub(crate) fn mirror(
     )?))
 }
 
-/// The models that this node may use. Secrets are made known to the redaction of logs.
+/// The models that this node may use. Registers their secrets for redaction in logs.
 pub(crate) async fn models(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
@@ -129,7 +129,7 @@ pub(crate) async fn models(
     models
 }
 
-/// Where instructions, custom agents, skills and commands are looked for.
+/// Where agentd finds instructions, custom agents, skills and commands.
 pub(crate) fn places(settings: &Settings, environment: &BTreeMap<String, String>) -> Places {
     let path = |name: &str| {
         environment
@@ -140,7 +140,7 @@ pub(crate) fn places(settings: &Settings, environment: &BTreeMap<String, String>
     Places::new(&settings.agents, path("XDG_CONFIG_HOME"), path("HOME"))
 }
 
-/// The limits of tools, and where skills are.
+/// The limits of tools, and the locations of skills.
 fn with_skills(settings: &Settings, places: &Places) -> ToolsConfig {
     ToolsConfig {
         operator_directory: places.operator.as_ref().map(|path| path.display().to_string()),
@@ -155,7 +155,7 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
         .map_err(|e| NodeError::Unsupported(e.to_string()))
 }
 
-/// What the singletons are made from.
+/// The arguments of the singletons.
 pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
@@ -181,21 +181,21 @@ pub(crate) async fn child_args(
     })
 }
 
-/// What running tools need.
+/// The arguments of the tool executor.
 async fn executor(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
     paths: &Paths,
 ) -> Result<ExecutorArgs, NodeError> {
     let spill_dir = paths.data_dir.join("spill");
-    // A daemon that was killed leaves half-made spill files; their results are lost with it.
+    // A killed daemon leaves incomplete spill files; their results are lost.
     match std::fs::remove_dir_all(&spill_dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(NodeError::path(&spill_dir, error));
         }
         _ => {}
     }
-    // So is a backup that was being fetched.
+    // Likewise a backup whose download was interrupted.
     let _ = std::fs::remove_dir_all(paths.data_dir.join(agentd_api::STAGING));
     let variables = environment
         .iter()
@@ -206,14 +206,14 @@ async fn executor(
     let protected = settings.permission.protected();
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let environment = Environment::allowed(variables, &settings.sandbox.env);
-    // Without walls a command reads these settings anyway.
+    // Without a sandbox, a command can read these settings anyway.
     let environment = if settings.sandbox.level == SandboxChoice::None {
         environment
     } else {
         environment.without_secret_settings()
     };
     Ok(ExecutorArgs {
-        // Not the path of the program: an upgrade may replace that while we run.
+        // Not the path of the program: an upgrade may replace that file while we run.
         exe: "/proc/self/exe".into(),
         protected: protected.clone(),
         sandboxing: crate::sandboxing::decide(&settings.sandbox, (protected, hidden), &environment, paths)
@@ -228,7 +228,7 @@ async fn executor(
     })
 }
 
-/// What other nodes and people call this node.
+/// The name of this node for other nodes and for users.
 pub(crate) fn node_name(settings: &Settings) -> String {
     if !settings.node.name.is_empty() {
         return settings.node.name.clone();

@@ -1,4 +1,4 @@
-//! The whole tree with real actors, a store in memory and a scripted model; what a failure costs is what the tree says.
+//! Tests of the whole tree with real actors, a store in memory and a scripted model: the effects of each failure.
 
 mod meltdown;
 mod nodes;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A pool of the configured servers; nothing when there are none.
+/// A pool of the configured servers; `None` if there are none.
 pub(crate) fn pool(
     config: &McpConfig,
     environment: &BTreeMap<String, String>,
@@ -91,19 +91,19 @@ fn spec(name: &str, server: &McpServer, environment: &BTreeMap<String, String>) 
     }
 }
 
-/// What a server is given is most often a credential. A path is none, and stands in too many texts.
+/// Hides a value that a server receives, usually a credential. Paths are not secret, and appear in too many texts.
 fn conceal(value: &str) {
     if value.starts_with('/') {
         return;
     }
     agentd_text::register_secret(value);
-    // Of `Bearer x` it is x that must not be seen.
+    // In `Bearer x`, the secret is `x`.
     if let Some((_, credential)) = value.split_once(' ') {
         agentd_text::register_secret(credential);
     }
 }
 
-/// A server for people.
+/// A server as shown to users.
 pub(crate) fn row(status: ServerStatus) -> ServerRow {
     ServerRow {
         server: status.server,

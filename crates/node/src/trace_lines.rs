@@ -1,4 +1,4 @@
-//! What the side files say of an event: pure, one event in, lines out.
+//! The lines of the side files for an event: pure, one event in, lines out.
 
 use agentd_actor_kit::{RequestSent, StageDone, Traced};
 use agentd_protocol::{
@@ -7,9 +7,9 @@ use agentd_protocol::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Characters of a message that a trace shows.
+/// Characters of a message in the trace.
 const MESSAGE_PREVIEW: usize = 200;
-/// Characters of a model's answer that a trace shows.
+/// Characters of a model's answer in the trace.
 const ANSWER_PREVIEW: usize = 500;
 
 /// The records of `trace.jsonl` for an event: `{at, trace_id, session, step, event, data}` with the event names of a
@@ -68,7 +68,7 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
     }
 }
 
-/// The record of what no log has.
+/// The record of something that the log does not contain.
 pub(crate) fn traced(traced: &Traced) -> Value {
     match traced {
         Traced::Stage(done) => stage(done),
@@ -76,7 +76,7 @@ pub(crate) fn traced(traced: &Traced) -> Value {
     }
 }
 
-/// The record of a request as it is sent: where, with what settings, how many messages, and the last of them.
+/// The record of a request as sent: destination, settings, number of messages, and the last messages.
 fn request(sent: &RequestSent) -> Value {
     let seen = |message: &Arc<Message>| {
         let (role, said) = (message.role, said(&message.content));
@@ -89,7 +89,7 @@ fn request(sent: &RequestSent) -> Value {
             "messages_count": sent.messages, "last_messages": last}})
 }
 
-/// An address without what may be a credential: its query, and a user before the host (I8).
+/// An address without possible credentials: its query, and a user before the host (I8).
 fn place(url: &str) -> String {
     let bare = url.split(['?', '#']).next().unwrap_or_default();
     match bare.split_once("://") {
@@ -102,7 +102,7 @@ fn place(url: &str) -> String {
     }
 }
 
-/// A message in words: its texts, calls and results.
+/// A message as text: its texts, calls and results.
 fn said(content: &[Block]) -> String {
     let piece = |block: &Block| match block {
         Block::Text { text } => text.clone(),
@@ -114,7 +114,7 @@ fn said(content: &[Block]) -> String {
     content.iter().map(piece).collect()
 }
 
-/// The record of a stage that a call left: discovery, permission, pre_hook, confirmation, execution, post_hook, formatting.
+/// The record of a finished call stage: discovery, permission, pre_hook, confirmation, execution, post_hook, formatting.
 fn stage(done: &StageDone) -> Value {
     json!({"at": done.at, "trace_id": done.turn, "session": done.session, "step": done.step, "event": "stage_complete",
         "data": {"tool_call": done.tool_call, "stage": done.stage.name(), "outcome": done.outcome, "ms": done.ms}})
@@ -151,14 +151,14 @@ fn ended(turn: &TurnFinished) -> Vec<(&'static str, Value)> {
     records
 }
 
-/// The record of `audit.jsonl` for an event that security asks about: who, what, why, when, trace id.
+/// The `audit.jsonl` record of a security-relevant event: who, what, why, when, trace id.
 pub(crate) fn audit(cursor: u64, event: &Event) -> Option<Value> {
     let (what, why) = match &event.body {
         EventBody::SessionCreated(s) => (
             json!({"title": s.title, "workdir": s.workdir, "model": s.model, "mode": s.mode}),
             Value::Null,
         ),
-        // All that is known of an import is who did it and with what: its lines are hearsay, and none of them is here.
+        // Only the author and the source of an import are known. Its lines are unverified, so the audit file omits them.
         EventBody::SessionImported(i) => (
             json!({"from": i.from, "source": i.source, "sha256": i.sum, "events": i.events}),
             Value::Null,

@@ -1,4 +1,4 @@
-//! What a store needs from time to time: deleted sessions and old keys go for good.
+//! Periodic work for the store: purges deleted sessions and old keys.
 
 use agentd_actor_kit::Clock;
 use agentd_protocol::Timestamp;
@@ -6,11 +6,11 @@ use agentd_store::Backend;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Before the first round: a start has better things to do.
+/// The delay before the first round, to keep the start fast.
 const FIRST: Duration = Duration::from_secs(300);
-/// Between two rounds.
+/// The interval between rounds.
 const EVERY: Duration = Duration::from_secs(3_600);
-/// A deleted session can be looked for (by its tombstone) this long: seven days.
+/// How long a deleted session can still be found (by its tombstone): seven days.
 const KEEP_DELETED_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// Purges until it is dropped.

@@ -1,4 +1,4 @@
-//! What only the node as a whole can say.
+//! Status information that only the node as a whole has.
 
 use crate::children::Handles;
 use crate::root::Health;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a model client may take to say how it is.
+/// How long a model client may take to report its status.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The node as the api sees it.
+/// The node, as the API sees it.
 #[derive(Debug)]
 pub(crate) struct View {
     models: Live<Models>,
@@ -48,7 +48,7 @@ impl NodeView for View {
     async fn models(&self) -> Vec<ModelStatus> {
         let mut rows = self.models.now().rows();
         for (provider, client) in &self.clients {
-            // A client that does not answer shows as idle; that it is down is in the log.
+            // A client that does not answer shows as idle; the log says that it is down.
             let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else {
                 continue;
             };
@@ -87,8 +87,8 @@ impl NodeView for View {
 }
 
 impl View {
-    /// How a provider's credentials are for one model. One that was never used for it is well as far as we know; a
-    /// provider that needs none shows only what is wrong.
+    /// The status of a provider's credentials for one model. A credential that the model never used counts as healthy.
+    /// A provider without credentials shows only problems.
     fn credentials(&self, provider: &str, model: &str, status: &ProviderStatus) -> Vec<CredentialStatus> {
         let used = || {
             let of_model = status.credentials.iter().filter(|(name, _)| name == model);
@@ -119,7 +119,7 @@ impl View {
     }
 }
 
-/// The default model, why it is that one, and what it lacks.
+/// The default model, the reason for it, and what it lacks.
 pub(crate) fn model_note(models: &Models) -> String {
     let (name, why) = (models.default_model(), models.default_reason());
     match models.get(name) {

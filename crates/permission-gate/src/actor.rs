@@ -1,4 +1,4 @@
-//! The gate's actor: a thin match in front of [`Rules`](crate::state::Rules).
+//! The gate's actor: a thin match over [`Rules`](crate::state::Rules).
 
 use crate::error::GateError;
 use crate::journal::Journal;
@@ -12,19 +12,19 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::sync::Arc;
 use tokio::sync::{Mutex, Semaphore};
 
-/// The most rules that wait to be stored.
+/// The maximum number of rules that wait to be stored.
 const MAX_PENDING: usize = 64;
 
-/// What the gate starts from.
+/// The arguments that the gate starts with.
 #[derive(Debug, Clone)]
 pub struct GateArgs {
     /// The configured rules.
     pub rules: PermissionConfig,
-    /// What `~/` stands for in rules.
+    /// The directory that `~/` means in rules.
     pub home: Option<String>,
-    /// Where the rules are that people made for good.
+    /// The store, which has the rules that people added permanently.
     pub store: Handle<StoreMsg>,
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Clock,
 }
 
@@ -43,10 +43,10 @@ impl Default for PermissionGate {
 }
 
 impl PermissionGate {
-    /// Starts the gate, linked to its supervisor. It is up when it has read every rule.
+    /// Starts the gate, linked to its supervisor. It is ready when it has read every rule.
     ///
     /// # Errors
-    /// A configured rule cannot be read, or the store does not give the rules that people made.
+    /// A configured rule cannot be parsed, or the store does not return the rules that people added.
     pub async fn start(args: GateArgs, supervisor: ActorCell) -> Result<ActorRef<GateMsg>, SpawnErr> {
         let (gate, _) = Actor::spawn_linked(None, Self::default(), args, supervisor).await?;
         Ok(gate)
@@ -62,7 +62,7 @@ impl PermissionGate {
 #[derive(Debug)]
 pub struct State {
     rules: Rules,
-    /// One rule is stored at a time, in the order of their coming.
+    /// Stores one rule at a time, in the order in which they arrive.
     journal: Arc<Mutex<Journal>>,
     pending: Arc<Semaphore>,
 }
@@ -92,7 +92,7 @@ impl Actor for PermissionGate {
         match msg {
             GateMsg::Judge { request, done } => match fault::point(fault::GATE_JUDGE) {
                 Ok(()) => judge(state.rules.now(), request, done),
-                // A question without an answer is a denial.
+                // A judge request without an answer counts as a denial.
                 Err(_) => drop(done),
             },
             GateMsg::AddRule {
@@ -116,7 +116,7 @@ impl Actor for PermissionGate {
     }
 }
 
-/// Answers; elsewhere when files have to be read first.
+/// Judges a request; in a separate task when files have to be read first.
 fn judge(judge: Judge, request: Box<JudgeRequest>, done: Done<Judgement>) {
     match written(&request.subject) {
         None => done.answer(judge.judge(&request)),
@@ -145,7 +145,7 @@ impl State {
         });
     }
 
-    /// A rule that is not in force, because somebody else took it back, needs no second removal.
+    /// If the rule is no longer in force, because someone else removed it, there is nothing to remove.
     fn remove(&self, me: ActorRef<GateMsg>, rule: String, by: Principal, done: Done<Result<bool, String>>) {
         if self.rules.has(&rule) {
             let removed = RuleRemoved { rule }.into();
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// Stores a change, and then says that it is in force.
+    /// Stores a change, and then reports that it is in force.
     fn write(
         &self,
         me: ActorRef<GateMsg>,
@@ -172,7 +172,7 @@ impl State {
             drop(permit);
             match stored {
                 Ok(changes) => {
-                    // In force first, then answered for: whoever has the answer can rely on the change.
+                    // Apply the change before answering, so that the caller can rely on it.
                     for (rule, stored) in changes {
                         let _ = me.cast(GateMsg::RuleStored { rule, stored });
                     }

@@ -6,15 +6,15 @@ use agentd_protocol::{EVENT_VERSION, Event, EventBody, Principal, Seq, SessionId
 use agentd_store::{Append, EncodedEvent, Outcome, Range, StoreError};
 use std::time::Duration;
 
-/// How long the store may take for one answer.
+/// The time limit for an answer of the store.
 const ANSWER: Duration = Duration::from_secs(30);
-/// How often an append is tried again when its outcome is unknown, the disk is full, or another node was faster.
+/// The number of times an append is tried when its outcome is unknown, the disk is full, or another node was faster.
 const TRIES: u32 = 3;
 
 /// A change of the rules in force: the rule, and whether it is in force.
 pub(crate) type Change = (String, bool);
 
-/// Our place in the stream.
+/// The gate's position in the stream.
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Handle<StoreMsg>,
@@ -25,7 +25,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// A reader at the start of the stream.
+    /// Starts reading at the beginning of the stream.
     pub(crate) const fn new(store: Handle<StoreMsg>, clock: Clock) -> Self {
         Self {
             store,
@@ -35,7 +35,7 @@ impl Journal {
         }
     }
 
-    /// What was written since the last reading. An event that is not known stops it: it may forbid something.
+    /// Reads the changes since the last read. An unknown event is an error: it may forbid something.
     pub(crate) async fn read(&mut self) -> Result<Vec<Change>, GateError> {
         let mut changes = Vec::new();
         loop {
@@ -64,7 +64,7 @@ impl Journal {
         }
     }
 
-    /// Makes a change of the rules durable. Also answers what others wrote before it.
+    /// Makes a change of the rules durable. Also returns changes that others wrote before it.
     pub(crate) async fn write(&mut self, body: &EventBody, by: &Principal) -> Result<Vec<Change>, GateError> {
         let mut changes = Vec::new();
         let mut append = None;
@@ -101,14 +101,14 @@ impl Journal {
                 Outcome::Failed(why) => return Err(GateError::Store(why)),
             }
         }
-        // The outcome may be unknown: read the stream anew before the next rule.
+        // The outcome may be unknown: read the stream again before the next rule.
         self.epoch = 0;
         Err(GateError::Store(
             "the store did not take the change of the rules".to_owned(),
         ))
     }
 
-    /// Becomes the owner of the stream, and reads what is new.
+    /// Takes ownership of the stream, and reads what is new.
     async fn own(&mut self) -> Result<Vec<Change>, GateError> {
         if self.epoch > 0 {
             return Ok(Vec::new());

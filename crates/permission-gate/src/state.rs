@@ -1,4 +1,4 @@
-//! The rules in force, and judging by them. Pure.
+//! The rules in force, and judging by them. Performs no I/O except to read git's configuration.
 
 use crate::error::GateError;
 use agentd_actor_kit::JudgeRequest;
@@ -15,18 +15,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long git's configuration may take to be read.
+/// The time limit for reading git's configuration.
 const READ_WITHIN: Duration = Duration::from_secs(5);
-/// The most rules that people may have made for good.
+/// The maximum number of permanent rules that people may have added.
 const MAX_ALWAYS: usize = 10_000;
 
-/// The function that judges; tests put others in its place.
+/// The function that judges; tests replace it.
 pub(crate) type JudgeFn = fn(&Policy, &Request<'_>) -> Judgement;
 
-/// The rules of the configuration: agentd's own and the operator's.
+/// The configured rules: agentd's own and the operator's.
 ///
 /// # Errors
-/// A rule cannot be read; the error says where and what a rule looks like.
+/// A rule cannot be parsed; the error has the position and an example of a rule.
 pub fn configured_rules(config: &PermissionConfig) -> Result<Vec<Rule>, PolicyError> {
     let builtin = config.builtin.iter().map(|rule| (rule, Source::Builtin));
     let operator = config.rules.iter().map(|rule| (rule, Source::Operator));
@@ -36,16 +36,16 @@ pub fn configured_rules(config: &PermissionConfig) -> Result<Vec<Rule>, PolicyEr
         .collect()
 }
 
-/// What is wrong with a configured rule.
+/// An error in a configured rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleProblem {
     /// The key: `permission.rules[3]`.
     pub key: String,
-    /// What.
+    /// A description of the error.
     pub what: String,
 }
 
-/// Every configured rule that cannot be read or contradicts its examples.
+/// All configured rules that cannot be parsed or that contradict their examples.
 #[must_use]
 pub fn check_rules(config: &PermissionConfig, home: Option<&str>) -> Vec<RuleProblem> {
     let builtin = config.builtin.iter().enumerate();
@@ -67,8 +67,8 @@ pub fn check_rules(config: &PermissionConfig, home: Option<&str>) -> Vec<RulePro
         .collect()
 }
 
-/// A rule that was stored once. An older version may have read what this one refuses: such a rule allows nothing any
-/// more, and where it asks or forbids it does so for every call of its tool.
+/// Parses a stored rule. An older version may have accepted a rule that this one refuses: such a rule no longer allows
+/// anything, and where it asks or forbids, it does so for every call of its tool.
 fn stored(text: &str) -> Result<Option<Rule>, PolicyError> {
     let error = match Rule::parse(text, Source::Always) {
         Ok(rule) => return Ok(Some(rule)),
@@ -89,16 +89,16 @@ fn stored(text: &str) -> Result<Option<Rule>, PolicyError> {
 pub(crate) struct Rules {
     configured: Policy,
     always: BTreeMap<String, Rule>,
-    /// The two together.
+    /// Judges by both kinds of rules.
     judge: Judge,
 }
 
-/// The rules as they are now, and judging by them. Cheap to clone.
+/// A snapshot of the rules that can judge by them. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Judge {
     policy: Policy,
     judge: JudgeFn,
-    /// Always-rules that were taken back: what sessions remember of them counts for nothing.
+    /// Always-rules that were removed: sessions that still have them among their grants must not use them.
     revoked: Arc<BTreeSet<String>>,
 }
 
@@ -123,7 +123,7 @@ impl Rules {
         })
     }
 
-    /// Replaces the rules of the configuration; those that people made stay.
+    /// Replaces the configured rules; keeps those that people added.
     pub(crate) fn configure(&mut self, config: &PermissionConfig) -> Result<(), GateError> {
         self.configured = Policy::new(self.configured.home())
             .with(configured_rules(config)?)
@@ -131,7 +131,7 @@ impl Rules {
         self.change([])
     }
 
-    /// A rule as the stream writes it, checked.
+    /// Checks a rule and normalizes it to its form in the stream.
     pub(crate) fn normal(text: &str) -> Result<String, GateError> {
         Ok(Rule::parse(text, Source::Always)?.line())
     }
@@ -141,7 +141,7 @@ impl Rules {
         self.always.contains_key(line)
     }
 
-    /// Whether there is room for one more.
+    /// Checks that there is room for another rule.
     pub(crate) fn room(&self) -> Result<(), GateError> {
         if self.always.len() < MAX_ALWAYS {
             Ok(())
@@ -150,7 +150,7 @@ impl Rules {
         }
     }
 
-    /// What the stream says: rules come into force or go out of it.
+    /// Applies changes from the stream: rules come into force or are removed.
     pub(crate) fn change(
         &mut self,
         changes: impl IntoIterator<Item = (String, bool)>,
@@ -174,7 +174,7 @@ impl Rules {
         self.judge.clone()
     }
 
-    /// The tools that no call of is allowed. Rules that cannot be read deny all.
+    /// The tools of which no call is allowed. If the session's rules cannot be parsed, all of them.
     pub(crate) fn wholly_denied(&self, tools: Vec<String>, rules: &[String]) -> Vec<String> {
         match self.judge.with_session(rules, Vec::new()) {
             Ok(policy) => wholly_denied(&policy, &tools),
@@ -187,15 +187,15 @@ impl Rules {
     }
 }
 
-/// The paths near which git's configuration has to be read before a call is judged, relative to its working directory;
-/// absent for a call whose judgement does not depend on that. Most commands name no path that they write, and reading
-/// on another thread would cost them more than the rest of the judgement.
+/// The paths near which git's configuration must be read before a call is judged, relative to the working directory;
+/// `None` for a call whose judgement does not depend on it. Most commands name no path that they write, and reading on
+/// another thread would cost them more than the rest of the judgement.
 pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
     match subject {
         Subject::Path { write: true, path } => Some(vec![path.into()]),
         Subject::Paths { write: true, paths } => Some(paths.iter().map(PathBuf::from).collect()),
         Subject::Command { command } => {
-            // A parser that panics is a denial, which judging makes of it.
+            // Judging turns a parser panic into a denial.
             catch_unwind(|| names_written_paths(command))
                 .unwrap_or(true)
                 .then(Vec::new)
@@ -209,7 +209,7 @@ pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
 }
 
 impl Judge {
-    /// Judges a call that writes, with what git's configuration names.
+    /// Judges a call that writes, including the paths that git's configuration names.
     pub(crate) async fn judge_writing(mut self, request: &JudgeRequest, near: Vec<PathBuf>) -> Judgement {
         let home = self.policy.home().map(PathBuf::from);
         let workdir = PathBuf::from(&request.workdir);
@@ -217,14 +217,14 @@ impl Judge {
         let files = FileWork::of_session(&request.session.to_string());
         let read = move || named_by_git(&dir, home.as_deref(), &near);
         let named = files.run(&workdir, READ_WITHIN, read).await;
-        // What cannot be looked at protects everything (I7).
+        // If the configuration cannot be read, everything is protected (I7).
         let named = named.unwrap_or_else(|failed| Named::everything(failed.to_string()));
         let protected = self.policy.protected().clone().with_named(named);
         self.policy = self.policy.protecting(protected);
         self.judge(request)
     }
 
-    /// Judges a call. Whatever goes wrong is a denial.
+    /// Judges a call. Any failure is a denial.
     pub(crate) fn judge(&self, request: &JudgeRequest) -> Judgement {
         let judged = catch_unwind(AssertUnwindSafe(|| {
             let policy = self.with_session(&request.rules, self.in_force(request)?)?;
@@ -247,7 +247,7 @@ impl Judge {
         }
     }
 
-    /// What people granted the session, without what was taken back.
+    /// The rules that people granted the session, except removed ones.
     fn in_force(&self, request: &JudgeRequest) -> Result<Vec<Rule>, PolicyError> {
         let mut grants = Vec::new();
         for grant in &request.grants {

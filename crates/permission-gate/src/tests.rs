@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// Stands for the session store: the same messages over a backend in memory.
+/// Replaces the session store: handles the same messages with a backend in memory.
 struct Store;
 
 impl Actor for Store {
@@ -284,7 +284,7 @@ fn panics(_: &Policy, _: &Request<'_>) -> Judgement {
     panic!("a bug in judging")
 }
 
-/// What the stuck judge waits for.
+/// The stuck judge waits for a message on this channel.
 static RELEASE: Mutex<Option<mpsc::Receiver<()>>> = Mutex::new(None);
 
 fn stuck(_: &Policy, _: &Request<'_>) -> Judgement {
@@ -378,7 +378,7 @@ fn i7_each_rule_that_comes_with_agentd_does_what_its_examples_say() {
             rule.rule
         );
     }
-    // One that does not is found.
+    // A rule that contradicts its example is found.
     let mut wrong = config;
     let rule = wrong.builtin.first_mut().unwrap();
     rule.examples.no_match.push("rm -rf /".to_owned());
@@ -422,7 +422,7 @@ fn i7_a_stored_rule_that_this_build_refuses_allows_nothing_and_forbids_more() {
         .change([("ask WebFetch(https://ana@docs.rs/**)".to_owned(), false)])
         .unwrap();
     assert_eq!(rules.lines()[before..], ["always: deny WebSearch"]);
-    // What is no rule at all still stops the start.
+    // Text that is not a rule at all still prevents the start.
     assert!(rules.change([line("deny (x)")]).is_err());
 }
 

@@ -1,4 +1,4 @@
-//! What a verdict of the gate costs: 100 rules, a plain command and a long one.
+//! Benchmarks the cost of a verdict: 100 rules, a simple command and a long one.
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
 
 use agentd_policy::{Policy, Request, Rule, Source, Subject, judge};

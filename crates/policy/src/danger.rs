@@ -1,4 +1,4 @@
-//! Words that make a harmless-looking command run another or write a file. A prefix rule never covers such a word
+//! Words that make a harmless-looking command run another program or write a file. A prefix rule never covers such a word
 //! unless the rule itself names it.
 
 mod options;
@@ -9,13 +9,13 @@ use options::Family;
 /// How much of a command a prefix rule must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Danger {
-    /// The word at this index, and all before it.
+    /// The word at this index, and all words before it.
     Word(usize),
-    /// All of it: only an exact rule will do.
+    /// All of it: only an exact rule suffices.
     Everything,
 }
 
-/// Built-ins that change what later commands mean, and programs whose first argument is a program.
+/// Built-ins that change the meaning of later commands, and programs whose first argument is a program.
 const EXACT: [&str; 54] = [
     "awk",
     "gawk",
@@ -124,7 +124,7 @@ const INTERPRETERS: [&str; 49] = [
     "ninja",
     "just",
 ];
-/// The git commands that a rule for all of git stands for; any other may be an alias, which may be anything.
+/// The git commands that a rule for all of git covers; any other may be an alias, which can run anything.
 const GIT: [&str; 33] = [
     "status",
     "diff",
@@ -161,7 +161,7 @@ const GIT: [&str; 33] = [
     "remote",
 ];
 
-/// The most that a rule has to name to allow this command.
+/// The part of this command that a rule must name to allow it.
 pub(crate) fn danger(argv: &[String]) -> Option<Danger> {
     let program = argv.first()?;
     let name = base(program);
@@ -176,7 +176,7 @@ pub(crate) fn danger(argv: &[String]) -> Option<Danger> {
         .map(Danger::Word)
 }
 
-/// Whether a program is a shell or an interpreter, of any version.
+/// Whether a program is a shell or an interpreter, in any version.
 pub(crate) fn interprets(program: &str) -> bool {
     let name = base(program);
     let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -214,8 +214,8 @@ fn flags(name: &str, argv: &[String]) -> Option<usize> {
         .max()
 }
 
-/// Whether a word is an option: long ones may be shortened or carry a value, short ones may be grouped; `*` at the end of
-/// a flag is any ending.
+/// Whether a word is an option: long options may be abbreviated or carry a value, short ones may be grouped; `*` at the
+/// end of a flag matches any ending.
 fn is_flag(word: &str, flag: &str) -> bool {
     if let Some(beginning) = flag.strip_suffix('*') {
         return word.starts_with(beginning);
@@ -235,13 +235,13 @@ fn is_flag(word: &str, flag: &str) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
 }
 
-/// Whether the table knows an option of a program. For the tests against the programs' own lists.
+/// Whether the table has an option of a program. For the tests against the programs' own lists.
 #[cfg(test)]
 pub(crate) fn knows(program: &str, option: &str) -> bool {
     options::of(program).any(|family| family.flags("").iter().any(|flag| is_flag(option, flag)))
 }
 
-/// What only looking at several words tells.
+/// Dangers that depend on several words.
 fn words(name: &str, argv: &[String]) -> Option<usize> {
     let at = |found: &dyn Fn(&str) -> bool| {
         argv.iter()
@@ -271,7 +271,7 @@ fn words(name: &str, argv: &[String]) -> Option<usize> {
             };
             command.max(options).max(at(&|word| word.contains("::")))
         }
-        // The second file name is where the output goes.
+        // The second file name is the output file.
         "uniq" => argv
             .iter()
             .enumerate()

@@ -1,15 +1,15 @@
-//! What is wrong with a rule's text.
+//! Errors in a rule's text.
 
-/// A rule that cannot be read.
+/// A rule that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rule {rule:?}, character {position}: {problem}; write it like {example}")]
 pub struct PolicyError {
     /// The rule as given.
     pub rule: String,
-    /// Where, in characters from 1.
+    /// The position of the error, in characters from 1.
     pub position: usize,
-    /// What is wrong.
+    /// A description of the error.
     pub problem: String,
-    /// What a good one looks like.
+    /// An example of a valid rule.
     pub example: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Calls that a rule must and must not speak of: a rule that does not mean what its author thinks is found when it loads.
+//! Calls that a rule must and must not match: a rule that does not mean what its author intended is found when it loads.
 
 use crate::judge::judge;
 use crate::pattern::Pattern;
@@ -8,26 +8,26 @@ use crate::rule::Rule;
 use crate::tools::{Form, form};
 use agentd_protocol::{EffectClass, PermissionMode};
 
-/// Where examples with relative paths are.
+/// The directory for examples with relative paths.
 const WORKDIR: &str = "/workdir";
 
 /// An example that a rule contradicts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExampleError {
-    /// The rule is to decide this call and does not.
+    /// The rule should decide this call and does not.
     #[error("the rule does not match its example {0:?}")]
     NoMatch(String),
-    /// The rule is not to decide this call and does.
+    /// The rule should not decide this call and does.
     #[error("the rule matches {0:?}, which is an example of what it must not match")]
     Match(String),
-    /// Nobody knows what an example of such a rule would be.
+    /// The form of an example for such a rule is not defined.
     #[error("rules for {0} cannot have examples: only commands, paths and addresses can be given")]
     NoSubject(String),
 }
 
 impl Rule {
-    /// Whether it decides, without any other rule, each of `matches` and none of `no_match`: commands, paths or
-    /// addresses, as its tool takes them.
+    /// Checks that it decides, without any other rule, each of `matches` and none of `no_match`: commands, paths or
+    /// addresses, depending on its tool.
     ///
     /// # Errors
     /// The first example that it contradicts.
@@ -65,7 +65,7 @@ impl Rule {
         Ok(())
     }
 
-    /// The call that an example stands for.
+    /// The call that an example describes.
     fn about(&self, example: &str) -> Option<(Subject, EffectClass)> {
         if matches!(self.pattern, Pattern::Version(_)) {
             return None;

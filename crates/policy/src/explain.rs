@@ -1,4 +1,4 @@
-//! A judgement with its reasons: what each command of a line would get alone, and what could not be read.
+//! A judgement with its reasons: the verdict of each command of a line alone, and the parts that could not be parsed.
 
 use crate::judge::judge;
 use crate::policy::Policy;
@@ -10,13 +10,13 @@ use agentd_protocol::Verdict;
 /// A judgement with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// What [`judge`] says.
+    /// The judgement of [`judge`].
     pub judgement: Judgement,
     /// Who made the rule that decided, if a rule did.
     pub source: Option<Source>,
-    /// The commands that were found, nested ones included; empty for what is no command line.
+    /// The commands that were found, including nested ones; empty when the subject is not a command line.
     pub parts: Vec<Part>,
-    /// What of the command line cannot be judged part by part.
+    /// The part of the command line that cannot be judged separately.
     pub not_understood: Option<String>,
     /// Files that redirections write.
     pub writes: Vec<String>,
@@ -29,13 +29,13 @@ pub struct Explanation {
 pub struct Part {
     /// Its words, quoted where that is needed.
     pub command: String,
-    /// The verdict it would get alone.
+    /// The verdict that it would get alone.
     pub verdict: Verdict,
-    /// The whole line has its verdict because of it.
+    /// Whether it determines the verdict of the whole line.
     pub decides: bool,
 }
 
-/// Judges a call and says why.
+/// Judges a call and explains the judgement.
 #[must_use]
 pub fn explain(policy: &Policy, request: &Request<'_>) -> Explanation {
     let judgement = judge(policy, request);
@@ -89,7 +89,7 @@ pub fn explain(policy: &Policy, request: &Request<'_>) -> Explanation {
     explanation
 }
 
-/// A word as a shell would read it back.
+/// A word quoted so that a shell reads it back unchanged.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,16 +1,16 @@
-//! A glob that is compiled when it is first used: a daemon has many rules, and most of them are about tools that it does
-//! not run for a while. Globs come from models, projects and operators, so their size is bounded before they are compiled.
+//! A glob that is compiled on first use: a daemon has many rules, and most of them are about tools that it does not use for
+//! a while. Globs come from models, projects and operators, so their size is checked before they are compiled.
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::sync::{Arc, OnceLock};
 
-/// A longer glob is compiled at once, so that one that does not compile is refused where it is read.
+/// A longer glob is compiled immediately, so that one that does not compile is refused where it is parsed.
 const SHORT: usize = 200;
 /// The longest glob, in bytes.
 const LONGEST: usize = 4_096;
-/// How deep braces may nest. The regex parser gives up above 250, and `globset` recurses once per level.
+/// The maximum nesting of braces. The regex parser gives up above 250, and `globset` recurses once per level.
 const DEEPEST: usize = 10;
-/// The most alternatives in all braces of one glob.
+/// The maximum number of alternatives in all braces of one glob.
 const ALTERNATIVES: usize = 1_000;
 
 /// Checks that a glob is small enough to be compiled: its length, the depth of its braces and their alternatives.
@@ -39,7 +39,7 @@ pub fn check_glob(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles a glob and says so when that fails; `Glob::compile_matcher` panics instead.
+/// Compiles a glob and returns an error when that fails; `Glob::compile_matcher` panics instead.
 ///
 /// # Errors
 /// Which bound it exceeds, or why it does not compile.
@@ -50,7 +50,7 @@ pub fn compile_glob(glob: &Glob) -> Result<GlobSet, String> {
     set.build().map_err(|error| error.kind().to_string())
 }
 
-/// A glob; clones share what was compiled.
+/// A glob; clones share the compiled form.
 #[derive(Debug, Clone)]
 pub(crate) struct LazyGlob {
     glob: Glob,
@@ -58,7 +58,7 @@ pub(crate) struct LazyGlob {
 }
 
 impl LazyGlob {
-    /// Takes a glob that is within the bounds and compiles.
+    /// Creates a glob that is within the bounds and compiles.
     ///
     /// # Errors
     /// Why it is refused.

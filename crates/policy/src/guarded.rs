@@ -1,4 +1,4 @@
-//! Writes to protected paths: asked about whatever mode and rule would allow them, unless a rule spells what it allows.
+//! Writes to protected paths: they need an approval whatever mode and rule would allow them, unless a rule names the path.
 
 use crate::nested::base;
 use crate::operands;
@@ -11,23 +11,23 @@ use crate::shell::{Analysis, analyse};
 use agentd_protected::{Guard, Reason};
 use std::path::Path;
 
-/// Subcommands of git that write its configuration or make repositories.
+/// Subcommands of git that write its configuration or create repositories.
 const GIT: [&str; 6] = ["clone", "config", "init", "remote", "submodule", "worktree"];
-/// The most protected paths of one call that are looked at; all of them are asked about together.
+/// The maximum number of protected paths that are examined per call; all of them go into one question.
 const MOST: usize = 64;
 
 /// A protected path that a call writes.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    /// As it is shown.
+    /// The path as shown to people.
     path: String,
     guard: Guard,
-    /// The call names the path; it is not what a program is known to write.
+    /// The call names the path; it is not just a path that the program is known to write.
     named: bool,
 }
 
 impl Guarded {
-    /// Whether it is asked about in the mode yolo, too: what git runs, runs when a person uses git.
+    /// Whether it needs an approval in mode yolo, too: git runs such files when a person uses git.
     pub(crate) fn in_every_mode(&self) -> bool {
         self.named && matches!(self.guard.reason, Reason::GitMetadata | Reason::NamedByGit)
     }
@@ -38,8 +38,8 @@ impl Guarded {
         format!("writing {path} may run code outside the sandbox: {words}")
     }
 
-    /// Whether an allow rule means this path: it has the protected component as a whole name in its pattern, or is the
-    /// exact command. A wide pattern was written with ordinary files in mind.
+    /// Whether an allow rule names this path: its pattern has the protected component as a whole name, or it is the exact
+    /// command. A wide pattern was written with ordinary files in mind.
     pub(crate) fn is_spelled_by(&self, rule: &Rule) -> bool {
         let spells = |text: &str| {
             let mut names = text.split(['/', '(', ')']);
@@ -78,14 +78,14 @@ pub(crate) fn guarded(
     }
 }
 
-/// Whether the text of a command names a path that it writes. Where it does not, what git's configuration names makes no
-/// difference to the judgement, so a caller need not read it.
+/// Whether a command's text names a path that it writes. If not, the paths named by git's configuration do not affect the
+/// judgement, so a caller need not read it.
 #[must_use]
 pub fn names_written_paths(command: &str) -> bool {
     written(&analyse(command)).next().is_some()
 }
 
-/// An absolute path, if it is protected. Outside of the working directory names count from the home directory or the root.
+/// An absolute path, if it is protected. Outside the working directory, it counts from the home directory or the root.
 fn one(policy: &Policy, workdir: &str, path: &str) -> Option<Guarded> {
     let home = || policy.home().and_then(|home| inside(home, path));
     let relative = inside(workdir, path).or_else(home);
@@ -98,8 +98,8 @@ fn one(policy: &Policy, workdir: &str, path: &str) -> Option<Guarded> {
     })
 }
 
-/// The words of a command that name what it writes. Where it writes anything, what it changes into counts, too. What git
-/// itself writes is judged by its subcommand.
+/// The words of a command that name the files it writes. If it writes anything, the directories it changes to count, too.
+/// What git itself writes is judged by its subcommand.
 fn written(analysis: &Analysis) -> impl Iterator<Item = &str> {
     let of = |git: bool| {
         let commands = analysis

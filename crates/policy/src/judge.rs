@@ -1,4 +1,4 @@
-//! From a request to a verdict: deny, then the mode, then ask, then allow; what is left is asked about.
+//! From a request to a verdict: deny, then the mode, then ask, then allow; anything else needs an approval.
 
 mod said;
 
@@ -115,7 +115,7 @@ impl Case<'_> {
         }
     }
 
-    /// What mode yolo decides: everything is allowed, but for what a deny rule may mean, and git metadata.
+    /// The verdict of mode yolo: allows everything except what a deny rule may forbid, and git metadata.
     fn yolo(&self) -> Option<Verdict> {
         if self.request.mode != PermissionMode::Yolo {
             return None;
@@ -135,7 +135,7 @@ impl Case<'_> {
         })
     }
 
-    /// What cannot be read is asked about in every mode: a deny rule may well forbid what is in it.
+    /// An unreadable command needs an approval in every mode: a deny rule may forbid its contents.
     fn unreadable(&self) -> Option<Verdict> {
         let analysis = self.analysis.as_ref().filter(|analysis| analysis.unread)?;
         let why = analysis.segments.as_ref().err().copied().unwrap_or_default();
@@ -187,7 +187,7 @@ impl Case<'_> {
         )
     }
 
-    /// Whether a rule or a mode may allow it at all, or why a person has to look.
+    /// Whether a rule or a mode may allow it at all, or why a person has to decide.
     fn sayable(&self) -> Result<(), String> {
         let odd = match self.request.subject {
             Subject::Path { path, .. } => path.contains('\n') || !name_hidden(path).is_empty(),
@@ -214,7 +214,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a deny or ask rule speaks of this call.
+    /// Whether a deny or ask rule applies to this call.
     fn catches(&self, rule: &Rule) -> bool {
         if rule.restricts_whole(self.request.tool, Some(self.request.subject)) {
             return true;
@@ -244,7 +244,7 @@ impl Case<'_> {
         }
     }
 
-    /// The directories that a command's relative paths may be meant from.
+    /// The directories to which a command's relative paths may refer.
     fn bases(&self) -> Vec<String> {
         let dirs = self.analysis.iter().flat_map(directories);
         let dirs = dirs.map(|dir| absolute(self.request.workdir, &expand_home(self.policy.home(), &dir)));
@@ -257,7 +257,7 @@ impl Case<'_> {
         self.analysis.iter().flat_map(|analysis| &analysis.commands)
     }
 
-    /// Words of a command that may name a file it reads.
+    /// Words of a command that may name a file that it reads.
     fn named_files(&self) -> impl Iterator<Item = &str> {
         let words = self
             .analysis
@@ -280,7 +280,7 @@ impl Case<'_> {
         self.analysis.iter().flat_map(Analysis::written)
     }
 
-    /// The allow rules that together cover everything, if they do.
+    /// Allows the call if allow rules together cover all of it.
     fn allowed(&self) -> Option<Verdict> {
         let Some(Ok(segments)) = self.analysis.as_ref().map(|analysis| &analysis.segments) else {
             return self
@@ -323,14 +323,14 @@ impl Case<'_> {
         }
     }
 
-    /// Whether an allow rule covers a call that is no command.
+    /// Whether an allow rule covers a call that is not a command.
     fn allows(&self, rule: &Rule) -> bool {
         let spelled = self.guarded.iter().all(|guarded| guarded.is_spelled_by(rule));
         if !rule.names(self.request.tool) || !spelled {
             return false;
         }
         match (&rule.pattern, self.request.subject) {
-            // An answer was about the tool as it was, so one that does not say which it was has to be given again.
+            // The approval was for one version of the tool, so a rule that names no version has to be approved again.
             (Pattern::Any, Subject::Remote { .. }) => !matches!(rule.source, Source::Grant | Source::Always),
             (Pattern::Any, _) => true,
             (Pattern::Version(rule), Subject::Remote { version, .. }) => rule == version,
@@ -350,7 +350,7 @@ impl Case<'_> {
             .is_some_and(|address| pattern.matches(address))
     }
 
-    /// The rule that would allow exactly this, when it can be said safely.
+    /// The rule that would allow exactly this call, if it can be expressed safely.
     fn grant(&self) -> Option<String> {
         let tool = self.request.tool;
         match self.request.subject {
@@ -370,8 +370,8 @@ impl Case<'_> {
     }
 
     fn judgement(&self, verdict: Verdict) -> Judgement {
-        // Only what a mode asks about can be allowed for longer: a rule that asks beats a rule that allows.
-        // It is not looked for without need: that builds patterns, which costs more than the verdict.
+        // Only a question of a mode can be allowed for longer: a rule that asks beats a rule that allows.
+        // The grant is built only when needed: it builds patterns, which costs more than the verdict.
         let longer = verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:");
         let grant = longer.then(|| self.grant()).flatten();
         let scopes = match (verdict.kind, &grant) {

@@ -1,8 +1,8 @@
-//! Permission rules, modes and shell analysis: from a tool call to a verdict. Starts no process, reads no file.
+//! Permission rules, modes and shell analysis: turns a tool call into a verdict. Starts no process, reads no file.
 //!
-//! Invariant I7: nothing here fails open. What cannot be read is asked about or denied, adding a deny rule never makes a
-//! verdict more permissive, and the strictest part of a command decides. Reading a command is done to *allow* it; what is
-//! denied is found on a best-effort basis, because text is no boundary: the sandbox is.
+//! Invariant I7: nothing here fails open. Unreadable calls need an approval or are denied, adding a deny rule never makes a
+//! verdict more permissive, and the strictest part of a command decides. Commands are parsed in order to *allow* them;
+//! denials are best effort, because text is no security boundary: the sandbox is.
 //!
 //! Flow: `Rule::parse` -> `Policy::with` -> `judge(&policy, &request)` -> `Judgement`.
 

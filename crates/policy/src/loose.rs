@@ -1,10 +1,10 @@
-//! What mode yolo looks for in text that no parser can read for certain: code for a shell or an interpreter, programs whose
-//! name is only known when they run, broken syntax.
+//! The search of mode yolo in text that cannot be parsed with certainty: code for a shell or an interpreter, programs whose
+//! names are only known when they run, broken syntax.
 //!
-//! Such text is cut wherever a command may begin in it, and each piece is held against the deny rules: a hit is a denial.
-//! Where the words of a rule only occur somewhere in it, in order, a person is asked; the rules that come with agentd
-//! are left out of that, since their words (`su`, `format`) are too common in code. What is not in the text at all (a
-//! script's contents, a value from the environment, a decoded string) is not found: the walls around a command are for that.
+//! Such text is split wherever a command may begin in it, and each piece is checked against the deny rules: a match is a
+//! denial. Where the words of a rule only occur somewhere in the text, in order, a person is asked; built-in rules are
+//! exempt from that, since their words (`su`, `format`) are too common in code. Anything that is not in the text at all (a
+//! script's contents, an environment value, a decoded string) is not found: the sandbox around a command covers that.
 
 use crate::danger::interprets;
 use crate::judge::verdict;
@@ -20,35 +20,35 @@ use crate::tree::ansi;
 use crate::words::Words;
 use agentd_protocol::{Verdict, VerdictKind};
 
-/// What people are told where they switch yolo on.
+/// The notice shown when yolo is switched on.
 pub const YOLO_LIMITS: &str = "yolo: everything runs that no deny rule forbids, and deny rules see only the text of a command, \
      not scripts it starts, decoded text or values from its environment (`agentctl help rules`)";
-/// How many pieces are looked at.
+/// The maximum number of pieces that are checked.
 const MAX_PIECES: usize = 4_096;
-/// The longest text in which each word is looked for.
+/// The longest text that is searched for each word.
 const MAX_SEARCHED: usize = 8_192;
-/// Programs that hand on what they read as a command.
+/// Programs that run what they read as a command.
 const FEEDERS: [&str; 4] = ["xargs", "parallel", "ssh", "at"];
-/// Words before a command that do not change which one it is.
+/// Words before a command that do not change which command it is.
 const BEFORE: [&str; 10] = [
     "then", "do", "else", "if", "while", "until", "!", "exec", "time", "elif",
 ];
 
-/// The text as far as it is not understood.
+/// The part of a text that the analysis did not understand.
 #[derive(Debug, Default)]
 pub(crate) struct Loose {
-    /// Everything in it where a command may begin.
+    /// The pieces of it that may each be a command.
     pieces: Vec<Vec<String>>,
     /// All of its words.
     words: Vec<String>,
-    /// What may be paths.
+    /// The words that may be paths.
     paths: Vec<String>,
-    /// Commands of a known program with words whose value is not known.
+    /// Commands of a known program with words whose value is unknown.
     open: Vec<Vec<String>>,
 }
 
 impl Loose {
-    /// Reads what the analysis leaves open.
+    /// Reads the part that the analysis leaves open.
     pub(crate) fn read(command: &str, analysis: &Analysis) -> Self {
         let unknown = |word: &str| word.contains(['$', '`']);
         let programs = || analysis.commands.iter().filter_map(|argv| argv.first());
@@ -87,7 +87,7 @@ impl Loose {
     fn take(&mut self, text: &str, shell: bool) {
         self.words.extend(words(text));
         let mut pieces: Vec<Vec<String>> = Vec::new();
-        // What stands in quotes, wherever they begin: code starts other programs by a string.
+        // The contents of quotes, wherever they begin: code starts other programs by a string.
         for quote in ['\'', '"', '`'] {
             pieces.extend(text.split(quote).flat_map(commands));
             if !shell {
@@ -104,7 +104,7 @@ impl Loose {
             let printed: Vec<_> = pieces.iter().filter_map(|piece| printed(piece)).collect();
             pieces.extend(printed);
         } else {
-            // Code outside of strings starts nothing.
+            // Code outside of strings starts no program.
             pieces.retain(|piece| piece.first().is_some_and(|word| opens(text, word)));
         }
         pieces.truncate(MAX_PIECES);
@@ -113,7 +113,7 @@ impl Loose {
             .extend(pieces.into_iter().map(started).filter(|piece| !piece.is_empty()));
     }
 
-    /// What the deny rules say of it, if anything.
+    /// The verdict of the deny rules on it, if they have one.
     pub(crate) fn verdict(&self, policy: &Policy, request: &Request<'_>) -> Option<Verdict> {
         if self.words.is_empty() {
             return None;
@@ -165,8 +165,8 @@ impl Loose {
         self.pieces.iter().any(|argv| words.catches(argv)) || self.open.iter().any(filled)
     }
 
-    /// Whether it names a path that a rule keeps from being read or written. The rules that come with agentd forbid
-    /// writing to most of the machine, which code names all the time; there the walls hold.
+    /// Whether it names a path that a rule forbids to read or write. The built-in rules forbid writing to most of the
+    /// machine, which code names all the time; there the sandbox applies.
     fn names(&self, rule: &Rule, policy: &Policy, request: &Request<'_>) -> bool {
         let Pattern::Path(pattern) = &rule.pattern else {
             return false;
@@ -194,7 +194,7 @@ fn reason(rule: &Rule, what: &str) -> String {
     )
 }
 
-/// `"cu" + "rl"`, `'cu''rl'` and a line that goes on: what is split is joined.
+/// Joins split strings and continued lines: `"cu" + "rl"`, `'cu''rl'`.
 fn joined(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     let mut rest = text;
@@ -218,7 +218,7 @@ fn joined(text: &str) -> String {
     joined
 }
 
-/// Each part of a text as a command of its own.
+/// Each part of a text as a separate command.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let parts = text.split(['\n', ';', '|', '&', '(', ')', '{', '}', '`', '<', '>']);
     parts
@@ -226,7 +226,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A list of words as languages write them: `["git", "push"]`.
+/// A list of words in the syntax of a programming language: `["git", "push"]`.
 fn list(text: &str) -> Vec<String> {
     let words = text.split(|c: char| c.is_whitespace() || "'\",[](){}".contains(c));
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -236,7 +236,7 @@ fn bare(word: &str) -> String {
     word.chars().filter(|c| !"'\"\\".contains(*c)).collect()
 }
 
-/// What is printed, which a shell may read.
+/// The printed words, which a shell may read.
 fn printed(piece: &[String]) -> Option<Vec<String>> {
     let (program, args) = piece.split_first()?;
     let prints = matches!(base(program), "echo" | "printf");
@@ -248,7 +248,7 @@ fn printed(piece: &[String]) -> Option<Vec<String>> {
     })
 }
 
-/// A piece without what may stand in front of a command.
+/// A piece without the words that may precede a command.
 fn started(piece: Vec<String>) -> Vec<String> {
     let skipped =
         |word: &String| BEFORE.contains(&word.as_str()) || (word.contains('=') && !word.starts_with('='));
@@ -260,14 +260,14 @@ fn words(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(bare).collect()
 }
 
-/// Words that may be paths. In code `item.key` is none, so a name without a `/` counts there where it begins with a dot
-/// or stands in quotes.
+/// Words that may be paths. In code `item.key` is not a path, so there a name without a `/` counts only if it begins with a
+/// dot or is in quotes.
 fn paths(text: &str, shell: bool) -> Vec<String> {
     let path = |word: &String| shell || word.starts_with('.') || word.contains('/') || opens(text, word);
     words(text).into_iter().filter(path).collect()
 }
 
-/// Whether a word stands right behind a quote. A long text is not searched for each of its words.
+/// Whether a word directly follows a quote. A long text is not searched for each of its words.
 fn opens(text: &str, word: &str) -> bool {
     text.len() > MAX_SEARCHED
         || text.match_indices(word).any(|(at, _)| {

@@ -44,15 +44,15 @@ pub(crate) const WRAPPERS: [&str; 33] = [
 pub(crate) const SHELLS: [&str; 14] = [
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "eval", "source", ".",
 ];
-/// How deep texts inside texts are read.
+/// The maximum depth of nested texts that is read.
 const DEPTH: u8 = 4;
-/// How many starts inside one wrapped command are tried.
+/// The maximum number of possible starts that are tried inside one wrapped command.
 const STARTS: usize = 64;
-/// How many texts inside texts are read in all.
+/// The maximum number of nested texts.
 const MAX_TEXTS: usize = 256;
-/// How many words of a wrapped command are looked at.
+/// The maximum number of words of a wrapped command that are checked.
 const LENGTH: usize = 256;
-/// How many commands are looked at in all.
+/// The maximum number of commands that are checked.
 const MAX_COMMANDS: usize = 65_536;
 
 /// The file name of a program.
@@ -60,7 +60,7 @@ pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Everything found, with what is nested added. `None`: there is too much to look at.
+/// The commands found, plus all nested ones. `None`: there are too many to check.
 pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
     let mut all = Found {
         commands: Vec::new(),
@@ -102,7 +102,7 @@ pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
     Some(all)
 }
 
-/// Commands that begin inside another's arguments.
+/// Commands inside another command's arguments.
 fn inner_commands(words: &[String]) -> Vec<Vec<String>> {
     let program = words.first().map(|word| base(word)).unwrap_or_default();
     let suffixes = |starts: Vec<usize>| {
@@ -142,7 +142,7 @@ fn inner_commands(words: &[String]) -> Vec<Vec<String>> {
     Vec::new()
 }
 
-/// Arguments that are read as a command's text.
+/// Arguments that are interpreted as shell text.
 fn inner_texts(words: &[String]) -> Vec<&str> {
     let program = words.first().map(|word| base(word)).unwrap_or_default();
     if !WRAPPERS.contains(&program) && !SHELLS.contains(&program) {
@@ -158,7 +158,7 @@ fn inner_texts(words: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// The words of a text that the grammar could not read, split wherever a command might begin.
+/// The words of a text that the grammar could not parse, split wherever a command might begin.
 pub(crate) fn crude(text: &str) -> Vec<Vec<String>> {
     text.split(|c: char| "\n;&|(){}`<>$'\"".contains(c))
         .map(|part| part.split_whitespace().map(str::to_owned).collect::<Vec<_>>())

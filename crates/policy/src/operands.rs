@@ -1,12 +1,12 @@
-//! The files that a command changes without a redirection: `cp x .git/config`, `tee y`, `dd of=z`, `git config a b`.
+//! The files that a command writes without a redirection: `cp x .git/config`, `tee y`, `dd of=z`, `git config a b`.
 
 use crate::nested::base;
 
-/// Which operands of a program are written.
+/// The operands that a program writes.
 enum Written {
     /// All of them.
     All,
-    /// The last, or what `-t` names; with the names of the others below it.
+    /// The last one, or the target of `-t`; also its entries with the names of the other operands.
     Last,
 }
 
@@ -20,7 +20,7 @@ const PROGRAMS: &[(&[&str], Written)] = &[
     ),
     (&["cp", "install", "ln", "link", "rsync", "scp"], Written::Last),
 ];
-/// `NAME=` of dd and the like, and options whose value is a file that is written.
+/// `NAME=` of dd and similar programs, and options whose value is a written file.
 const NAMED: [&str; 9] = [
     "of=",
     "--output=",
@@ -32,7 +32,7 @@ const NAMED: [&str; 9] = [
     "--log-file=",
     "--reference=",
 ];
-/// The same as words of their own.
+/// Options whose value is a separate word.
 const VALUED: &[(&[&str], &[&str])] = &[
     (&["curl"], &["-o", "--output", "-D", "-c"]),
     (&["wget"], &["-O", "-P", "-o"]),
@@ -47,12 +47,12 @@ const VALUED: &[(&[&str], &[&str])] = &[
     (&["unzip"], &["-d"]),
 ];
 
-/// The paths that a command writes, as far as its operands tell.
+/// The paths that a command writes, according to its operands.
 pub(crate) fn written(argv: &[String]) -> Vec<String> {
     let Some((program, args)) = argv.split_first() else {
         return Vec::new();
     };
-    // The end of what find runs is no operand.
+    // The terminator of find's command is not an operand.
     let args = match args.split_last() {
         Some((end, args)) if end == ";" || end == "+" => args,
         _ => args,
@@ -80,7 +80,7 @@ pub(crate) fn written(argv: &[String]) -> Vec<String> {
     for option in values.flat_map(|(_, options)| *options) {
         let behind = args.iter().skip_while(|arg| arg != option).nth(1);
         paths.extend(behind.cloned());
-        // A short option and its value may be one word.
+        // A short option and its value may form one word.
         let attached = |arg: &String| {
             arg.strip_prefix(option)
                 .filter(|value| !value.is_empty())
@@ -102,7 +102,7 @@ pub(crate) fn written(argv: &[String]) -> Vec<String> {
     paths
 }
 
-/// Where copies and links go: the last operand, and its entries with the names of the others.
+/// The targets of copies and links: the last operand, and its entries with the names of the others.
 fn last(name: &str, operands: &[&String], args: &[String]) -> Vec<String> {
     let Some((target, sources)) = operands.split_last() else {
         return Vec::new();
@@ -119,7 +119,7 @@ fn last(name: &str, operands: &[&String], args: &[String]) -> Vec<String> {
             .map(|source| format!("{directory}/{}", base(source.trim_end_matches('/'))));
         paths.extend(below);
     }
-    // What a link names is written through it.
+    // A write to a link goes to its target.
     if matches!(name, "ln" | "link") {
         paths.extend(sources.iter().map(|source| (*source).clone()));
     }

@@ -1,6 +1,6 @@
-//! Paths as text: nothing here looks at a disk.
+//! Paths as text: nothing here accesses a disk.
 
-/// The absolute form of a path: joined to the working directory, `.` and `..` resolved by their names.
+/// The absolute form of a path: joined to the working directory, with `.` and `..` resolved lexically.
 pub(crate) fn absolute(workdir: &str, path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let base = if path.starts_with('/') { "" } else { workdir };
@@ -16,7 +16,7 @@ pub(crate) fn absolute(workdir: &str, path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// An absolute path relative to the working directory, when it lies inside; `.` is the directory itself.
+/// An absolute path relative to the working directory, if it is inside; `.` is the directory itself.
 pub(crate) fn inside<'a>(workdir: &str, absolute_path: &'a str) -> Option<&'a str> {
     let root = absolute(workdir, ".");
     if absolute_path == root {
@@ -26,7 +26,7 @@ pub(crate) fn inside<'a>(workdir: &str, absolute_path: &'a str) -> Option<&'a st
     absolute_path.strip_prefix(&prefix)
 }
 
-/// A path with a leading `~/` resolved, when the home directory is known.
+/// A path with a leading `~/` resolved, if the home directory is known.
 pub(crate) fn expand_home(home: Option<&str>, path: &str) -> String {
     match (home, path.strip_prefix("~/")) {
         (Some(home), Some(rest)) => format!("{}/{rest}", home.trim_end_matches('/')),
@@ -34,7 +34,7 @@ pub(crate) fn expand_home(home: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Characters that change what people see: controls, bidirectional marks, zero-width characters, tags, odd spaces.
+/// Characters that change what people see: control characters, bidirectional marks, zero-width characters, tags, odd spaces.
 pub(crate) fn hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || (c.is_whitespace() && !c.is_ascii())
@@ -44,7 +44,7 @@ pub(crate) fn hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The hidden characters of a text, named, at most eight of them.
+/// The names of the hidden characters in a text, at most eight of them.
 pub(crate) fn name_hidden(text: &str) -> Vec<String> {
     text.chars()
         .filter(|c| hidden(*c))

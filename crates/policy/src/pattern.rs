@@ -1,4 +1,4 @@
-//! What stands between the parentheses of a rule.
+//! The pattern between the parentheses of a rule.
 
 use crate::glob::{LazyGlob, check_glob};
 use crate::path::{absolute, expand_home, inside};
@@ -6,7 +6,7 @@ use crate::url::UrlPattern;
 use crate::words::Words;
 use globset::GlobBuilder;
 
-/// What a rule looks for.
+/// The calls that a rule matches.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
     /// Every call of the tool.
@@ -17,7 +17,7 @@ pub(crate) enum Pattern {
     Path(PathPattern),
     /// An address.
     Url(UrlPattern),
-    /// A tool of a server as long as what the server says of it has this hash.
+    /// A tool of a server as long as its description has this hash.
     Version(String),
 }
 
@@ -27,23 +27,23 @@ pub(crate) struct PathPattern {
     glob: LazyGlob,
     root: Root,
     everything: bool,
-    /// What the last part may be, where it has no wildcard.
+    /// The names that the last component may be, where it has no wildcard.
     names: Vec<String>,
 }
 
-/// What a path pattern is relative to.
+/// The base of a path pattern.
 #[derive(Debug, Clone)]
 enum Root {
-    /// Nothing: it names whole paths.
+    /// None: it matches absolute paths.
     Whole,
     /// The working directory.
     Workdir,
-    /// The home directory; with the same pattern anywhere, for when there is no known home.
+    /// The home directory; holds the same pattern for any directory, in case the home directory is unknown.
     Home(LazyGlob),
 }
 
 impl PathPattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     pub(crate) fn parse(pattern: &str) -> Result<Self, String> {
         let everything = matches!(pattern, "**" | "/**" | "**/*");
         let (root, text) = if let Some(rest) = pattern.strip_prefix("~/") {
@@ -61,7 +61,7 @@ impl PathPattern {
         })
     }
 
-    /// Whether an absolute path fits. Without a known home, anything that ends like a home pattern fits.
+    /// Whether an absolute path matches. Without a known home directory, any path that ends like a home pattern matches.
     pub(crate) fn matches(&self, workdir: &str, home: Option<&str>, path: &str) -> bool {
         match (&self.root, home) {
             (Root::Whole, _) => self.glob.is_match(path),
@@ -71,15 +71,15 @@ impl PathPattern {
         }
     }
 
-    /// Whether a word of a command that starts in `base` names such a path, a directory whose entries are such, or has a
-    /// wildcard for one.
+    /// Whether a word of a command run in `base` names a matching path, a directory with matching entries, or has a wildcard
+    /// for one.
     pub(crate) fn is_touched(&self, workdir: &str, home: Option<&str>, base: &str, word: &str) -> bool {
         let path = absolute(base, &expand_home(home, word));
         let matches = |path: &str| self.matches(workdir, home, path);
         matches(&path) || matches(&format!("{path}/\u{1}")) || self.is_meant(&path, &matches)
     }
 
-    /// Whether a word with a wildcard may become such a path.
+    /// Whether a word with a wildcard may expand to a matching path.
     fn is_meant(&self, path: &str, matches: &dyn Fn(&str) -> bool) -> bool {
         let Some((dir, last)) = path
             .rsplit_once('/')
@@ -91,7 +91,7 @@ impl PathPattern {
             return false;
         };
         let glob = glob.compile_matcher();
-        // As in a shell, only a dot stands for the first dot of a name.
+        // As in a shell, only an explicit dot matches the first dot of a name.
         let shown = |name: &&String| !name.starts_with('.') || last.starts_with('.');
         let mut names = self.names.iter().filter(shown);
         names.any(|name| glob.is_match(name) && matches(&format!("{dir}/{name}")))
@@ -102,18 +102,18 @@ impl PathPattern {
         matches!(self.root, Root::Home(_))
     }
 
-    /// Whether such paths may lie in a working directory, where every command reads.
+    /// Whether such paths may be in a working directory, which every command can read.
     pub(crate) const fn is_near(&self, relative: bool) -> bool {
         matches!(self.root, Root::Workdir) || (matches!(self.root, Root::Whole) && relative)
     }
 
-    /// Whether every path fits.
+    /// Whether every path matches.
     pub(crate) const fn is_everything(&self) -> bool {
         self.everything
     }
 }
 
-/// The names that the last part of a pattern spells out.
+/// The literal names of a pattern's last component.
 fn last_names(text: &str) -> Vec<String> {
     let last = text.rsplit_once('/').map_or(text, |(_, last)| last);
     let names: Vec<String> = match last
@@ -138,7 +138,7 @@ fn compile(text: &str) -> Result<LazyGlob, String> {
     LazyGlob::new(built.map_err(|error| error.kind().to_string())?)
 }
 
-/// The exact path as a pattern that any working directory reads the same way.
+/// The exact path as a pattern that means the same in any working directory.
 pub(crate) fn exact_path(workdir: &str, home: Option<&str>, path: &str) -> Option<String> {
     let path = absolute(workdir, &expand_home(home, path));
     let pattern = globset::escape(&path);

@@ -1,9 +1,9 @@
 //! The plain shell language that a rule may allow: bare words and simple quotes, joined by `&& || ; |` and newlines.
 //!
-//! This reader is strict on purpose. Whatever it does not know is not plain, so a person is asked. The grammar's parser
+//! This parser is strict on purpose. Anything that it does not know is not plain, so a person is asked. The grammar's parser
 //! must agree with it word for word before anything is allowed.
 
-/// Why a command is not plain, in words that end "the command has …".
+/// Why a command is not plain, worded to end "the command has …".
 pub(crate) type NotPlain = &'static str;
 
 /// Words that begin a compound command.
@@ -18,13 +18,13 @@ struct Reader {
     segments: Vec<Vec<String>>,
     words: Vec<String>,
     word: Option<String>,
-    /// A redirection stands in the current segment.
+    /// The current segment has a redirection.
     redirected: bool,
     /// The last operator needs a command after it.
     open: bool,
 }
 
-/// The commands of a plain text, each as its words.
+/// The commands of a plain text, each as a list of words.
 pub(crate) fn segments(text: &str) -> Result<Vec<Vec<String>>, NotPlain> {
     let mut reader = Reader::default();
     let mut rest = text;
@@ -121,7 +121,7 @@ impl Reader {
     }
 }
 
-/// The length of a harmless redirection at the start of `text`: to or from the null device, or one output into the other.
+/// The length of a harmless redirection at the start of `text`: to or from the null device, or one output to the other.
 fn redirection(text: &str) -> Option<usize> {
     let length = ["2>&1", "1>&2", ">&2"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The rules in force, in layers that are shared.
+//! The rules in force, in shared layers.
 
 use crate::pattern::Pattern;
 use crate::rule::{Rule, Source};
@@ -7,7 +7,7 @@ use agentd_protected::ProtectedPaths;
 use agentd_protocol::VerdictKind;
 use std::sync::Arc;
 
-/// The rules in force. Cheap to clone and to extend: sessions share what the node has.
+/// The rules in force. Cheap to clone and to extend: sessions share the node's rules.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     layers: Vec<Arc<Vec<Rule>>>,
@@ -16,7 +16,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// No rules. `home` is what `~/` stands for.
+    /// No rules. `home` is the directory that `~/` means.
     #[must_use]
     pub fn new(home: Option<&str>) -> Self {
         Self {
@@ -26,20 +26,20 @@ impl Policy {
         }
     }
 
-    /// The same rules over these protected paths. Without a call of this the shipped definition is in force.
+    /// The same rules with these protected paths. Without this call the built-in definition applies.
     #[must_use]
     pub fn protecting(mut self, protected: ProtectedPaths) -> Self {
         self.protected = Arc::new(protected);
         self
     }
 
-    /// Which paths are protected.
+    /// The protected paths.
     #[must_use]
     pub fn protected(&self) -> &ProtectedPaths {
         &self.protected
     }
 
-    /// These rules, too.
+    /// Adds these rules.
     #[must_use]
     pub fn with(&self, rules: Vec<Rule>) -> Self {
         let mut policy = self.clone();
@@ -49,12 +49,12 @@ impl Policy {
         policy
     }
 
-    /// Every rule. Their order decides nothing but which of several is named.
+    /// All rules. Their order only decides which of several matching rules is named.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.layers.iter().flat_map(|layer| layer.iter())
     }
 
-    /// Whether a deny rule forbids to read this absolute path. A sandbox hides such paths.
+    /// Whether a deny rule forbids reading this absolute path. A sandbox hides such paths.
     #[must_use]
     pub fn denies_reading(&self, workdir: &str, path: &str) -> bool {
         self.of(VerdictKind::Deny).any(|rule| match &rule.pattern {
@@ -63,14 +63,14 @@ impl Policy {
         })
     }
 
-    /// Whether any deny rule speaks of paths that are read.
+    /// Whether any deny rule is about reading paths.
     #[must_use]
     pub fn has_denied_reads(&self) -> bool {
         self.of(VerdictKind::Deny)
             .any(|rule| rule.names(READ) && matches!(rule.pattern, Pattern::Path(_)))
     }
 
-    /// `source: rule` lines, for people.
+    /// `source: rule` lines, for display.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.rules()
@@ -78,7 +78,7 @@ impl Policy {
             .collect()
     }
 
-    /// Rules of people and operators that name none of these tools: most likely a typing error.
+    /// Rules of people and operators that match none of these tools, most likely because of a typo.
     #[must_use]
     pub fn unmatched(&self, tools: &[&str]) -> Vec<String> {
         self.rules()
@@ -87,7 +87,7 @@ impl Policy {
             .collect()
     }
 
-    /// What `~/` stands for.
+    /// The directory that `~/` means.
     #[must_use]
     pub fn home(&self) -> Option<&str> {
         self.home.as_deref()
@@ -98,7 +98,7 @@ impl Policy {
     }
 }
 
-/// The tools of which every call is denied; they are not offered to a model.
+/// The tools whose every call is denied; they are not offered to a model.
 #[must_use]
 pub fn wholly_denied<S: AsRef<str>>(policy: &Policy, tools: &[S]) -> Vec<String> {
     let denied = |tool: &str| {

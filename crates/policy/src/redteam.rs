@@ -1,5 +1,5 @@
-//! Inputs that agents were attacked with: none may be allowed by a rule for the harmless command beside it.
-//! `rows_tests` has the rows of the red-team list as far as the verdict decides, the others what is near them.
+//! Known attacks on agents: no rule for the harmless variant of a command may allow one.
+//! `rows_tests` has the rows of the red-team list that the verdict can decide; the other files have variations of them.
 
 mod families_tests;
 mod options_tests;
@@ -43,7 +43,7 @@ fn judged(rules: &[&str], mode: PermissionMode, command: &str) -> Verdict {
     judge(&policy(rules), &request).verdict
 }
 
-/// With the rule, the harmless command runs and no other does.
+/// With the rule, the harmless command is allowed and no attack is.
 #[track_caller]
 pub(super) fn check(rule: &str, harmless: &str, attacks: &[&str]) {
     let rule = format!("allow Bash({rule})");
@@ -68,7 +68,7 @@ pub(super) fn check(rule: &str, harmless: &str, attacks: &[&str]) {
     }
 }
 
-/// These rules allow the control; each attack is asked about, also where everything may run.
+/// These rules allow the control; each attack needs an approval, even where everything else is allowed.
 #[track_caller]
 pub(super) fn asked(rules: &[&str], control: &str, attacks: &[&str]) {
     let default = |command| verdict(rules, PermissionMode::Default, command);

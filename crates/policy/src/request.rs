@@ -1,20 +1,20 @@
-//! What is judged, and what comes of it.
+//! A request for a verdict, and the judgement.
 
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
 
-/// What the rules look at.
+/// The part of a call that the rules check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A file or directory.
     Path {
-        /// Whether it is changed.
+        /// Whether the call writes it.
         write: bool,
         /// Relative to the working directory, or absolute.
         path: String,
     },
     /// Several files at once: each is judged, and the strictest verdict stands.
     Paths {
-        /// Whether they are changed.
+        /// Whether the call writes them.
         write: bool,
         /// Relative to the working directory, or absolute.
         paths: Vec<String>,
@@ -30,7 +30,7 @@ pub enum Subject {
     Remote {
         /// Its arguments as JSON.
         arguments: String,
-        /// A hash of what the server says of the tool; empty when that is not known.
+        /// A hash of the server's description of the tool; empty when unknown.
         version: String,
         /// Arguments that the tool's schema does not declare.
         undeclared: Vec<String>,
@@ -39,14 +39,14 @@ pub enum Subject {
     Nothing,
 }
 
-/// A tool call that wants a verdict.
+/// A tool call that needs a verdict.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The canonical tool name.
     pub tool: &'a str,
-    /// What it is about.
+    /// What the call acts on.
     pub subject: &'a Subject,
-    /// What it does to the world.
+    /// The effect on the world.
     pub effect: EffectClass,
     /// The session's mode.
     pub mode: PermissionMode,
@@ -54,25 +54,25 @@ pub struct Request<'a> {
     pub workdir: &'a str,
 }
 
-/// The verdict, and what a person needs to decide.
+/// The verdict, and the information that a person needs to decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// allow, ask or deny, with the rule that decided.
+    /// Allow, ask or deny, with the rule that decided.
     pub verdict: Verdict,
-    /// The rule that an answer with scope session or always adds (`Bash(cargo test)`); absent when it cannot be said safely.
+    /// The rule that an answer with scope session or always adds (`Bash(cargo test)`); absent if it has no safe form.
     pub grant: Option<String>,
     /// The scopes that an allow may have.
     pub scopes: Vec<Scope>,
     /// One line for people.
     pub title: String,
-    /// What exactly will happen.
+    /// The exact action.
     pub detail: String,
-    /// What to look out for.
+    /// The risks.
     pub risks: Vec<String>,
 }
 
 impl Judgement {
-    /// A judgement that only denies, for the case that judging itself failed (I7).
+    /// A denial, for the case that judging itself failed (I7).
     #[must_use]
     pub fn denied(rule: &str, reason: &str) -> Self {
         let verdict = Verdict {

@@ -1,4 +1,4 @@
-//! One rule: a kind, a tool, a pattern, and who made it.
+//! One rule: a kind, a tool, a pattern and a source.
 
 use crate::error::PolicyError;
 use crate::pattern::{PathPattern, Pattern};
@@ -9,18 +9,18 @@ use crate::words::Words;
 use agentd_protocol::VerdictKind;
 use std::fmt;
 
-/// Who made a rule.
+/// The source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// It comes with agentd.
+    /// Built into agentd.
     Builtin,
     /// The operator's configuration.
     Operator,
-    /// It was given when the session was created.
+    /// Specified when the session was created.
     Session,
-    /// A person allowed it for the session.
+    /// A person granted it for the session.
     Grant,
-    /// A person allowed it for good.
+    /// A person allowed it permanently.
     Always,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Source {
 }
 
 const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
-/// In front of the hash of a tool's description and schema.
+/// The prefix of the hash of a tool's description and schema.
 pub(crate) const VERSION: &str = "sha256:";
 const SHORTEST_VERSION: usize = 32;
 /// The longest rule.
@@ -54,10 +54,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads `deny Bash(sudo:*)`; without a kind it allows.
+    /// Parses `deny Bash(sudo:*)`; a rule without a kind allows.
     ///
     /// # Errors
-    /// The text is no rule; the error says where and what a rule looks like.
+    /// The text is not a rule; the error has the position and an example of a rule.
     pub fn parse(line: &str, source: Source) -> Result<Self, PolicyError> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or(("", line));
@@ -69,10 +69,10 @@ impl Rule {
         }
     }
 
-    /// Reads `Bash(sudo:*)`.
+    /// Parses `Bash(sudo:*)`.
     ///
     /// # Errors
-    /// The text is no rule; the error says where and what a rule looks like.
+    /// The text is not a rule; the error has the position and an example of a rule.
     pub fn new(kind: VerdictKind, text: &str, source: Source) -> Result<Self, PolicyError> {
         let fail = |position: usize, problem: &str| PolicyError {
             rule: text.chars().take(200).collect(),
@@ -117,7 +117,7 @@ impl Rule {
         })
     }
 
-    /// The rule with its kind: `deny Bash(sudo:*)`.
+    /// The rule including its kind: `deny Bash(sudo:*)`.
     #[must_use]
     pub fn line(&self) -> String {
         let kind = match self.kind {
@@ -128,7 +128,7 @@ impl Rule {
         format!("{kind} {}", self.text)
     }
 
-    /// Who made it.
+    /// The source of the rule.
     #[must_use]
     pub const fn source(&self) -> Source {
         self.source
@@ -140,7 +140,7 @@ impl Rule {
         &self.tool
     }
 
-    /// Whether it names this tool. What is said of commands holds for those in the background, too.
+    /// Whether it names this tool. Rules about commands also apply to background commands.
     pub(crate) fn names(&self, tool: &str) -> bool {
         self.has_name(tool) || (tools::is_background(tool) && self.has_name(BASH))
     }
@@ -154,7 +154,7 @@ impl Rule {
         }
     }
 
-    /// Whether it names this tool when it asks or forbids. The subject counts for a tool that policy does not know.
+    /// Whether it applies to this tool when it asks or forbids. For a tool unknown to policy, the subject decides.
     pub(crate) fn restricts(&self, tool: &str, subject: Option<&Subject>) -> bool {
         self.names(tool) || tools::kin(tool, subject).is_some_and(|kin| self.names(kin))
     }
@@ -164,7 +164,7 @@ impl Rule {
         self.is_whole(tool) || tools::kin(tool, subject).is_some_and(|kin| self.is_whole(kin))
     }
 
-    /// Whether it speaks of every call of this tool.
+    /// Whether it covers every call of this tool.
     fn is_whole(&self, tool: &str) -> bool {
         self.names(tool)
             && match &self.pattern {

@@ -1,10 +1,10 @@
-//! Which files decide what a command does: the scripts that it runs, and what programs are told to read or change.
+//! The files that decide what a command does: the scripts that it runs, and files that programs are told to read or change.
 
 use crate::danger::danger;
 use crate::nested::base;
 use crate::shell::{Analysis, analyse};
 
-/// Programs that run what a file says which nobody names.
+/// Programs that run the contents of files that the command does not name.
 const IMPLIED: Implied = &[
     (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
@@ -12,13 +12,13 @@ const IMPLIED: Implied = &[
     (&["npm", "npx", "pnpm", "yarn", "bun"], &["package.json"]),
     (&["git"], &[".git/config"]),
 ];
-/// What they read in their user's home directory.
+/// The files that they read in their user's home directory.
 const HOME: Implied = &[
     (&["git"], &[".gitconfig", ".config/git/config"]),
     (&["npm", "npx", "pnpm", "yarn"], &[".npmrc"]),
     (&["cargo"], &[".cargo/config.toml", ".cargo/config"]),
 ];
-/// Programs that run no code of the directory that they work in, unless an option says so. Of any other it is not known.
+/// Programs that run no code from the current directory, unless an option says so. For any other program this is unknown.
 const INERT: &[&str] = &[
     "basename",
     "cat",
@@ -101,28 +101,28 @@ const INERT: &[&str] = &[
     "unset",
     "wait",
 ];
-/// Those of them that every rule must name whole, and that run nothing all the same.
+/// Inert programs that every rule must name exactly, but that still run no other code.
 const BUILT_IN: &[&str] = &["export", "printf", "sed", "set", "test", "unset", "wait"];
-/// Why a text is not plain, when that alone makes nothing run.
+/// The reason why a text is not plain, if that reason alone cannot run anything.
 const REDIRECTED: &str = "a redirection";
-/// The most directories that are followed through one command.
+/// The maximum number of directory changes that are followed in one command.
 const MAX_DIRS: usize = 8;
 
-/// What decides what a command does.
+/// The inputs that decide what a command does.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decides {
-    /// Paths that may name files, as the command writes them; many of them name nothing. Empty for a command that only
-    /// looks at files.
+    /// Paths that may name files, as the command writes them; many of them do not exist. Empty for a command that only reads
+    /// files.
     pub files: Vec<String>,
-    /// Files of its user that programs read by themselves, relative to the home directory.
+    /// Files of its user that programs read on their own, relative to the home directory.
     pub home: Vec<String>,
     /// The programs that it starts.
     pub programs: Vec<String>,
-    /// It may run code that nobody names, or act on whatever files there are.
+    /// It may run code that it does not name, or act on any existing files.
     pub code: bool,
 }
 
-/// Reads what decides what a command does.
+/// Determines the inputs that decide what a command does.
 #[must_use]
 pub fn decides(command: &str) -> Decides {
     let found = analyse(command);
@@ -165,7 +165,7 @@ pub fn decides(command: &str) -> Decides {
     decides
 }
 
-/// Whether it may run a file: some part needs a rule that names it, or it cannot be read part by part.
+/// Whether it may run a file: a part needs a rule that names it, or the command cannot be split into parts.
 fn runs_files(found: &Analysis) -> bool {
     hidden(found) || found.commands.iter().any(|argv| danger(argv).is_some())
 }
@@ -174,7 +174,7 @@ fn hidden(found: &Analysis) -> bool {
     found.unread || found.segments.as_ref().is_err_and(|why| *why != REDIRECTED)
 }
 
-/// Whether it may run code that it does not name. Only of a few programs it is known that they do not.
+/// Whether it may run code that it does not name. Only a few programs are known not to.
 fn runs_code(found: &Analysis) -> bool {
     let quiet = |argv: &Vec<String>| {
         let program = argv.first().map_or("", String::as_str);
@@ -194,7 +194,7 @@ fn implied(found: &Analysis, of: Implied) -> impl Iterator<Item = &'static str> 
         .copied()
 }
 
-/// The word itself, and what stands behind its `=`.
+/// The word itself, and the value after its `=`.
 fn named(word: &str) -> impl Iterator<Item = String> {
     let value = word.split_once('=').map(|(_, value)| value);
     let plain = (!word.starts_with('-')).then(|| word.trim_start_matches(['@', '<']));
@@ -205,7 +205,7 @@ fn named(word: &str) -> impl Iterator<Item = String> {
         .map(str::to_owned)
 }
 
-/// Where the command goes before it runs something.
+/// The directories that the command changes to before it runs something.
 pub(crate) fn directories(found: &Analysis) -> Vec<String> {
     let mut dirs: Vec<String> = Vec::new();
     for argv in &found.commands {

@@ -1,4 +1,4 @@
-//! A call that touches several files: each is judged on its own.
+//! A call on several files: each is judged separately.
 
 use crate::judge::judge;
 use crate::policy::Policy;
@@ -6,7 +6,7 @@ use crate::request::{Judgement, Request, Subject};
 use crate::rule::{Rule, Source};
 use agentd_protocol::{Scope, VerdictKind};
 
-/// The strictest verdict over all paths, with the path that it is about.
+/// The strictest verdict over all paths, with the path that it concerns.
 pub(crate) fn several(policy: &Policy, request: &Request<'_>, write: bool, paths: &[String]) -> Judgement {
     let judgements: Vec<Judgement> = paths
         .iter()
@@ -59,7 +59,7 @@ fn one(policy: &Policy, request: &Request<'_>, write: bool, path: &str) -> Judge
     )
 }
 
-/// One rule that allows exactly the paths that are asked about, when it can be said safely.
+/// One rule that allows exactly the paths in question, if it can be expressed safely.
 fn grant(
     policy: &Policy,
     request: &Request<'_>,
@@ -78,7 +78,7 @@ fn grant(
             .strip_prefix(request.tool)?
             .strip_prefix("(/")?
             .strip_suffix(')')?;
-        // In a list of alternatives a comma is no character of a path.
+        // In a list of alternatives a comma is not part of a path.
         if inner.contains(',') {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What a command does, as far as its text tells.
+//! The effects of a command, as far as its text shows them.
 
 use crate::nested::{crude, unfold};
 use crate::plain::{NotPlain, segments};
@@ -7,12 +7,12 @@ use crate::tree::read;
 /// A longer command is not read.
 const MAX_COMMAND: usize = 65_536;
 
-/// What was found in a command.
+/// The result of analysing a command.
 #[derive(Debug)]
 pub(crate) struct Analysis {
-    /// The commands of a plain text, each to be allowed on its own; or why the text is not plain.
+    /// The commands of a plain text, each allowed separately; or why the text is not plain.
     pub(crate) segments: Result<Vec<Vec<String>>, NotPlain>,
-    /// Every command found anywhere, nested ones included.
+    /// Every command found anywhere, including nested ones.
     pub(crate) commands: Vec<Vec<String>>,
     /// The words of all of them.
     pub(crate) words: Vec<String>,
@@ -20,21 +20,21 @@ pub(crate) struct Analysis {
     pub(crate) writes: Vec<String>,
     /// Files that redirections read.
     pub(crate) reads: Vec<String>,
-    /// The grammar found errors in it, so there may be more in it than was found.
+    /// The grammar found errors in it, so there may be more commands than were found.
     pub(crate) broken: bool,
-    /// It could not be read, so there is more in it than was found.
+    /// It could not be parsed, so there are more commands than were found.
     pub(crate) unread: bool,
 }
 
 impl Analysis {
-    /// The files that redirections write, without the devices that every program may use.
+    /// The files that redirections write, except the devices that every program may use.
     pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
         let writes = self.writes.iter().map(String::as_str);
         writes.filter(|path| !matches!(*path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"))
     }
 }
 
-/// Reads a command.
+/// Analyses a command.
 pub(crate) fn analyse(command: &str) -> Analysis {
     if command.contains('\0') {
         return unread(command, "a NUL character");
@@ -64,7 +64,7 @@ pub(crate) fn analyse(command: &str) -> Analysis {
     }
 }
 
-/// Deny rules still look at what a crude split finds.
+/// Uses a crude split, so that deny rules still have something to match.
 fn unread(command: &str, why: NotPlain) -> Analysis {
     let commands = crude(command);
     let words = commands.iter().flatten().cloned().collect();

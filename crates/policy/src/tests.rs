@@ -44,7 +44,7 @@ fn command(text: &str) -> Subject {
     }
 }
 
-/// The verdict in the modes default, accept-edits, plan, yolo.
+/// Checks the verdicts in the modes default, accept-edits, plan, yolo.
 #[track_caller]
 fn modes(rules: &[&str], tool: &str, subject: &Subject, expected: &str) {
     use PermissionMode::{AcceptEdits, Default, Plan, Yolo};
@@ -484,7 +484,7 @@ proptest! {
         more.push(&denying);
         let after = ask(&policy(&more), tool, &subject, mode).verdict.kind;
         prop_assert!(after >= before, "{denying}: {before:?} -> {after:?}");
-        // The order of rules decides nothing.
+        // The order of the rules does not affect the verdict.
         more.reverse();
         prop_assert_eq!(ask(&policy(&more), tool, &subject, mode).verdict.kind, after);
     }
@@ -677,7 +677,7 @@ fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
     let asked = ask(&policy(&[]), tool, &call, PermissionMode::Default);
     assert_eq!(asked.grant, Some(format!("{tool}(sha256:{version})")));
     assert_eq!(asked.detail, "{\"path\":\"/etc/passwd\"}");
-    // The operator said that it only reads.
+    // The operator declared that it only reads.
     let reads = Request {
         tool,
         subject: &call,
@@ -688,7 +688,7 @@ fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
     assert_eq!(judge(&policy(&[]), &reads).verdict.kind, VerdictKind::Allow);
 }
 
-/// The rug pull: a tool is allowed for good, then its server changes what it says of it (Invariant Labs, "MCP Security
+/// The rug pull: a tool is allowed permanently, then its server changes the description (Invariant Labs, "MCP Security
 /// Notification: Tool Poisoning Attacks"; CVE-2025-54136, a trusted server's definition replaced in Cursor).
 #[test]
 fn i7_redteam_an_allowance_for_good_ends_when_the_tool_changes() {

@@ -1,4 +1,4 @@
-//! Which denials of reading a sandbox does not hold commands to.
+//! Deny rules for reading that the sandbox does not enforce on commands.
 
 use crate::pattern::Pattern;
 use crate::policy::Policy;
@@ -6,10 +6,10 @@ use crate::rule::{Rule, Source};
 use crate::tools::READ;
 use agentd_protocol::{SandboxLevel, VerdictKind};
 
-/// The rules `deny Read(...)` that bind the file tools and, of a command, only its text: a command that gets at the file in
-/// another way reads it. At `none` these are all. At `confined` they are those whose files may lie in a working directory,
-/// since nothing else is readable there but programs and toolchains. At `isolated` the configured rules are unreadable
-/// mounts, so only rules that people added later are left.
+/// The rules `deny Read(...)` that bind the file tools, but only the text of a command: a command that reaches the file in
+/// another way can read it. At `none` these are all such rules. At `confined` they are those whose files may be in a working
+/// directory, since nothing else is readable there but programs and toolchains. At `isolated` the configured rules become
+/// unreadable mounts, so only rules that people added later remain.
 #[must_use]
 pub fn by_text_only(policy: &Policy, level: SandboxLevel) -> Vec<String> {
     let near = |rule: &&Rule| match &rule.pattern {

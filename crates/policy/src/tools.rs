@@ -1,22 +1,22 @@
-//! The tools whose rules take patterns, by name. A tool that is not here can be named whole by a rule, and the rules of
-//! the tool that does the same kind of thing ask about it and forbid it, too (I7).
+//! The tools whose rules take patterns, by name. A rule can name any other tool as a whole, and the rules of the tool that
+//! does the same kind of thing also ask about it and forbid it (I7).
 
 use crate::request::Subject;
 
-/// The tool that reads files: its rules bind everything that reads.
+/// The tool that reads files: its rules apply to everything that reads.
 pub const READ: &str = "Read";
 /// The tool that lists directories.
 pub const LS: &str = "Ls";
-/// The tool that writes files: its rules bind everything that writes.
+/// The tool that writes files: its rules apply to everything that writes.
 pub const WRITE: &str = "Write";
 /// The tool that runs commands.
 pub const BASH: &str = "Bash";
 const EDIT: &str = "Edit";
 const FETCH: &str = "WebFetch";
-/// The tool that runs commands as Bash does, in the background.
+/// The tool that runs commands like Bash, in the background.
 const BACKGROUND: &str = "BashStart";
 
-/// What a rule's pattern is about.
+/// The kind of pattern that a rule takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Command,
@@ -27,7 +27,7 @@ pub(crate) enum Form {
 struct Row {
     name: &'static str,
     form: Form,
-    /// The tool whose rules hold for this one when they ask or forbid.
+    /// The tool whose ask and deny rules also apply to this one.
     kin: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ const WRITES: Form = Form::Path { write: true };
 const ROWS: [Row; 13] = [
     row(BASH, Form::Command, None),
     row(BACKGROUND, Form::Command, Some(BASH)),
-    // What it types may be a command for a shell and may be something else: what is allowed for Bash is not for it.
+    // Its input may be a shell command or something else, so Bash's allow rules do not apply to it.
     row("BashWrite", Form::Command, Some(BACKGROUND)),
     row(READ, READS, None),
     row(WRITE, WRITES, None),
@@ -58,18 +58,18 @@ fn find(tool: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(tool))
 }
 
-/// What the patterns of a tool's rules are about.
+/// The kind of pattern that a tool's rules take.
 pub(crate) fn form(tool: &str) -> Option<Form> {
     find(tool).map(|row| row.form)
 }
 
-/// Whether what is said of Bash is said of this tool, too, whatever it says.
+/// Whether all rules for Bash, of any kind, also apply to this tool.
 pub(crate) fn is_background(tool: &str) -> bool {
     tool == BACKGROUND
 }
 
-/// The tool whose rules hold for this one, too, when they ask or forbid. Of a tool that nobody wrote down here, what it
-/// does decides.
+/// The tool whose ask and deny rules also apply to this one. For a tool that is not in the table, the subject of the call
+/// decides.
 pub(crate) fn kin(tool: &str, subject: Option<&Subject>) -> Option<&'static str> {
     match (find(tool), subject) {
         (Some(row), _) => row.kin,

@@ -1,14 +1,14 @@
-//! The grammar's view of a command: every command found anywhere in it, as words.
+//! The grammar's view of a command: every command found anywhere in it, as lists of words.
 
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 
-/// How often the parser may report progress before it is stopped. Ordinary commands need a few dozen reports.
+/// How many progress reports the parser may make before it is stopped. Ordinary commands need a few dozen.
 const MAX_PROGRESS: u32 = 20_000;
 
-/// Tokens with whose number the parser's time grows by the square, and how many may be in a text.
+/// Tokens for which the parser's time is quadratic in their number, and how many a text may have.
 const SLOW: [(&str, usize); 3] = [("|", 256), ("<<", 64), ("(", 1_024)];
-/// The most text of words that is looked at.
+/// The maximum total size of the words.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Node kinds of the plain language.
@@ -28,7 +28,7 @@ const PLAIN: [&str; 13] = [
     "file_redirect",
 ];
 
-/// What the tree holds.
+/// The contents of the syntax tree.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Every command, in the order of the text.
@@ -39,17 +39,17 @@ pub(crate) struct Found {
     pub(crate) writes: Vec<String>,
     /// Files that a redirection reads.
     pub(crate) reads: Vec<String>,
-    /// Variables that are given a value, in the order of the text.
+    /// Variable assignments, in the order of the text.
     pub(crate) assigned: Vec<(String, String)>,
-    /// How much text the words hold; each nesting holds its inside once more.
+    /// The total size of the words; each nesting level counts its contents again.
     pub(crate) bytes: usize,
-    /// The text has errors, so there may be more than was found.
+    /// The text has errors, so there may be more commands than were found.
     pub(crate) broken: bool,
-    /// Only nodes of the plain language.
+    /// It has only nodes of the plain language.
     pub(crate) plain: bool,
 }
 
-/// Reads a command; `None` when it cannot be read in bounded time.
+/// Parses a command; `None` when it cannot be parsed in bounded time.
 pub(crate) fn read(text: &str) -> Option<Found> {
     if SLOW
         .iter()
@@ -96,15 +96,15 @@ fn parse(text: &str) -> Option<Tree> {
     parser.parse_with_options(&mut input, None, Some(options))
 }
 
-/// The text as the grammar gets it, byte for byte in the same places: its scanner looks other characters up in tables of
-/// the C library that end where ASCII does, and a crash there would be the daemon's. To a shell they are letters.
+/// The text as given to the grammar, with all byte positions kept: its scanner looks other characters up in tables of the C
+/// library that end where ASCII does, and a crash there would crash the daemon. A shell treats them as letters.
 fn ascii(text: &str) -> Vec<u8> {
     text.bytes()
         .map(|byte| if byte.is_ascii() { byte } else { b'x' })
         .collect()
 }
 
-/// Moves to the next node after a whole subtree.
+/// Moves to the node after the whole subtree.
 fn next(cursor: &mut TreeCursor<'_>) -> bool {
     while !cursor.goto_next_sibling() {
         if !cursor.goto_parent() {
@@ -177,7 +177,7 @@ fn words(command: Node<'_>, text: &str) -> Vec<String> {
     words
 }
 
-/// What a word most likely becomes: quotes and escapes removed, expansions left as they are written.
+/// The most likely value of a word: quotes and escapes removed, expansions left as written.
 fn word(node: Node<'_>, text: &str, depth: u8) -> String {
     let raw = source(node, text);
     match node.kind() {
@@ -221,7 +221,7 @@ fn unescape(raw: &str) -> String {
     text
 }
 
-/// The escapes of `$'…'` that spell characters.
+/// Decodes the escapes of `$'…'` that denote characters.
 pub(crate) fn ansi(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;

@@ -1,8 +1,8 @@
 //! Addresses and patterns for them: `https://docs.rs/**`, `domain:*.docs.rs`, `*`.
 //!
 //! A pattern is parsed into scheme, host, port, path and query, and each part is compared with the same part of the
-//! address, so that a wildcard never reaches into the next part. An allow rule reads its pattern narrowly, a deny or ask
-//! rule broadly: where an address can be read in two ways, the rule that allows misses it and the rule that forbids hits.
+//! address, so that a wildcard never extends into the next part. An allow rule reads its pattern narrowly, a deny or ask
+//! rule broadly: where an address is ambiguous, the rule that allows does not match and the rule that forbids does.
 
 mod address;
 mod host;
@@ -23,17 +23,17 @@ pub(crate) struct UrlPattern {
     scheme: Option<&'static str>,
     host: HostPattern,
     port: Port,
-    /// Any path where it is absent.
+    /// Absent: any path.
     path: Option<LazyGlob>,
     query: Query,
-    /// It asks or forbids.
+    /// Whether the rule asks or forbids.
     broad: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Port {
     Any,
-    /// The usual port of the scheme.
+    /// The default port of the scheme.
     Usual,
     Only(u16),
 }
@@ -46,7 +46,7 @@ enum Query {
 }
 
 impl UrlPattern {
-    /// Reads a pattern. `broad` says that it asks or forbids.
+    /// Parses a pattern. `broad` says that the rule asks or forbids.
     pub(crate) fn parse(pattern: &str, broad: bool) -> Result<Self, String> {
         Self::read(pattern, broad).map_err(|problem| format!("{problem}; {FORMS}"))
     }
@@ -109,7 +109,7 @@ impl UrlPattern {
         }
     }
 
-    /// Whether every address fits.
+    /// Whether every address matches.
     pub(crate) fn is_everything(&self) -> bool {
         self.scheme.is_none()
             && self.host.is_everything()
@@ -118,7 +118,7 @@ impl UrlPattern {
             && matches!(self.query, Query::Any)
     }
 
-    /// Whether an address fits. One that cannot be read fits every pattern that asks or forbids, and none that allows.
+    /// Whether an address matches. An unparsable one matches every pattern that asks or forbids, and none that allows.
     pub(crate) fn matches(&self, address: &Address) -> bool {
         if self.is_everything() {
             return true;
@@ -150,7 +150,7 @@ impl UrlPattern {
     }
 }
 
-/// A host and its port. A rule that allows means the usual port where it names none.
+/// A host and its port. In an allow rule, a missing port means the default port.
 fn place_of(place: &str, broad: bool) -> Result<(HostPattern, Port), String> {
     let (host, port) = match place.rfind(']') {
         Some(end) => place.split_at(end + 1),
@@ -188,7 +188,7 @@ fn path_glob(path: &str, broad: bool) -> Result<LazyGlob, String> {
     glob(path, !broad, broad)
 }
 
-/// A glob over one part of an address. In a rule that forbids, `*` crosses a `/` and case does not matter.
+/// A glob over one part of an address. In a rule that forbids, `*` crosses a `/` and case is ignored.
 fn glob(text: &str, by_segment: bool, any_case: bool) -> Result<LazyGlob, String> {
     check_glob(text)?;
     let built = GlobBuilder::new(text)

@@ -1,18 +1,18 @@
-//! Variables whose value the text itself tells: `x=curl; $x evil`.
+//! Variables whose values are set in the text itself: `x=curl; $x evil`.
 
-/// Values of one name that are tried.
+/// The maximum number of values that are tried for a name.
 const MAX_VALUES: usize = 8;
-/// Names that are remembered.
+/// The maximum number of names that are remembered.
 const MAX_NAMES: usize = 64;
-/// The longest word that comes of it.
+/// The longest word that an expansion may produce.
 const MAX_WORD: usize = 4_096;
 
-/// What variables may hold. A name that is given several values has all of them: which one it has when is not known.
+/// The possible values of variables. A name assigned several times has all the values: which one applies is unknown.
 #[derive(Debug, Default)]
 pub(crate) struct Values(Vec<(String, Vec<String>)>);
 
 impl Values {
-    /// Adds assignments; a value may use what was assigned before.
+    /// Adds assignments; a value may use earlier assignments.
     pub(crate) fn learn(&mut self, assigned: &[(String, String)]) {
         for (name, value) in assigned {
             let values = if value.contains('$') {
@@ -35,7 +35,7 @@ impl Values {
         }
     }
 
-    /// The command with values for its variables, once for each choice of values; nothing when it has none that are known.
+    /// The command with its variables expanded, once for each choice of values; empty when no variable is known.
     pub(crate) fn expand(&self, words: &[String]) -> Vec<Vec<String>> {
         if self.0.is_empty() || !words.iter().any(|word| word.contains('$')) {
             return Vec::new();
@@ -48,7 +48,7 @@ impl Values {
                 if filled == *word || !filled.contains(char::is_whitespace) {
                     expanded.push(filled);
                 } else if expanded.is_empty() {
-                    // The name of a program is hardly ever quoted, so its value is several words.
+                    // The name of a program is rarely quoted, so its value may be several words.
                     expanded.extend(filled.split_whitespace().map(str::to_owned));
                 } else {
                     expanded.push(filled);
@@ -88,7 +88,7 @@ impl Values {
     }
 }
 
-/// The name behind a `$`, and what follows it. Of `${name...}` everything up to the brace belongs to it.
+/// The name after a `$`, and the rest. In `${name...}` everything up to the brace belongs to the variable.
 fn name_of(after: &str) -> (&str, &str) {
     let end = |text: &str| {
         text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')

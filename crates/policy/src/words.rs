@@ -6,7 +6,7 @@ use crate::nested::base;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RuleWord {
     text: String,
-    /// `*` stands for anything (deny and ask rules only).
+    /// Whether `*` is a wildcard (deny and ask rules only).
     wild: bool,
 }
 
@@ -17,11 +17,11 @@ pub(crate) struct Words {
     prefix: bool,
 }
 
-/// What is wrong with the words, and where.
+/// An error in the words, and its position.
 pub(crate) type WordsError = (usize, String);
 
 impl Words {
-    /// Reads a pattern. `wildcards` says whether `*` inside a word is one.
+    /// Parses a pattern. `wildcards` says whether `*` inside a word is a wildcard.
     pub(crate) fn parse(pattern: &str, wildcards: bool) -> Result<Self, WordsError> {
         if pattern.trim() == "*" {
             return Ok(Self {
@@ -40,12 +40,12 @@ impl Words {
         Ok(Self { words, prefix })
     }
 
-    /// How many words the rule names.
+    /// The number of words that the rule names.
     pub(crate) fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether it stands for every command.
+    /// Whether it matches every command.
     pub(crate) fn is_everything(&self) -> bool {
         self.words.is_empty()
     }
@@ -103,13 +103,13 @@ impl Words {
 }
 
 impl Words {
-    /// The words behind the program's name that have no wildcard.
+    /// The words after the program's name that have no wildcard.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         let plain = self.words.iter().skip(1).filter(|word| !word.wild);
         plain.map(|word| word.text.as_str())
     }
 
-    /// Whether all of them occur in this order somewhere in a list of words.
+    /// Whether all of them occur in this order in a list of words, possibly with others between them.
     pub(crate) fn occur_in(&self, mut all: &[String]) -> bool {
         !self.words.is_empty()
             && self.words.iter().all(|word| {
@@ -140,7 +140,7 @@ fn only_options<S: AsRef<str>>(args: &[S], count: usize) -> bool {
     option(args.get(last)) || (last > 0 && option(args.get(last - 1)))
 }
 
-/// Whether `args` hold a flag, or every letter of a group of short flags.
+/// Whether `args` contain a flag, or every letter of a group of short flags.
 fn has_flag<S: AsRef<str>>(flag: &str, args: &[S]) -> bool {
     if flag.starts_with("--") {
         return args
@@ -158,7 +158,7 @@ fn has_flag<S: AsRef<str>>(flag: &str, args: &[S]) -> bool {
             }))
 }
 
-/// `*` stands for any run of characters.
+/// `*` matches any run of characters.
 fn wild_match(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
@@ -174,7 +174,7 @@ fn wild_match(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Splits a rule into words, as the shell would: white space, single and double quotes.
+/// Splits a rule into words as the shell would: white space, single and double quotes.
 fn split(text: &str, wildcards: bool) -> Result<Vec<RuleWord>, WordsError> {
     let mut words = Vec::new();
     let mut word: Option<RuleWord> = None;
@@ -222,7 +222,7 @@ fn push(word: &mut Option<RuleWord>, c: char, wild: bool) {
     word.wild |= wild;
 }
 
-/// The words as the pattern of an exact rule; `None` when no such pattern reads back as the same words.
+/// The words as the pattern of an exact rule; `None` when no such pattern parses back to the same words.
 pub(crate) fn exact_pattern(argv: &[String]) -> Option<String> {
     let quote = |word: &String| {
         let plain = !word.is_empty()

@@ -1,14 +1,14 @@
-//! The cases of one program, one after the other.
+//! Runs the test cases of one program, one after the other.
 
 use std::io::Write as _;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// A case: its name, and what it does. It fails by a panic.
+/// A case: its name and its function. It fails by panicking.
 pub type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
 
-/// A list of [`Case`]s out of the names of functions.
+/// Builds a list of [`Case`]s from the names of functions.
 #[macro_export]
 macro_rules! cases {
     ($($name:path),* $(,)?) => {
@@ -16,7 +16,7 @@ macro_rules! cases {
     };
 }
 
-/// Runs the cases whose name holds the filter (all of them when it is empty or an option), each at most `within`.
+/// Runs the cases whose name contains the filter (all if it is empty or an option), each for at most `within`.
 #[must_use]
 pub fn run(cases: &[Case], filter: &str, within: Duration) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -42,19 +42,19 @@ pub fn run(cases: &[Case], filter: &str, within: Duration) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says that something could not be tried here, to people and to the list that CI judges.
+/// Reports a test that cannot run here, to people and to the list that CI checks.
 #[expect(clippy::disallowed_methods, reason = "a skip must be seen")]
 pub fn skipped(reason: &str, what: &str) {
     say(&format!("SKIPPED {what}: {reason}"));
     if let Ok(path) = std::env::var("AGENTD_SKIPS")
         && let Ok(mut file) = std::fs::OpenOptions::new().append(true).open(path)
     {
-        // What cannot be written there was said above.
+        // If the list cannot be written, the message above remains.
         let _ = writeln!(file, "{reason} ({what})");
     }
 }
 
 fn say(line: &str) {
-    // Who closed our output does not read this either.
+    // If our output is closed, this message has no reader.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

@@ -1,7 +1,7 @@
-//! For tests whose program starts itself as a helper process: libtest owns `main` and its threads, so such a test has a
-//! `main` of its own, which hands its cases to [`run`].
+//! For tests whose program starts itself as a helper process: libtest owns `main` and its threads, so such a test has its
+//! own `main`, which passes its cases to [`run`].
 //!
-//! Invariants: I6 (a case has a deadline; one that is late fails and does not hang).
+//! Invariants: I6 (a case has a deadline; a late case fails instead of hanging).
 
 mod cases;
 mod processes;

@@ -1,15 +1,15 @@
-//! What is to be known of processes that are not our children.
+//! Observes processes that are not our children.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// How long the end of a process is waited for.
+/// How long to wait for a process to exit.
 const WITHIN: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
 
-/// Waits for the end of a process; whether it is gone.
+/// Waits for a process to exit; returns whether it is gone.
 #[must_use]
 pub fn is_gone(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
@@ -21,7 +21,7 @@ pub fn is_gone(pid: i32) -> bool {
     matches!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&WITHIN)), Ok(1))
 }
 
-/// The same; the runtime's workers go on meanwhile.
+/// The same without blocking the runtime's workers.
 #[expect(clippy::disallowed_methods, reason = "it waits for a process, in tests only")]
 pub async fn gone(pid: i32) -> bool {
     tokio::task::spawn_blocking(move || is_gone(pid))

@@ -1,4 +1,4 @@
-//! Custom agents: `agents/NAME.md` of the operator, or of the project's `.agentd`.
+//! Custom agents: `agents/NAME.md` in the operator's directory, or in the project's `.agentd`.
 
 use crate::front_matter::{Words, split};
 use crate::library::{Library, named};
@@ -7,11 +7,11 @@ use agentd_protocol::{PermissionMode, PromptPart, PromptPartKind};
 use serde::Deserialize;
 use std::path::Path;
 
-/// The longest file of an agent.
+/// The maximum size of an agent's file.
 const MAX_BYTES: u64 = 65_536;
-/// Agents that are listed.
+/// The most agents that are listed.
 const MAX_LISTED: usize = 32;
-/// Characters of a description that are listed.
+/// The most characters of a description in the list.
 const MAX_DESCRIPTION: usize = 200;
 
 /// A custom agent as its file defines it.
@@ -21,23 +21,23 @@ pub struct AgentDefinition {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// The only tools it has; none: all.
+    /// The only tools that it has; none means all.
     pub tools: Option<Vec<String>>,
     /// The configured name of its model. A project cannot choose one.
     pub model: Option<String>,
     /// Its permission mode; a project's can only be stricter than the session's.
     pub mode: Option<PermissionMode>,
-    /// Steps in a turn.
+    /// The most steps in a turn.
     pub max_turns: Option<i32>,
-    /// What it is told.
+    /// Its instructions.
     pub prompt: String,
-    /// Whose file it is.
+    /// Whether the file is the operator's or the project's.
     pub origin: Origin,
-    /// Where the file is.
+    /// The path of the file.
     pub path: String,
 }
 
-/// What the block at the top of such a file may say. Other keys are for other programs.
+/// The front matter of an agent's file. Unknown keys are ignored: they are for other programs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Front {
@@ -48,10 +48,10 @@ struct Front {
     max_turns: Option<i32>,
 }
 
-/// The agent of this name: the operator's, else the project's. Blocks: it reads files.
+/// Returns the agent of this name: the operator's, else the project's. Blocks: it reads files.
 ///
 /// # Errors
-/// There is none, or its file cannot be used; the text says what to do.
+/// When there is no such agent, or its file cannot be used; the text says what to do.
 pub fn agent(places: &Places, workdir: &Path, name: &str) -> Result<AgentDefinition, String> {
     if !named(name) {
         return Err(format!(
@@ -67,12 +67,12 @@ pub fn agent(places: &Places, workdir: &Path, name: &str) -> Result<AgentDefinit
     }
 }
 
-/// The list of custom agents for the tool Task; none when there are none. Blocks: it reads files.
+/// The list of custom agents for the tool Task; none if there are no agents. Blocks: it reads files.
 #[must_use]
 pub(crate) fn agent_list(places: &Places, workdir: &Path) -> Option<PromptPart> {
     let names = Library::open(places, workdir, "agents").names(Some(".md"));
     let mut lines: Vec<String> = Vec::new();
-    // One that cannot be used is not offered; who asks for it by name is told why.
+    // Invalid agents are not listed; a request for one by name returns the reason.
     for found in names.iter().filter_map(|name| agent(places, workdir, name).ok()) {
         if lines.len() == MAX_LISTED {
             lines.push("- and more: ask for one by its name".to_owned());

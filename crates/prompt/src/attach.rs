@@ -1,4 +1,4 @@
-//! What mentions attach: files, pieces of files, and lists of directories, read beneath the working directory.
+//! Reads what mentions attach: files, parts of files, and directory listings, all beneath the working directory.
 
 use crate::mention::Mention;
 use agentd_protocol::image_media_type;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Entries of a directory that are listed.
+/// The most directory entries that are listed.
 const MAX_ENTRIES: usize = 200;
 
 /// A mention that names something in the working directory.
@@ -15,43 +15,43 @@ const MAX_ENTRIES: usize = 200;
 pub struct Place {
     /// The mention.
     pub mention: Mention,
-    /// Its path, clean and relative to the working directory.
+    /// Its path, normalised and relative to the working directory.
     pub path: String,
-    /// Where that really is: another path when it is a link.
+    /// The resolved path, which differs if `path` is a link.
     pub real: String,
-    /// It is a directory.
+    /// Whether it is a directory.
     pub directory: bool,
 }
 
-/// How much may be attached.
+/// The limits of attachments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachLimits {
-    /// Lines of one file.
+    /// The most lines of one file.
     pub lines: usize,
-    /// Bytes of one file.
+    /// The most bytes of one file.
     pub bytes: usize,
-    /// Bytes of all files.
+    /// The most bytes of all files together.
     pub all: usize,
-    /// Bytes of one image.
+    /// The most bytes of one image.
     pub image: usize,
 }
 
-/// What mentions bring along.
+/// The content of all attachments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attached {
-    /// What the texts and directories say, and where the images belong.
+    /// The content of text files and directories, and the reasons why others are not attached.
     pub text: String,
-    /// Images in order: the path as mentioned, and the bytes, at most one more than the limit.
+    /// Images in order: the path as mentioned, and the bytes, at most one more than the limit, which shows an excess.
     pub images: Vec<(String, Vec<u8>)>,
 }
 
-/// What one mention brings along.
+/// The content of one attachment.
 enum Piece {
     Text(String),
     Image(Vec<u8>),
 }
 
-/// The mentions that name something; the others are text. Blocks: it looks at files.
+/// The mentions that name a file or a directory; the others are plain text. Blocks: it accesses the file system.
 #[must_use]
 pub fn places_of(workdir: &Path, mentions: Vec<Mention>) -> Vec<Place> {
     let Ok(beneath) = Beneath::open(workdir) else {
@@ -82,7 +82,7 @@ fn show(path: &Path) -> String {
     }
 }
 
-/// What these places say, for the model. Blocks: it reads files.
+/// The content of these places, for the model. Blocks: it reads files.
 #[must_use]
 pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> Attached {
     let Ok(beneath) = Beneath::open(workdir) else {
@@ -117,7 +117,7 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     if show(&opened.real) != place.real {
         return Err("it leads to another place now".to_owned());
     }
-    // A piece may lie far behind the beginning; this is as far as one is looked for.
+    // The mentioned lines may be far into the file; this bounds how far to read.
     let most = limits.all.saturating_mul(16).max(limits.image.saturating_add(1));
     let mut bytes = Vec::new();
     let taken = opened
@@ -139,7 +139,7 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     lines(place, &String::from_utf8_lossy(&bytes), (limits.lines, room)).map(Piece::Text)
 }
 
-/// The mentioned lines of a text, as far as there is room for lines and bytes.
+/// The mentioned lines of a text, within the limits of lines and bytes.
 fn lines(place: &Place, content: &str, (most, room): (usize, usize)) -> Result<String, String> {
     let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
         (

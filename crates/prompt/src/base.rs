@@ -1,14 +1,14 @@
-//! The words that every agent starts with, unless the session replaces them.
+//! The prompt text that every agent starts with, unless the session replaces it.
 
 use agentd_protocol::ToolProtocol;
 use agentd_settings::Dialect;
 
 /// The base prompt. It names no model, no date and no path: those belong to the environment.
 pub(crate) const BASE: &str = include_str!("words/base.md");
-/// What a session that begins in plan mode is told.
+/// The prompt text of a session that starts in plan mode.
 pub(crate) const PLAN: &str = include_str!("words/plan.md");
 
-/// The words for families of models.
+/// The prompt texts for model families.
 const TEMPLATES: [(&str, &str); 4] = [
     ("anthropic", include_str!("words/anthropic.md")),
     ("openai", include_str!("words/openai.md")),
@@ -16,7 +16,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("local", include_str!("words/local.md")),
 ];
 
-/// The template of a model: by what it is, then by what it speaks. Empty: there is none.
+/// The template of a model, by its protocol and dialect; where all families share a dialect, by its name. Empty: none.
 #[must_use]
 pub fn template_of(dialect: Dialect, protocol: ToolProtocol, model: &str) -> &'static str {
     let model = model.to_ascii_lowercase();
@@ -28,7 +28,7 @@ pub fn template_of(dialect: Dialect, protocol: ToolProtocol, model: &str) -> &'s
         Dialect::Gemini => "gemini",
         Dialect::OpenaiResponses => "openai",
         Dialect::Ollama | Dialect::LlamaCompletion => "local",
-        // Everybody speaks this one.
+        // Models of every family are served over this dialect.
         Dialect::OpenaiChat if is("claude") => "anthropic",
         Dialect::OpenaiChat if is("gemini") => "gemini",
         Dialect::OpenaiChat if is("gpt") || is("/o3") || is("/o4") => "openai",
@@ -36,7 +36,7 @@ pub fn template_of(dialect: Dialect, protocol: ToolProtocol, model: &str) -> &'s
     }
 }
 
-/// The words of a template.
+/// The text of a template.
 pub(crate) fn template(name: &str) -> Option<&'static str> {
     let found = TEMPLATES.iter().find(|(known, _)| *known == name);
     found.map(|(_, words)| *words)

@@ -1,4 +1,4 @@
-//! Slash commands that are files: `commands/NAME.md`.
+//! Slash commands defined by files: `commands/NAME.md`.
 
 use crate::front_matter::split;
 use crate::library::{Library, named};
@@ -6,9 +6,9 @@ use crate::places::Places;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The longest file of a command.
+/// The maximum size of a command's file.
 const MAX_BYTES: u64 = 65_536;
-/// Stands for what was typed after the command.
+/// The placeholder for the text typed after the command.
 const ARGUMENTS: &str = "$ARGUMENTS";
 
 #[derive(Debug, Default, Deserialize)]
@@ -17,10 +17,10 @@ struct Front {
     description: String,
 }
 
-/// What a command that is a file says, with these arguments. None: there is no such file. Blocks: it reads files.
+/// The text of a command defined by a file, with these arguments. None: there is no such file. Blocks: it reads files.
 ///
 /// # Errors
-/// Its file cannot be used.
+/// When the file cannot be used.
 pub fn command_text(
     places: &Places,
     workdir: &Path,
@@ -51,7 +51,7 @@ fn filled(text: &str, arguments: &str) -> String {
     format!("{text}\n\n{arguments}")
 }
 
-/// The commands that are files, with what they are for. Blocks: it reads files.
+/// The commands defined by files, with their descriptions. Blocks: it reads files.
 #[must_use]
 pub fn command_list(places: &Places, workdir: &Path) -> Vec<(String, String)> {
     let library = Library::open(places, workdir, "commands");

@@ -1,14 +1,14 @@
-//! Markdown files that begin with a block of YAML between two lines of `---`.
+//! Parses Markdown files that start with front matter: YAML between two lines of `---`.
 
 use serde::de::DeserializeOwned;
 
-/// The longest block.
+/// The maximum size of the front matter.
 const MAX_BYTES: usize = 16_384;
 
-/// The block and the text after it. A file without a block has the default one.
+/// Splits a file into its front matter and its text. A file without front matter has the default.
 ///
 /// # Errors
-/// The block does not end, is too long, or is no YAML of this shape; the text says what and where.
+/// When the front matter does not end, is too long, or is not valid YAML of this type; the text says what and where.
 pub(crate) fn split<T: DeserializeOwned + Default>(text: &str) -> Result<(T, &str), String> {
     let text = text.trim_start_matches('\u{feff}');
     let Some(rest) = first_line(text)
@@ -45,7 +45,7 @@ fn first_line(text: &str) -> Option<(&str, &str)> {
     Some((line.trim_end(), rest))
 }
 
-/// A list that people write as a YAML list or as words with commas between them.
+/// A list that people write either as a YAML list or as comma-separated words.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Words {

@@ -1,5 +1,5 @@
-//! Instruction files: the operator's own, then those of the project, from the root of the repository down to the working
-//! directory. All of them are looked for when a session is created, and never again.
+//! Instruction files: the operator's own, then the project's, from the root of the repository down to the working
+//! directory. They are read once, when a session is created.
 
 use crate::places::{OPERATOR_FILE, Places, ReadJudge};
 use agentd_protocol::{PromptPart, PromptPartKind};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// How far up the root of the repository is looked for.
+/// The number of levels in which to search for the repository root.
 const MAX_DEPTH: usize = 64;
 
 /// Finds and reads the instruction files. Outside a repository only `workdir` itself counts. Blocks: it reads files.
@@ -31,7 +31,7 @@ fn project_files(places: &Places, workdir: &Path, room: &mut Room<'_>) -> Vec<Pr
         return Vec::new();
     };
     let inner = workdir.strip_prefix(root).unwrap_or(Path::new(""));
-    // The nearest directory knows best, so it gets its room first; it is told last.
+    // The nearest directory is the most specific, so it gets its share of the limit first, and comes last in the prompt.
     let mut directories: Vec<Vec<PromptPart>> = inner
         .ancestors()
         .map(|directory| {
@@ -56,7 +56,7 @@ fn operator_file(places: &Places, room: &mut Room<'_>) -> Option<PromptPart> {
     )
 }
 
-/// The nearest directory with a `.git`, or `workdir` when there is none.
+/// The nearest directory with a `.git`, or `workdir` if there is none.
 fn repository_root(workdir: &Path) -> &Path {
     let mut ancestors = workdir.ancestors().take(MAX_DEPTH);
     ancestors
@@ -64,17 +64,17 @@ fn repository_root(workdir: &Path) -> &Path {
         .unwrap_or(workdir)
 }
 
-/// What is left for instructions.
+/// The remaining budget for instructions.
 struct Room<'a> {
     left: usize,
     max: usize,
     judge: &'a ReadJudge,
-    /// Texts that are told already: many projects have the same one under several names.
+    /// Texts already included: many projects have the same text under several names.
     told: BTreeSet<String>,
 }
 
 impl Room<'_> {
-    /// The part of a file that is there.
+    /// Reads a file as a part of the prompt, if it exists.
     fn read(
         &mut self,
         beneath: &Beneath,
@@ -244,7 +244,7 @@ mod tests {
         assert!(instruction_files(&places(99), dir.path())[0].note.is_some());
     }
 
-    /// Each name of instructions as a link to what is none, with a link to instructions as the control; and with the rule
+    /// Each instruction file as a link to something else, with a link to instructions as the control; also with the rule
     /// that forbids the target.
     #[test]
     fn i8_redteam_instructions_do_not_tell_what_a_link_leads_to() {
@@ -255,10 +255,10 @@ mod tests {
             ("config/prod.json", false),
             ("id_ed25519", false),
             (".git/config", false),
-            // A hidden directory hides what is in it, whatever its name ends with (CVE-2025-53109 and 53110: a
-            // server of files followed links out of what was allowed).
+            // A hidden directory hides its contents, whatever their extension (CVE-2025-53109 and 53110: a
+            // file server followed links out of the allowed directories).
             (".ssh/notes.md", false),
-            // The ending is that of the place, not of the link.
+            // The extension of the target counts, not that of the link.
             ("key.md/../.env", false),
         ] {
             let dir = project(&[(".git/HEAD", ""), ("key.md/x", "")]);

@@ -1,13 +1,13 @@
-//! What a model is told besides the conversation: the system prompt of a session with its layers, instruction files,
-//! custom agents, skills, and commands that are files.
+//! What a model is told apart from the conversation: a session's system prompt with its layers, instruction files,
+//! custom agents, skills, and commands defined by files.
 //!
-//! Everything that is read is read once, when a session is created, and kept in its first event: the same session gives the
-//! same bytes for its life, so that a provider's prompt cache holds. There is no clock here; the date is the day on which
-//! the session was created. What changes later comes as a note in the newest message, never here.
+//! All files are read once, when a session is created, and kept in its first event: a session always produces the same
+//! bytes, so that the provider's prompt cache stays valid. There is no clock here; the date is the day on which the
+//! session was created. Later changes arrive as a note in the newest message, never here.
 //!
-//! Invariants held here: files are read beneath the project's root or the operator's directory only, so a link in a
-//! repository cannot pull a foreign file (a key, say) into a prompt (I8); a file that cannot be read is left out and named
-//! (I7); what comes from a project may narrow an agent and never widen it.
+//! Invariants held here: files are read only beneath the project's root or the operator's directory, so a link in a
+//! repository cannot pull a foreign file (such as a key) into a prompt (I8); an unreadable file is left out and named
+//! (I7); a project's file may narrow an agent and never widen it.
 //!
 //! Flow: [`agent`] and [`sources`] when a session is created -> `SessionCreated` -> [`session_prompt`].
 

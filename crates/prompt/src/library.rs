@@ -1,15 +1,15 @@
-//! The Markdown files of the operator's directory and of the project's `.agentd`, read beneath these directories only.
+//! The Markdown files in the operator's directory and in the project's `.agentd`, read only beneath these directories.
 
 use crate::places::{Origin, PROJECT_DIRECTORY, Places, ReadJudge};
 use agentd_sandbox::{Beneath, EntryKind, SandboxError};
 use std::path::{Path, PathBuf};
 
-/// Entries of a directory that are looked at.
+/// The most directory entries that are examined.
 const MAX_ENTRIES: usize = 256;
 /// The longest name.
 const MAX_NAME: usize = 64;
 
-/// One shelf (`agents`, `skills`, `commands`) of both directories; the operator's comes first.
+/// One kind of file (`agents`, `skills`, `commands`) in both directories; the operator's directory comes first.
 #[derive(Debug)]
 pub(crate) struct Library {
     shelves: Vec<Shelf>,
@@ -20,7 +20,7 @@ pub(crate) struct Library {
 struct Shelf {
     origin: Origin,
     beneath: Beneath,
-    /// Where the shelf is below it.
+    /// The subdirectory of this kind.
     inner: PathBuf,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Found {
     pub(crate) path: String,
 }
 
-/// A plain name that is no path.
+/// Whether this is a plain name, not a path.
 pub(crate) fn named(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain)
@@ -61,7 +61,7 @@ impl Library {
         }
     }
 
-    /// The first file of this path. One that is there and cannot be read hides those after it.
+    /// The first file with this path. An unreadable file still hides those after it.
     pub(crate) fn find(&self, path: &Path, max_bytes: u64) -> Result<Option<Found>, String> {
         for shelf in &self.shelves {
             match shelf.read(path, max_bytes, &self.judge) {
@@ -73,7 +73,7 @@ impl Library {
         Ok(None)
     }
 
-    /// The names on all shelves, sorted: of files with this ending, or of directories.
+    /// The names in both directories, sorted: of files with this extension, or of directories.
     pub(crate) fn names(&self, ending: Option<&str>) -> Vec<String> {
         let mut names: Vec<String> = self
             .shelves

@@ -1,12 +1,12 @@
-//! Mentions: `@src/main.rs`, `@src/main.rs:10-20`, `@docs/`, `@"a name with blanks.md"`. What is read here are only
-//! candidates: one that names nothing in the working directory stays text.
+//! Parses mentions: `@src/main.rs`, `@src/main.rs:10-20`, `@docs/`, `@"a name with blanks.md"`. The results are only
+//! candidates: a mention that names nothing in the working directory stays text.
 
 /// A piece of text that may name a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// The path as written, without `@`, quotes and lines.
+    /// The path as written, without `@`, quotes and line numbers.
     pub path: String,
-    /// The first line, from 1, and the last one.
+    /// The first line, from 1, and the last line.
     pub lines: Option<(u32, u32)>,
 }
 
@@ -14,15 +14,15 @@ pub struct Mention {
 const MAX_PATH: usize = 1_024;
 
 impl Mention {
-    /// It names a place from the root or the home directory, so nothing in the working directory.
+    /// Whether the path starts at the root or the home directory and is thus outside of the working directory.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.path.starts_with(['/', '~'])
     }
 }
 
-/// The mentions of a text in order, each once. An `@` inside a word (an e-mail address), after a backslash, or before an
-/// absolute path is text.
+/// The mentions in a text, in order and without duplicates. An `@` inside a word (an e-mail address), after a backslash,
+/// or before an absolute path is plain text.
 #[must_use]
 pub fn mentions(text: &str) -> Vec<Mention> {
     let mut found = written(text);
@@ -30,7 +30,7 @@ pub fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// What is written like a mention and is none, since it names a place outside of every working directory: who wrote it
+/// What looks like a mention but is not one, because it names a place outside of every working directory. The writer
 /// may have meant one.
 #[must_use]
 pub fn outside_mentions(text: &str) -> Vec<Mention> {
@@ -73,7 +73,7 @@ fn written(text: &str) -> Vec<Mention> {
     found
 }
 
-/// One mention after its `@`, and how many bytes it has.
+/// Parses one mention after its `@`; returns it with its length in bytes.
 fn mention(text: &str) -> Option<(Mention, usize)> {
     let (word, length) = match text.strip_prefix('"') {
         Some(quoted) => {
@@ -125,7 +125,7 @@ fn named(path: &str, lines: Option<(u32, u32)>) -> Option<Mention> {
     })
 }
 
-/// Bytes of `:10`, `:10-20`, `#L10-L20` at the beginning of a text.
+/// The length in bytes of `:10`, `:10-20` or `#L10-L20` at the start of a text.
 fn lines_length(text: &str) -> usize {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | '#' | 'L' | '-')))
@@ -134,7 +134,7 @@ fn lines_length(text: &str) -> usize {
     if lines(word).is_some() { end } else { 0 }
 }
 
-/// Reads `:10`, `:10-20`, `#L10`, `#L10-L20`.
+/// Parses `:10`, `:10-20`, `#L10`, `#L10-L20`.
 fn lines(text: &str) -> Option<(u32, u32)> {
     let text = text.strip_prefix(':').or_else(|| text.strip_prefix("#L"))?;
     let (first, last) = match text.split_once('-') {

@@ -1,4 +1,4 @@
-//! Where instructions, custom agents, skills and commands are looked for.
+//! The places that are searched for instructions, custom agents, skills and commands.
 
 use agentd_settings::AgentsConfig;
 use std::ffi::OsStr;
@@ -6,45 +6,45 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The directory of a project with its agents, skills and commands.
+/// A project's directory for its agents, skills and commands.
 pub const PROJECT_DIRECTORY: &str = ".agentd";
-/// The operator's instructions for all projects, in the operator's directory.
+/// The operator's instructions for all projects, a file in the operator's directory.
 pub(crate) const OPERATOR_FILE: &str = "AGENTS.md";
 
-/// Where to look, with everything resolved.
+/// The places to search, fully resolved.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Names of instruction files, in the order in which those of one directory are read.
+    /// The names of instruction files, in the order in which they are read within a directory.
     pub names: Vec<String>,
-    /// Bytes of instructions, all files together.
+    /// The most bytes of all instruction files together.
     pub max_bytes: usize,
     /// The operator's directory.
     pub operator: Option<PathBuf>,
-    /// Whether the project's directory is looked at, too.
+    /// Whether to search the project's directory, too.
     pub project: bool,
-    /// What the rules say of each file, by where it really is.
+    /// Applies the permission rules to each file, by its real path.
     pub judge: ReadJudge,
 }
 
-/// Endings of files that are read as words for a model when a link leads to them.
+/// The extensions of text files; a link may lead only to one of these.
 const WORDS: [&str; 5] = ["md", "mdc", "markdown", "txt", "rst"];
 
 type Judge = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
 
-/// Says whether a file may be read, by its absolute path with every link resolved.
+/// Decides whether a file may be read, by its absolute path with all links resolved.
 #[derive(Clone)]
 pub struct ReadJudge(Arc<Judge>);
 
 impl ReadJudge {
-    /// Asks `f`, which answers why not. It may block.
+    /// Decides with `f`, whose error is the reason for a refusal. It may block.
     pub fn new(f: impl Fn(&Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }
 
-    /// Whether a file of `root` may go into a prompt: `path` is where it was looked for, `real` where it was found.
+    /// Whether a file below `root` may go into a prompt: `path` is the requested path, `real` the resolved one.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it may not.
     pub(crate) fn may(&self, root: &Path, path: &Path, real: &Path) -> Result<(), String> {
         if real != path && !is_words(real) {
             let real = real.display();
@@ -54,7 +54,7 @@ impl ReadJudge {
     }
 }
 
-/// Whether a link may lead there: a text by its ending, and nothing hidden on the way but agentd's own directory.
+/// Whether a link may lead there: only to text files (by extension), and through no hidden directory except `.agentd`.
 fn is_words(real: &Path) -> bool {
     let hidden = |part: Component<'_>| matches!(part, Component::Normal(name) if name != OsStr::new(PROJECT_DIRECTORY) && name.as_encoded_bytes().starts_with(b"."));
     let ending = real.extension().and_then(OsStr::to_str).unwrap_or_default();
@@ -74,14 +74,14 @@ impl fmt::Debug for ReadJudge {
 }
 
 impl Default for Places {
-    /// The shipped names, without an operator.
+    /// The default file names, without an operator's directory.
     fn default() -> Self {
         Self::new(&AgentsConfig::default(), None, None)
     }
 }
 
 impl Places {
-    /// What the settings say. `config_home` is the user's configuration directory, `home` stands for `~`.
+    /// Resolves the settings. `config_home` is the user's configuration directory, `home` replaces `~`.
     #[must_use]
     pub fn new(config: &AgentsConfig, config_home: Option<&Path>, home: Option<&Path>) -> Self {
         let directory = config.directory.as_str();
@@ -105,17 +105,17 @@ impl Places {
     }
 }
 
-/// Whose file it is.
+/// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The operator's: trusted.
+    /// The operator, who is trusted.
     Operator,
-    /// The project's: it may only narrow.
+    /// The project, whose files may only narrow.
     Project,
 }
 
 impl Origin {
-    /// The word for people.
+    /// The name shown to people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The layers of a system prompt, put together.
+//! Builds a system prompt from its layers.
 
 use crate::agents::agent_list;
 use crate::base::{BASE, PLAN, template};
@@ -11,32 +11,32 @@ use agentd_protocol::{
 };
 use std::path::Path;
 
-/// What separates two layers.
+/// Separates two layers.
 const SEPARATOR: &str = "\n\n---\n\n";
 /// The length of a date in RFC 3339.
 const DATE: usize = 10;
 
-/// What a system prompt is made from.
+/// The input of a system prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Layers<'a> {
     /// The absolute working directory.
     pub workdir: &'a str,
     /// The operating system and the processor.
     pub platform: &'a str,
-    /// When the session was created; only the day is told.
+    /// When the session was created; the prompt contains only the day.
     pub created_at: Timestamp,
-    /// Stands in for the base prompt and the template.
+    /// Replaces the base prompt and the template.
     pub replace: Option<&'a str>,
-    /// The mode in which the session began.
+    /// The permission mode at the start of the session.
     pub mode: PermissionMode,
-    /// What was read from files.
+    /// The content read from files.
     pub sources: &'a PromptSources,
-    /// Comes last.
+    /// Appended at the end.
     pub append: Option<&'a str>,
 }
 
-/// Puts the layers together: the environment; base, template, plan mode and agent; instructions and skills; what was
-/// appended.
+/// Joins the layers: the environment; base, template, plan mode and agent; instructions and skills; the appended
+/// text.
 #[must_use]
 pub fn build(layers: &Layers<'_>) -> PromptShown {
     let mut prompt = Prompt::default();
@@ -93,7 +93,7 @@ fn environment(layers: &Layers<'_>) -> String {
     )
 }
 
-/// A part with the words around it. What a file says cannot end its own part.
+/// A part with the text that frames it. The content of a file cannot close its own frame.
 fn words_of(part: &PromptPart) -> String {
     if part.text.is_empty() {
         return String::new();
@@ -109,7 +109,7 @@ fn words_of(part: &PromptPart) -> String {
             "# Skills\nInstructions for special work. Before such work read the one that fits with the tool Skill.\n\n{}",
             part.text
         ),
-        // The description of the tool Task says it.
+        // Listed in the description of the tool Task.
         PromptPartKind::Agents => String::new(),
         PromptPartKind::Map => {
             let inside = part.text.replace("</map>", "<\\/map>");
@@ -129,7 +129,7 @@ fn words_of(part: &PromptPart) -> String {
     }
 }
 
-/// What a new session's prompt is made from besides its settings. Blocks: it reads files.
+/// What a new session's prompt contains apart from its settings. Blocks: it reads files.
 #[must_use]
 pub fn sources(places: &Places, workdir: &Path, template: &str, agent: Option<PromptPart>) -> PromptSources {
     let mut parts: Vec<PromptPart> = agent.into_iter().collect();
@@ -142,8 +142,8 @@ pub fn sources(places: &Places, workdir: &Path, template: &str, agent: Option<Pr
     }
 }
 
-/// The system prompt of a session that was created at `at`, from its first event alone. An old log does not say what its
-/// files said: then there are none.
+/// The system prompt of a session that was created at `at`, from its first event alone. Old logs do not contain the
+/// content of files; the prompt then has none.
 #[must_use]
 pub fn session_prompt(created: &SessionCreated, at: Timestamp) -> PromptShown {
     let none = PromptSources::default();

@@ -1,4 +1,4 @@
-//! Skills: `skills/NAME/SKILL.md`. The prompt lists them; the tool Skill reads one when it is needed.
+//! Skills: `skills/NAME/SKILL.md`. The prompt lists them; the tool Skill reads one on demand.
 
 use crate::front_matter::split;
 use crate::library::{Library, named};
@@ -8,21 +8,21 @@ use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The longest file of a skill.
+/// The maximum size of a skill's file.
 const MAX_BYTES: u64 = 262_144;
-/// Skills that are listed.
+/// The most skills that are listed.
 const MAX_LISTED: usize = 64;
-/// Characters of a description that are listed.
+/// The most characters of a description in the list.
 const MAX_DESCRIPTION: usize = 300;
 
-/// A skill, read.
+/// A skill that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     /// What it is for.
     pub description: String,
-    /// What it says.
+    /// Its instructions.
     pub text: String,
-    /// Where its file is.
+    /// The path of its file.
     pub path: String,
 }
 
@@ -32,10 +32,10 @@ struct Front {
     description: String,
 }
 
-/// The skill of this name: the operator's, else the project's. Blocks: it reads files.
+/// Returns the skill of this name: the operator's, else the project's. Blocks: it reads files.
 ///
 /// # Errors
-/// There is none, or its file cannot be used.
+/// When there is no such skill, or its file cannot be used.
 pub fn skill(places: &Places, workdir: &Path, name: &str) -> Result<Skill, String> {
     let library = Library::open(places, workdir, "skills");
     let unknown = || match library.names(None) {
@@ -55,7 +55,7 @@ pub fn skill(places: &Places, workdir: &Path, name: &str) -> Result<Skill, Strin
     })
 }
 
-/// The list of skills as a part of the prompt; none when there are none. Blocks: it reads files.
+/// The list of skills as a part of the prompt; none if there are no skills. Blocks: it reads files.
 #[must_use]
 pub fn skill_list(places: &Places, workdir: &Path) -> Option<PromptPart> {
     let library = Library::open(places, workdir, "skills");
@@ -140,7 +140,7 @@ mod tests {
         );
         let why = skill(&places, workdir.path(), "key").unwrap_err();
         assert!(why.contains("no file of instructions"), "{why}");
-        // A directory that is a link is judged by where it leads.
+        // If the directory is a link, its target is judged.
         assert_eq!(
             skill(&places, workdir.path(), "hush").unwrap().text,
             "hush",

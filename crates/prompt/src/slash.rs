@@ -1,18 +1,18 @@
-//! Slash commands: `/plan`, `/model sonnet`, and those that are files.
+//! Parses slash commands: `/plan`, `/model sonnet`, and those defined by files.
 
 /// A line that may be a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slash<'a> {
     /// The word after the slash.
     pub name: &'a str,
-    /// What follows it, trimmed; may have several lines.
+    /// The text after it, trimmed; may have several lines.
     pub arguments: &'a str,
 }
 
 /// The longest name of a command.
 const MAX_NAME: usize = 64;
 
-/// Reads a text as a command. A path such as `/etc/hosts` is none, nor is a slash alone; `//` begins a text with a slash.
+/// Parses a text as a command. A path such as `/etc/hosts` or a lone slash is not one; `//` escapes a leading slash.
 #[must_use]
 pub fn slash(text: &str) -> Option<Slash<'_>> {
     let rest = text.trim().strip_prefix('/')?;

@@ -1,8 +1,8 @@
-//! Directories for tests.
+//! Temporary directories for tests.
 
 use std::fs;
 
-/// A directory with these files.
+/// Creates a directory with these files.
 pub(crate) fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (path, content) in files {

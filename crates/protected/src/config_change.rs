@@ -1,8 +1,7 @@
-//! Which changes of a repository's configuration a command may make. Pure.
+//! Decides which changes of a repository's configuration a command may make. Pure.
 //!
-//! `git init`, `git clone` and `git remote add` write configuration, and some of it decides what a later git runs. A change
-//! is accepted when everything decisive stays as it is, and every line that it brings is written in a form that leaves no
-//! doubt about how git reads it.
+//! `git init`, `git clone` and `git remote add` write configuration, and some of it decides what git runs later. A change
+//! is accepted if everything decisive stays as it is, and every new line has a form that git can read in only one way.
 
 use crate::git_config::{Entry, entries};
 use std::collections::BTreeSet;
@@ -27,22 +26,22 @@ const FREE: [&str; 16] = [
     "user.email",
     "user.name",
 ];
-/// Variables of a remote that may be added, but not changed: a person pulls from there and pushes to it.
+/// Variables of a remote that a command may add but not change: people pull from there and push to it.
 const REMOTE: [&str; 4] = [
     "remote.fetch",
     "remote.partialclonefilter",
     "remote.promisor",
     "remote.tagopt",
 ];
-/// Variables of a branch that may be added, but not changed.
+/// Variables of a branch that a command may add but not change.
 const BRANCH: [&str; 2] = ["branch.merge", "branch.rebase"];
 
-/// Why a command may not change a configuration like this.
+/// Why a command may not make this change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigChange {
-    /// A line whose form leaves doubt about how git reads it.
+    /// A line that git may read in another way.
     Doubtful(String),
-    /// A variable that decides what git runs or whom it talks to.
+    /// A variable that decides what git runs or which host it contacts.
     Decisive(String),
 }
 
@@ -57,15 +56,15 @@ impl fmt::Display for ConfigChange {
 
 impl std::error::Error for ConfigChange {}
 
-/// Checks that a command may replace the configuration `old` by `new`.
+/// Checks whether a command may replace the configuration `old` by `new`.
 ///
-/// A command may set what runs nothing, such as `user.name`. It may add a remote where there is no other, and let
-/// branches follow the remotes that there are. Everything else has to stay, in its order.
+/// A command may set variables that run nothing, such as `user.name`. It may add a remote if there is none yet, and let
+/// branches follow existing remotes. Everything else must stay, in its order.
 ///
 /// # Errors
-/// The first thing that only a person may change.
+/// The first change that only a person may make.
 pub fn check_config_change(old: &str, new: &str) -> Result<(), ConfigChange> {
-    // Only what git skips, too.
+    // Trims only characters that git skips, too.
     let trimmed = |line: &'_ str| line.trim_matches([' ', '\t']).to_owned();
     let known: BTreeSet<String> = old.split('\n').map(trimmed).collect();
     let mut lines = new.split('\n').map(trimmed);
@@ -89,7 +88,7 @@ pub fn check_config_change(old: &str, new: &str) -> Result<(), ConfigChange> {
     }
 }
 
-/// Whether a command may remove a configuration: it decides nothing but where remotes are.
+/// Whether a command may remove a configuration: it decides nothing but the locations of remotes.
 #[must_use]
 pub fn may_remove_config(old: &str) -> bool {
     entries(old).iter().all(|entry| {
@@ -129,13 +128,13 @@ fn may_be_added(entry: &Entry, remotes: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Whether git takes a value for an address or a path: it names no helper (`ext::sh`) and is no option.
+/// Whether git takes a value for a URL or a path: it names no helper (`ext::sh`) and is not an option.
 fn is_address(value: &str) -> bool {
     !value.is_empty() && !value.starts_with('-') && !value.contains("::")
 }
 
-/// Whether a line, without the space around it, is empty, a section or a variable in the form that git writes. Such a line
-/// ends where it ends: it has no quotes, no escapes and no comment.
+/// Whether a trimmed line is empty, a section, or a variable in the form that git writes. It is complete in itself: it has
+/// no quotes, no escapes and no comment.
 fn is_plain(line: &str) -> bool {
     let plain = |c: char| !c.is_control() && !"\"\\#;".contains(c);
     let word = |text: &str| {

@@ -1,9 +1,9 @@
 use super::*;
 
-/// What `git init` writes.
+/// The configuration that `git init` writes.
 const FRESH: &str =
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
-/// What a person has in an old repository.
+/// A person's configuration in an old repository.
 const OLD: &str = "[core]\n\tbare = false\n\thooksPath = .husky ; ours\n[remote \"origin\"]\n\turl = https://example.org/a.git\n\
                    \tfetch = +refs/heads/*:refs/remotes/origin/*\n[filter \"lfs\"]\n\tprocess = \"git-lfs filter-process\"\n\
                    [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[alias]\n\tz = !f() { \\\n\t ls; }; f\n";
@@ -49,7 +49,7 @@ fn a_branch_follows_a_remote_that_is_there() {
         OLD,
         &format!("{OLD}[branch \"b\"]\n\tremote = https://evil.example/x\n"),
     );
-    // Where `git push` goes stays a person's choice.
+    // Only a person chooses where `git push` goes.
     refused(
         OLD,
         &OLD.replace(
@@ -166,14 +166,14 @@ fn what_a_person_set_stays_as_it_is() {
         refused(OLD, &without);
     }
     refused(OLD, "");
-    // The same lines in another order mean something else.
+    // The same lines in another order have another meaning.
     let swapped = OLD.replacen(
         ".husky ; ours\n",
         ".husky ; ours\n[core]\n\thooksPath = .husky ; ours\n",
         1,
     );
     refused(OLD, &swapped);
-    // A line that goes on takes no new one with it.
+    // A continued line must not absorb a new one.
     refused(OLD, &OLD.replace("{ \\\n", "{ \\\n\tname = x\n"));
     refused(
         "[user]\n\tname = a \\\n",

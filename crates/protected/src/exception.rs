@@ -1,10 +1,10 @@
-//! Names that are free although they start with a dot, or although something below them does.
+//! Exceptions: names that are free although they, or names below them, start with a dot.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The exceptions of the built-in configuration: ignore lists, caches, build output and temporary files. Nothing reads
-/// these to run something, or only a program that somebody started for that purpose.
+/// The exceptions of the built-in configuration: ignore lists, caches, build output and temporary files. No program reads
+/// these to run something, unless it was started for that purpose.
 pub const DEFAULT_EXCEPTIONS: &[&str] = &[
     ".gitkeep",
     ".keep",
@@ -39,24 +39,24 @@ pub const DEFAULT_EXCEPTIONS: &[&str] = &[
     ".DS_Store",
 ];
 
-/// The most exceptions.
+/// The maximum number of exceptions.
 pub(crate) const MAX_EXCEPTIONS: usize = 256;
-/// The longest name that a file system takes.
+/// The longest name that file systems accept.
 const MAX_NAME: usize = 255;
 
-/// An exception that cannot be one.
+/// An invalid exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadException {
-    /// It names more than one entry, or none.
+    /// It names several entries, or none.
     NotAName(String),
     /// It would free git directories.
     Git(String),
-    /// There are too many of them.
+    /// There are too many exceptions.
     TooMany(usize),
 }
 
 impl BadException {
-    /// What is wrong.
+    /// The problem.
     #[must_use]
     pub fn what(&self) -> String {
         match self {
@@ -102,7 +102,7 @@ impl Exception {
         Ok(exception)
     }
 
-    /// One of [`DEFAULT_EXCEPTIONS`], which a test holds against [`Self::parse`].
+    /// One of [`DEFAULT_EXCEPTIONS`], which a test checks with [`Self::parse`].
     pub(crate) fn trusted(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -113,7 +113,7 @@ impl Exception {
     }
 }
 
-/// Matches with one point of return, so its time is bounded by the product of the lengths.
+/// Matches with a single backtracking point, so the product of the lengths bounds its time.
 fn wildcard(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

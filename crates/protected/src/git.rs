@@ -1,18 +1,18 @@
-//! What inside of a git directory is data, and what decides what git runs.
+//! Classifies the contents of a git directory: data, or what decides which programs git runs.
 
 use crate::paths::{Class, Reason};
 
-/// Without a file of this name a directory is no bare repository. Git follows the configuration of one that lies in a work
-/// tree as soon as somebody runs git in it.
+/// Without a file of this name a directory is not a bare repository. Git obeys the configuration of a bare repository
+/// inside a work tree as soon as someone runs git in it.
 pub(crate) const BARE: &str = "HEAD";
 
 /// Directories of data: objects, references and their logs.
 const DATA_DIRS: [&str; 3] = ["objects", "refs", "logs"];
-/// Objects of another repository are looked up where these say.
+/// These files list other repositories to take objects from.
 const ALTERNATES: [&str; 2] = ["alternates", "http-alternates"];
-/// Directories at the top of a git directory that `git init` makes.
+/// Directories at the top of a git directory that `git init` creates.
 const DIRECTORIES: [&str; 6] = ["branches", "hooks", "info", "logs", "objects", "refs"];
-/// Files of data at the top of a git directory, without the suffix of their locks.
+/// Data files at the top of a git directory, without the suffix of their locks.
 const DATA_FILES: [&str; 20] = [
     "index",
     "HEAD",
@@ -35,10 +35,10 @@ const DATA_FILES: [&str; 20] = [
     "gc.pid",
     "gc.log",
 ];
-/// Beginnings of names that git makes up for copies of the index.
+/// Prefixes of the names that git generates for copies of the index.
 const INDEX_COPIES: [&str; 3] = ["index.stash.", "next-index-", "sharedindex."];
 
-/// Whether a component is the name of a git directory, also where the file system ignores case.
+/// Whether a component names a git directory, even if the file system ignores case.
 pub(crate) fn is_git(name: &str) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
@@ -48,7 +48,7 @@ pub(crate) fn classify(names: &[String]) -> Option<(Class, String)> {
     let at = names.iter().rposition(|name| is_git(name))?;
     let name = names.get(at)?.clone();
     let inside: Vec<&str> = names.iter().skip(at + 1).map(String::as_str).collect();
-    // A linked worktree has an index, a HEAD and logs of its own; its other files say where it belongs.
+    // A linked worktree has its own index, HEAD and logs; its other files say where it belongs.
     let inside = match inside.as_slice() {
         ["worktrees", _, rest @ ..] if !rest.is_empty() => rest,
         all => all,
@@ -64,13 +64,13 @@ pub(crate) fn classify(names: &[String]) -> Option<(Class, String)> {
     Some((class, name))
 }
 
-/// Whether nothing acts on a file that `git init` makes.
+/// Whether `git init` creates this file and nothing acts on it.
 fn is_setup(inside: &[&str]) -> bool {
     match inside {
         // Git writes a configuration under this name first.
         ["config.lock" | "description"] | ["info", "exclude"] => true,
         ["hooks", name] => name.ends_with(".sample"),
-        // A trial of what the file system can do: `tAbC123`.
+        // A test of the file system's abilities: `tAbC123`.
         [name] => name.len() == 7 && name.starts_with('t') && name.chars().all(|c| c.is_ascii_alphanumeric()),
         _ => false,
     }
@@ -79,7 +79,7 @@ fn is_setup(inside: &[&str]) -> bool {
 fn is_data(inside: &[&str]) -> bool {
     match inside {
         ["objects", "info", file, ..] => !ALTERNATES.contains(&file.trim_end_matches(".lock")),
-        // For servers that know nothing of git: `git gc` writes it.
+        // `git gc` writes it for servers that know nothing of git.
         ["info", file] => *file == "refs" || file.starts_with("refs_"),
         [dir, _, ..] => DATA_DIRS.contains(dir),
         [file] => {

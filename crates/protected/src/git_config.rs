@@ -1,4 +1,4 @@
-//! The syntax of git's configuration. Pure.
+//! Parses git's configuration syntax. Pure.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,20 +8,20 @@ use std::str::Chars;
 pub(crate) struct Entry {
     /// The section and the key in lower case, without a subsection: `core.hookspath`.
     pub(crate) name: String,
-    /// What comes between them: the name of a remote, of a branch; else empty.
+    /// The subsection: the name of a remote or a branch; otherwise empty.
     pub(crate) subsection: String,
     pub(crate) value: String,
 }
 
 impl Entry {
-    /// Whether both set the same variable, to whatever value.
+    /// Whether both set the same variable, regardless of the value.
     pub(crate) fn is_same_variable(&self, other: &Self) -> bool {
         self.name == other.name && self.subsection == other.subsection
     }
 }
 
-/// The variables that have a value. Where git would report an error, the rest of the line is skipped: more may be found
-/// than git reads, and never less.
+/// The variables with a value. Where git would report an error, this skips the rest of the line: it may find more than git
+/// reads, but never less.
 pub(crate) fn entries(text: &str) -> Vec<Entry> {
     let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
     let ((mut section, mut subsection), mut found) = ((String::new(), String::new()), Vec::new());
@@ -54,7 +54,7 @@ fn skip_line(chars: &mut Peekable<Chars<'_>>) {
     while chars.next().is_some_and(|c| c != '\n') {}
 }
 
-/// Reads `[core]`, `[includeIf "gitdir:x"]` or `[branch.x]`: the first word in lower case, and the rest.
+/// Parses `[core]`, `[includeIf "gitdir:x"]` or `[branch.x]`: the first word in lower case, and the rest.
 fn header(chars: &mut Peekable<Chars<'_>>) -> (String, String) {
     let (mut name, mut quoted) = (String::new(), false);
     chars.next();
@@ -82,7 +82,7 @@ fn key(chars: &mut Peekable<Chars<'_>>) -> String {
     key.trim().to_ascii_lowercase()
 }
 
-/// Reads a value up to the end of its line: quotes and escapes are resolved, and a backslash joins lines.
+/// Reads a value up to the end of its line: resolves quotes and escapes; a backslash joins lines.
 fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     let (mut value, mut quoted) = (String::new(), false);
     while let Some(c) = chars.next() {

@@ -1,10 +1,10 @@
-//! Protected paths: files that act without an explicit build or run, such as a git hook, an editor task or an instruction file.
+//! Protected paths: files that act without an explicit build or run, such as git hooks, editor tasks or instruction files.
 //!
-//! This is the one definition. The permission gate asks before a tool writes such a path, in every mode; the sandbox
+//! This is the only definition. The permission gate asks before a tool writes such a path, in every mode; the sandbox
 //! refuses it to commands. Paths are relative to the working directory, and the caller resolves links first: a name tells
 //! nothing about a link's target.
 //!
-//! Invariant: I7. Whatever is not plainly harmless is protected: inside a git directory only names on a short list are
+//! Invariant: I7. Any path that is not plainly harmless is protected: in a git directory only names on a short list are
 //! data, and a path with `..` in it is protected.
 
 mod config_change;

@@ -1,4 +1,4 @@
-//! What git's configuration names in a working directory. This is the one place that reads it.
+//! Finds what git's configuration names in a working directory. The only reader of that configuration.
 
 use crate::git_config::{Entry, entries};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
@@ -9,17 +9,17 @@ use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
 use std::path::{Component, Path, PathBuf};
 
-/// The largest configuration file that is read.
+/// The largest configuration file to read.
 const MAX_BYTES: u64 = 1 << 20;
-/// The most files that are read.
+/// The maximum number of files to read.
 const MAX_FILES: usize = 512;
-/// The most words of values that are looked up; each costs about a microsecond.
+/// The maximum number of words in values to look up; each costs about a microsecond.
 const MAX_WORDS: usize = 16_384;
 /// The configuration of the machine.
 const SYSTEM: &str = "/etc/gitconfig";
-/// How deep files include others; git's own limit.
+/// The maximum depth of includes; git's own limit.
 const MAX_DEPTH: u8 = 10;
-/// Variables whose whole value is a path that git reads or runs from.
+/// Variables whose whole value is a path that git reads or executes.
 const PATHS: [&str; 4] = [
     "core.hookspath",
     "core.attributesfile",
@@ -27,7 +27,7 @@ const PATHS: [&str; 4] = [
     "core.worktree",
 ];
 
-/// Variables that hold only the names of remotes and references. A repository has thousands of them.
+/// Variables that hold only names of remotes and references. A repository has thousands of them.
 const REFERENCES: [&str; 3] = ["branch.merge", "branch.remote", "remote.fetch"];
 
 /// What git's configuration names in a working directory.
@@ -35,7 +35,7 @@ const REFERENCES: [&str; 3] = ["branch.merge", "branch.remote", "remote.fetch"];
 pub struct Named {
     /// Relative to the working directory.
     pub(crate) paths: BTreeSet<PathBuf>,
-    /// Why every path has to count as named, if it has to.
+    /// Why every path must count as named, if so.
     pub(crate) everything: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Named {
         }
     }
 
-    /// Names every path, because of this: a sentence for people.
+    /// Names every path, for this reason: a sentence for people.
     #[must_use]
     pub fn everything(why: impl Into<String>) -> Self {
         Self {
@@ -59,12 +59,12 @@ impl Named {
     }
 }
 
-/// Returns the paths relative to `workdir` that the configuration of its repositories names: the directory of hooks,
-/// attributes, included files, git directories elsewhere, and files that a command in it mentions. Repositories are the
-/// one that `workdir` lies in, its submodules, and those above the paths `near` (relative to `workdir`).
+/// Returns the paths relative to `workdir` that the configuration of its repositories names: the hooks directory,
+/// attributes, included files, git directories elsewhere, and files that a command in it mentions. The repositories are the
+/// one that contains `workdir`, its submodules, and those above the paths `near` (relative to `workdir`).
 ///
-/// It reads regular files only and blocks no longer than the disk does. A file in `workdir` that it cannot read names
-/// everything (I7).
+/// It reads only regular files and blocks no longer than the disk does. An unreadable file in `workdir` names everything
+/// (I7).
 #[must_use]
 pub fn named_by_git(workdir: &Path, home: Option<&Path>, near: &[PathBuf]) -> Named {
     named(
@@ -77,7 +77,7 @@ pub fn named_by_git(workdir: &Path, home: Option<&Path>, near: &[PathBuf]) -> Na
     )
 }
 
-/// Where configuration lies that counts for every repository.
+/// The locations of configuration that applies to every repository.
 struct Others<'a> {
     home: Option<&'a Path>,
     system: &'a Path,
@@ -101,14 +101,14 @@ struct Reader<'a> {
     workdir: &'a Path,
     others: &'a Others<'a>,
     found: Named,
-    /// How many files may still be read.
+    /// The remaining number of files to read.
     files: usize,
-    /// How many words may still be looked up.
+    /// The remaining number of words to look up.
     words: usize,
 }
 
 impl Reader<'_> {
-    /// The tops of the work trees.
+    /// The top directories of the work trees.
     fn repositories(&mut self, near: &[PathBuf]) -> BTreeSet<PathBuf> {
         let is_top = |dir: &Path| fs::symlink_metadata(dir.join(".git")).is_ok();
         let mut tops: BTreeSet<PathBuf> = BTreeSet::new();
@@ -179,7 +179,7 @@ impl Reader<'_> {
                 }
             } else if PATHS.contains(&name.as_str()) {
                 let path = self.resolved(top, &value);
-                // A work tree that is set to where it is anyway names nothing.
+                // Setting the work tree to its default location names nothing.
                 if name != "core.worktree" {
                     self.add(&path);
                 }
@@ -209,7 +209,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A path of a configuration, `~/` resolved.
+    /// A path from the configuration, with `~/` resolved.
     fn resolved(&self, base: &Path, value: &str) -> PathBuf {
         match (value.strip_prefix("~/"), self.others.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a path as it is written, and where links lead from there, as far as that lies in the working directory.
+    /// Adds a path as written, and its target after links, if they are in the working directory.
     fn add(&mut self, path: &Path) {
         for path in [tidied(path), real_path(path)].into_iter().flatten() {
             let Ok(inside) = path.strip_prefix(self.workdir) else {
@@ -232,13 +232,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The first reason is the one that is reported.
+    /// Only the first reason is reported.
     fn everything(&mut self, why: String) {
         self.found.everything.get_or_insert(why);
     }
 
-    /// The text of a regular file; absent where there is none. A file outside of the working directory that cannot be
-    /// read counts as absent, too: no agent made it so.
+    /// The text of a regular file; `None` if it does not exist. An unreadable file outside of the working directory counts
+    /// as missing, too: no agent made it unreadable.
     fn read(&mut self, path: &Path) -> Option<String> {
         let text = match self.files.checked_sub(1) {
             Some(left) => {
@@ -263,7 +263,7 @@ impl Reader<'_> {
 }
 
 fn read_regular(path: &Path) -> Result<Option<String>, ()> {
-    // Without waiting for a writer if it is a pipe, and without becoming the owner of a terminal.
+    // Neither waits for the writer of a pipe, nor acquires a controlling terminal.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match open(path, flags, Mode::empty()) {
         Ok(file) => file,
@@ -283,13 +283,13 @@ fn read_regular(path: &Path) -> Result<Option<String>, ()> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Where links lead; the kernel says so of an open file.
+/// The real path; the kernel reports it for an open file.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let file = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
-/// A path without `.` and `..`, as far as the text tells.
+/// A path without `.` and `..`, resolved by its text alone.
 fn tidied(path: &Path) -> Option<PathBuf> {
     let mut tidy = PathBuf::new();
     for part in path.components() {

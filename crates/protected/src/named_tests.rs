@@ -107,10 +107,10 @@ fn i7_what_cannot_be_read_protects_everything() {
     let branches = "[branch \"b\"]\nremote = origin\nmerge = refs/heads/b\n".repeat(MAX_WORDS);
     fs::write(dir.path().join(".git/config"), branches).unwrap();
     names(dir.path(), &[], &[]);
-    // A file that includes itself ends at the depth at which git stops.
+    // A file that includes itself ends at git's own depth limit.
     fs::write(dir.path().join(".git/config"), "[include]\npath = config\n").unwrap();
     names(dir.path(), &[], &[".git/config"]);
-    // A pipe without a writer: opening it must not wait.
+    // A pipe without a writer: opening it must not block.
     fs::remove_file(dir.path().join(".git/config")).unwrap();
     let pipe = dir.path().join(".git/config");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();

@@ -7,21 +7,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// What a path is.
+/// The class of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Nothing acts on it by itself.
+    /// No program acts on it by itself.
     Free,
-    /// Git's own data: objects, references, the index. Commands may write it, so that `git commit` works; file tools
-    /// have no reason to.
+    /// Git's own data: objects, references, the index. Commands may write it, so that `git commit` works; file tools have
+    /// no reason to.
     GitData,
-    /// What `git init` puts into a new git directory and nothing acts on: samples of hooks, `description`. Commands may
-    /// write it.
+    /// Files that `git init` creates and nothing acts on: sample hooks, `description`. Commands may write them.
     GitSetup,
-    /// A git directory, or a directory at its top. Commands may make it empty, and remove it when it is empty.
+    /// A git directory, or a directory at its top. Commands may create it empty, and remove it when it is empty.
     GitDirectory,
-    /// The configuration of a repository. Commands may replace it as far as [`check_config_change`](crate::check_config_change)
-    /// allows.
+    /// The configuration of a repository. Commands may replace it within the limits of
+    /// [`check_config_change`](crate::check_config_change).
     GitConfig,
     /// A write to it may run code outside of the sandbox.
     Protected(Reason),
@@ -35,9 +34,9 @@ pub enum Reason {
     GitMetadata,
     /// Git's configuration names it: hooks, attributes, an included file.
     NamedByGit,
-    /// A component starts with a dot: editors, shells, package managers and CI read such files by themselves.
+    /// A component starts with a dot: editors, shells, package managers and CI read such files unasked.
     Hidden,
-    /// Agents take it as instructions.
+    /// Agents read it as instructions.
     Instructions,
 }
 
@@ -54,16 +53,16 @@ impl Reason {
     }
 }
 
-/// A path that a file tool must not write without a question.
+/// A path that a file tool must not write without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The name in the path that makes it so; empty when it is the whole path.
+    /// The name in the path that causes this; empty if the whole path does.
     pub component: String,
 }
 
-/// File names that agents take as instructions, in lower case.
+/// File names that agents read as instructions, in lower case.
 const INSTRUCTIONS: [&str; 6] = [
     "agents.md",
     "claude.md",
@@ -73,13 +72,13 @@ const INSTRUCTIONS: [&str; 6] = [
     "gemini.md",
 ];
 
-/// The protected paths of one working directory. Serialized, it crosses to the process that starts commands.
+/// The protected paths of one working directory. Serialized, it is sent to the process that starts commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtectedPaths {
     exceptions: Vec<Exception>,
     /// Relative paths that git's configuration names.
     named: BTreeSet<PathBuf>,
-    /// Why every path counts as named, if it does.
+    /// Why every path counts as named, if so.
     #[serde(default)]
     everything: Option<String>,
 }
@@ -98,8 +97,8 @@ impl Default for ProtectedPaths {
 }
 
 impl ProtectedPaths {
-    /// Reads the exceptions from the configuration: names of entries, `*` standing for any characters within a name. A
-    /// matching entry and all below it are free, except for git directories.
+    /// Parses the configured exceptions: names of entries, in which `*` matches any characters within a name. A matching
+    /// entry and everything below it are free, except for git directories.
     ///
     /// # Errors
     /// An exception that is empty, contains a slash, or matches `.git`; more than 256 of them.
@@ -126,7 +125,7 @@ impl ProtectedPaths {
         self
     }
 
-    /// Why every path is protected, if so: nothing can tell which files git runs. A sentence for people.
+    /// Why every path is protected, if so: nobody can tell which files git runs. A sentence for people.
     #[must_use]
     pub fn everything(&self) -> Option<&str> {
         self.everything.as_deref()
@@ -146,7 +145,7 @@ impl ProtectedPaths {
         }
     }
 
-    /// Returns why a file tool must not write a path without a question: it is protected, or git's own data.
+    /// Returns why a file tool must not write a path without asking: it is protected, or git's own data.
     #[must_use]
     pub fn guard(&self, relative: &Path) -> Option<Guard> {
         let guard = |(reason, component)| Guard { reason, component };
@@ -159,7 +158,7 @@ impl ProtectedPaths {
         }
     }
 
-    /// The reason for which a path that is in no git directory is protected, with the name that makes it so.
+    /// Why a path outside of git directories is protected, with the name that causes this.
     fn outside_git(&self, relative: &Path, names: &[String]) -> Option<(Reason, String)> {
         if self.everything.is_some() {
             return Some((Reason::NamedByGit, String::new()));
@@ -184,8 +183,8 @@ impl ProtectedPaths {
         instructs.then(|| (Reason::Instructions, file.clone()))
     }
 
-    /// Whether a path lies at or below an exception. A directory that moves from such a place to another may carry
-    /// names that would have been refused there.
+    /// Whether a path is at or below an exception. A directory that moves from such a place to another may contain names
+    /// that would be refused there.
     #[must_use]
     pub fn is_excepted(&self, relative: &Path) -> bool {
         names(relative).is_some_and(|names| names.iter().any(|name| self.excepts(name)))
@@ -196,8 +195,8 @@ impl ProtectedPaths {
     }
 }
 
-/// The names of a path, or `None` for one that leads upwards or starts at the root. Bytes that are no text become a
-/// replacement character, which no exception matches by accident: exceptions are text.
+/// The names of a path, or `None` if it leads upwards or is absolute. Invalid UTF-8 becomes a replacement character, which
+/// no exception matches by accident: exceptions are text.
 fn names(relative: &Path) -> Option<Vec<String>> {
     let parts = relative.components().filter(|part| *part != Component::CurDir);
     let name = |part: Component<'_>| match part {

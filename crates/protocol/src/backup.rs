@@ -1,22 +1,22 @@
-//! Backups: what `node.backup` answers, and what a backup says of itself.
+//! Backups: the answers of `node.backup` and its companions, and the list inside a backup.
 
 use crate::stamp::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The format of backups that this build writes and reads.
+/// The backup format that this build writes and reads.
 pub const BACKUP_FORMAT: u32 = 1;
-/// The entry of a backup that lists the others. It is the last one, so a file that was cut has none.
+/// The entry of a backup that lists the others. It comes last, so a truncated file has none.
 pub const BACKUP_LIST: &str = "backup.json";
 
 /// `node.backup_part`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupPartParams {
-    /// The backup, as `node.backup` named it.
+    /// The backup: its name from `node.backup`.
     pub backup: String,
-    /// Which of its files.
+    /// The file of the backup to read from.
     pub path: String,
-    /// Where the part begins.
+    /// The byte offset of the part.
     pub offset: u64,
 }
 
@@ -24,32 +24,32 @@ pub struct BackupPartParams {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupEndParams {
-    /// The backup that is not needed any more.
+    /// The backup that is no longer needed.
     pub backup: String,
 }
 
-/// Answer of `node.backup`: a consistent copy that waits to be fetched.
+/// Answer of `node.backup`: a consistent copy that is ready to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backup {
-    /// Its name, for fetching it.
+    /// Its name; the client needs it to fetch the parts.
     pub backup: String,
-    /// What it holds.
+    /// Its contents.
     #[serde(flatten)]
     pub of: BackupOf,
     /// Its files.
     pub files: Vec<BackupFile>,
 }
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupOf {
     /// When it was made.
     pub at: Timestamp,
     /// The version of the daemon.
     pub version: String,
-    /// The last event that is in it.
+    /// The last event that it contains.
     pub cursor: u64,
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: u64,
 }
 
@@ -72,16 +72,16 @@ pub struct BackupPart {
 /// The last entry of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupList {
-    /// The format of the whole.
+    /// The format of the backup.
     pub format: u32,
-    /// What it holds.
+    /// The contents of the backup.
     #[serde(flatten)]
     pub of: BackupOf,
-    /// The entries before it, each with its SHA-256.
+    /// The entries before this one, each with its SHA-256.
     pub files: Vec<SummedFile>,
 }
 
-/// A file of a backup with its sum.
+/// A file of a backup with its checksum.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SummedFile {
     /// Its path below the data directory.

@@ -1,58 +1,58 @@
-//! What an approval is given for: exactly this call, here, with these files.
+//! The scope of an approval: exactly this call, here, with these files.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a person was asked about. It is recorded with the question and made again before the call runs; where the two
-/// differ the answer is void. Hashes are SHA-256 in hexadecimal digits.
+/// The subject of a question to a person. It is recorded with the question and computed again before the call runs; if
+/// the two differ, the answer is void. Hashes are SHA-256 in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Binding {
     /// The hash of the tool's name and its arguments.
     pub input: String,
-    /// Where the working directory really is.
+    /// The real path of the working directory.
     pub cwd: String,
-    /// The hash of the names and values that a command finds in its environment; absent where no command runs.
+    /// The hash of the names and values of a command's environment; absent if the call runs no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// The hash of the description and schema that a tool server gives of the tool; absent for other tools.
+    /// The hash of the tool's description and schema as its tool server gives them; absent for other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The files that the call is about, with the hash of each, or a word for why there is none.
+    /// The files that the call concerns, each with its hash, or with the reason why it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// The directories that the call runs code from, with a hash of which version of each file is in them.
+    /// The directories that the call runs code from, each with a hash over the versions of its files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trees: BTreeMap<String, String>,
 }
 
-/// What a person is told of a call beside what it does: our own words, apart from those of others.
+/// Context for the person who decides on a call: our own text, separate from that of others.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct About {
-    /// What may go wrong.
+    /// The risks of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
-    /// The rule that has it asked about.
+    /// The rule that requires the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why.
+    /// The rule's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Where it runs.
+    /// The directory in which the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// What the model says that it is.
+    /// The model's own description of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// It runs code from here: a change voids the approval.
+    /// The call runs code from these places: a change there voids the approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<String>,
-    /// The hash of all that an approval is bound to: only questions with the same are about the same.
+    /// The hash of the whole binding: questions with equal hashes are about the same call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeness: Option<String>,
 }
 
 impl About {
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -60,7 +60,7 @@ impl About {
 }
 
 impl Binding {
-    /// What is different now, for people; empty when nothing is.
+    /// The differences, for people; empty if there are none.
     #[must_use]
     pub fn changes(&self, now: &Self) -> Vec<String> {
         let mut changes = Vec::new();

@@ -1,4 +1,4 @@
-//! Content blocks: what messages are made of.
+//! Content blocks: the parts of a message.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,16 +30,16 @@ pub enum Block {
     },
     /// A requested tool call.
     ToolUse {
-        /// Our tool call id as text (what the model sees, too).
+        /// Our tool call id as text; the model sees the same id.
         id: String,
-        /// The tool's name as the model said it.
+        /// The tool's name as the model wrote it.
         name: String,
-        /// The arguments: an object, or a string holding what could not be parsed as one.
+        /// The arguments: an object, or a string with the raw text if it did not parse as one.
         input: Value,
     },
     /// The answer to a tool call.
     ToolResult {
-        /// The `id` of the [`Block::ToolUse`] this answers.
+        /// The `id` of the [`Block::ToolUse`] that this answers.
         tool_use_id: String,
         /// Plain text for the model.
         content: String,
@@ -47,7 +47,7 @@ pub enum Block {
         #[serde(default)]
         is_error: bool,
     },
-    /// A block of a newer version; kept out of requests.
+    /// A block from a newer version; never sent in requests.
     #[serde(other)]
     Unknown,
 }
@@ -70,7 +70,7 @@ pub enum ImageSource {
     Blob(String),
 }
 
-/// The media type of an image's bytes, of the kinds that models take: PNG, JPEG, GIF and WebP.
+/// The media type of an image, detected from its first bytes: PNG, JPEG, GIF or WebP, the kinds that models accept.
 #[must_use]
 pub fn image_media_type(bytes: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 4] = [
@@ -86,11 +86,11 @@ pub fn image_media_type(bytes: &[u8]) -> Option<&'static str> {
     known.map(|(_, kind)| *kind)
 }
 
-/// Who speaks in a [`Message`]. Tool results travel in user messages; dialects that want another role split them off.
+/// The author of a [`Message`]. Tool results travel in user messages; dialects that need another role split them off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A person, or a tool's results.
+    /// A person, or the results of tools.
     User,
     /// The model.
     Assistant,
@@ -99,8 +99,8 @@ pub enum Role {
 /// One message of the conversation in canonical form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order. In a user message the tool results come first.
+    /// The blocks, in order. In a user message the tool results come first.
     pub content: Vec<Block>,
 }

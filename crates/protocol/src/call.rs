@@ -5,7 +5,7 @@ use crate::payload_turn::RequestPart;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a tool call does to the world. Adjacent `read` calls run in parallel; any other is a barrier.
+/// The effects of a tool call. Adjacent `read` calls run in parallel; any other call is a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
@@ -49,19 +49,19 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// It did what was asked.
+    /// The call succeeded.
     Ok,
-    /// It failed; the text says why.
+    /// The call failed; the text says why.
     Error,
-    /// It was not allowed to run.
+    /// The call was not allowed to run.
     Denied,
-    /// It was cut off, or its outcome is unknown.
+    /// The call was cut off, or its outcome is unknown.
     Interrupted,
-    /// It ran out of time.
+    /// The call ran out of time.
     Timeout,
 }
 
-/// What was left out of a tool's text.
+/// The part that was cut from a tool's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
     /// Bytes of the whole output.
@@ -73,12 +73,12 @@ pub struct Truncated {
     pub spill: Option<String>,
 }
 
-/// The result of a tool call: what the model reads, and what people are shown where that differs.
+/// The result of a tool call: the text for the model, and the text for people if it differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutcome {
     /// How it ended.
     pub status: ToolStatus,
-    /// After a crash: the call was started, and nobody knows what it did.
+    /// Set after a crash: the call had started, and its effect is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outcome_unknown: bool,
     /// Plain text for the model.
@@ -92,7 +92,7 @@ pub struct ToolOutcome {
     /// Images and other media (blob names and media types).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Value>,
-    /// What was left out of `llm_text`.
+    /// What `llm_text` leaves out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncated>,
     /// Wall time in milliseconds.
@@ -100,7 +100,7 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// An outcome that is only a status and a text for the model.
+    /// An outcome with only a status and a text for the model.
     #[must_use]
     pub fn text(status: ToolStatus, llm_text: impl Into<String>) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// The same with a stable word for why the call failed.
+    /// Adds a stable code for the cause of the failure.
     #[must_use]
     pub fn coded(mut self, code: &str) -> Self {
         self.details = Some(serde_json::json!({ "code": code }));
@@ -128,9 +128,9 @@ impl ToolOutcome {
 /// One possible answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What to send back.
+    /// The value to send back.
     pub id: String,
-    /// What people read.
+    /// The text that people read.
     pub label: String,
 }
 
@@ -138,23 +138,23 @@ pub struct Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It was done.
+    /// It finished.
     EndTurn,
-    /// It wants tools.
+    /// It wants to call tools.
     ToolUse,
-    /// It ran into its output limit: truncated, not success.
+    /// It reached its output limit: the answer is truncated, not a success.
     MaxTokens,
-    /// A stop sequence.
+    /// It produced a stop sequence.
     StopSequence,
-    /// The provider paused a long turn; send the content back to go on.
+    /// The provider paused a long turn; send the content back to continue.
     PauseTurn,
     /// The provider refused.
     Refusal,
-    /// A content filter cut it.
+    /// A content filter cut the answer off.
     ContentFilter,
-    /// The window was full: truncated.
+    /// The context window was full: the answer is truncated.
     ContextWindow,
-    /// Something newer; treated as `EndTurn` with a warning.
+    /// A newer reason; treated as `EndTurn` with a warning.
     #[serde(other)]
     Other,
 }
@@ -163,19 +163,19 @@ pub enum StopReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// The credential's rate limit; a wait helps.
+    /// The credential hit its rate limit; waiting helps.
     RateLimited,
-    /// The provider has no capacity; a wait helps.
+    /// The provider has no capacity; waiting helps.
     Overloaded,
-    /// Connection, time-out, a broken stream; a retry helps.
+    /// A connection error, a timeout or a broken stream; a retry helps.
     Transient,
-    /// Out of money or quota; a person helps.
+    /// Out of money or quota; a person must act.
     QuotaExhausted,
-    /// The credential is wrong; a person helps.
+    /// The credential is wrong; a person must act.
     Auth,
     /// The conversation is too long.
     ContextOverflow,
-    /// The provider's policy.
+    /// The provider's policy blocked it.
     ContentFilter,
     /// The request is wrong; a retry does not help.
     InvalidRequest,
@@ -186,14 +186,14 @@ pub enum FailureClass {
     Cancelled,
 }
 
-/// What an error teaches: a request that says it differently may pass.
+/// What an error teaches: a different form of the request may succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
-    /// The thinking level is refused; these are taken, none: it must be left out.
+    /// The server refuses the thinking level and accepts only these; if empty, the level must be left out.
     Think(Vec<ThinkingLevel>),
-    /// A part of the request is refused.
+    /// The server refuses a part of the request.
     Without(RequestPart),
-    /// The window, and how many tokens the request had, as the server counts.
+    /// The size of the window and of the request in tokens, as the server counts them.
     Window {
         /// Tokens of the window.
         tokens: u64,
@@ -202,9 +202,9 @@ pub enum Advice {
     },
     /// The model made a tool call that the server could not read. The model is to blame, not the request.
     Miscalled {
-        /// The tool, as far as it can be told.
+        /// The tool, as far as it is known.
         name: String,
-        /// What the model wrote.
+        /// The text that the model wrote.
         said: String,
     },
 }

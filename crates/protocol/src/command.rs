@@ -1,6 +1,6 @@
-//! The control protocol's parameters and answers, one struct per method, and what is pushed.
+//! Parameters and answers of the control protocol, one struct per method, and the push messages.
 //!
-//! Every parameter struct refuses unknown fields, so a typing error is a fault and not a silent default.
+//! Every parameter struct rejects unknown fields, so a typo is a fault and not a silent default.
 
 use crate::block::Block;
 use crate::event::Seq;
@@ -32,9 +32,9 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 params! {
     /// `session.create`.
     CreateParams {
-        /// The first input; absent: the session starts idle.
+        /// The first input; if absent, the session starts idle.
         prompt: Option<Vec<Block>>,
-        /// What people call it; default: made from the prompt.
+        /// The title that people see; default: derived from the prompt.
         title: Option<String>,
         /// The absolute working directory.
         workdir: String,
@@ -46,52 +46,52 @@ params! {
         labels: Labels,
         /// Loop settings; default: the node's.
         preset: Option<Preset>,
-        /// Steps in a turn.
+        /// The maximum number of steps per turn.
         max_turns: Option<i32>,
-        /// How hard the model is asked to think; default: as the model is configured.
+        /// How hard the model thinks; default: the model's configuration.
         thinking: Option<crate::limits::ThinkingLevel>,
         /// Budget; default: the node's.
         budget: Option<Budget>,
-        /// Tools offered; default: all that are not wholly denied.
+        /// The offered tools; default: all that no rule denies entirely.
         tools: Option<Vec<String>>,
         /// Rules: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
         rules: Vec<String>,
-        /// The custom agent that it runs.
+        /// The custom agent to run.
         agent: Option<String>,
         /// Replaces the base prompt.
         system_prompt: Option<String>,
         /// Appended to the system prompt.
         append_system_prompt: Option<String>,
-        /// The prompt is typed by a person: `@path` attaches files, `/plan` and the like are commands.
+        /// A person typed the prompt: `@path` attaches files, and `/plan` and the like are commands.
         commands: bool,
-        /// Nobody watches: approvals are denied after `permission.unattended_timeout`, limits are not asked about.
+        /// Unattended: approvals are denied after `permission.unattended_timeout`, and limits raise no question.
         headless: bool,
         /// Idempotency key.
         key: Option<String>,
         /// The session that creates it.
         parent: Option<SessionId>,
     }
-    /// Methods that take a session and nothing else.
+    /// Parameters of methods that take only a session.
     SessionParams {
         /// An id, an unambiguous prefix of either end, or a name.
         session: String,
     }
     /// `session.list`.
     ListParams {
-        /// Closed ones, too.
+        /// Also lists closed sessions.
         all: bool,
-        /// Only these states (`running` matches `running(model)`).
+        /// Only sessions in these states (`running` matches `running(model)`).
         states: Vec<String>,
-        /// Only sessions with these labels: a selector, or a map of labels to carry.
+        /// Only sessions with these labels: a selector, or a map of required labels.
         labels: Selector,
-        /// At most this many; 0: the node's limit.
+        /// The maximum number of rows; 0: the node's limit.
         limit: u32,
-        /// The next page: only sessions after this one, in the order of the list.
+        /// For the next page: only sessions that the list shows after this one.
         after: Option<SessionId>,
     }
     /// `session.update`.
     UpdateParams {
-        /// Which.
+        /// The session to change.
         session: String,
         /// New title.
         title: Option<String>,
@@ -106,120 +106,120 @@ params! {
     }
     /// `session.close`, `session.delete`, `session.pause`, `session.resume`.
     LifecycleParams {
-        /// Which.
+        /// The session.
         session: String,
-        /// Why.
+        /// The reason.
         reason: Option<String>,
-        /// Also while it runs.
+        /// Acts even while the session is running.
         force: bool,
     }
     /// `input.send`.
     SendParams {
-        /// Which.
+        /// The session that gets the input.
         session: String,
-        /// What.
+        /// The input.
         content: Vec<Block>,
-        /// How it joins; default: start, or steer while a turn runs.
+        /// How the input joins; default: it starts a turn, or steers the running one.
         delivery: Option<Delivery>,
         /// Idempotency key.
         key: Option<String>,
-        /// The model for the turn it starts.
+        /// The model for the turn that the input starts.
         model: Option<String>,
-        /// The custom agent that shall do it, as a sub-agent.
+        /// The custom agent that does the work, as a sub-agent.
         agent: Option<String>,
-        /// It is typed by a person: `@path` attaches files, `/plan` and the like are commands.
+        /// A person typed the input: `@path` attaches files, and `/plan` and the like are commands.
         commands: bool,
     }
     /// `input.cancel`.
     CancelInputParams {
-        /// Which session.
+        /// The session.
         session: String,
-        /// Which input.
+        /// The input.
         input: Option<InputId>,
     }
     /// `turn.cancel`.
     CancelTurnParams {
-        /// Which session.
+        /// The session.
         session: String,
-        /// Refused with `conflict` when another turn runs.
+        /// The turn that must be running; otherwise the method fails with `conflict`.
         expect_turn: Option<TurnId>,
-        /// Why.
+        /// The reason.
         reason: Option<String>,
-        /// Do not let commands end by themselves: KILL at once, background jobs, too.
+        /// Kills commands at once instead of letting them exit, and background jobs as well.
         kill: bool,
     }
     /// `approval.list`.
     ApprovalListParams {
-        /// Only this session's.
+        /// Only approvals of this session.
         session: Option<String>,
-        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        /// Only approvals of sessions with these labels: a selector, or a map of required labels.
         labels: Selector,
     }
     /// `approval.decide`.
     DecideParams {
-        /// The approval, an unambiguous prefix of it, or a session with exactly one open.
+        /// The approval, an unambiguous prefix of it, or a session with exactly one open approval.
         approval: String,
-        /// allow, deny or answer.
+        /// `allow`, `deny` or `answer`.
         decision: Option<Decision>,
-        /// How far an allow reaches.
+        /// How far an `allow` reaches.
         scope: Scope,
         /// The answer to a question or a choice.
         answer: Option<String>,
-        /// Words for the model.
+        /// A message for the model.
         message: Option<String>,
     }
     /// `session.attach`.
     AttachParams {
-        /// Which.
+        /// The session.
         session: String,
-        /// Events after this one.
+        /// Sends the events after this one.
         after_seq: Option<Seq>,
-        /// The last N events; wins over `after_seq`.
+        /// Sends the last N events; overrides `after_seq`.
         tail: Option<u32>,
-        /// Deltas, too.
+        /// Sends deltas as well.
         deltas: bool,
-        /// This viewer may answer approvals (headless sessions wait for it).
+        /// This viewer may answer approvals; while it is attached, headless sessions wait for an answer.
         decides: bool,
     }
     /// `session.detach`.
     DetachParams {
-        /// Which subscription.
+        /// The subscription to end.
         sub: u64,
     }
     /// `fleet.watch`.
     WatchParams {
-        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        /// Only events of sessions with these labels: a selector, or a map of required labels.
         labels: Selector,
-        /// Only these event types, or families of them (`tool`).
+        /// Only events of these types or families of types (`tool`).
         kinds: Vec<String>,
-        /// Events after this cursor; absent: from now on.
+        /// Sends the events after this cursor; absent: only new ones.
         after: Option<u64>,
-        /// Stop at the present end instead of following.
+        /// Stops at the current end instead of following.
         once: bool,
     }
     /// `session.export`.
     ExportParams {
-        /// Which.
+        /// The session.
         session: String,
-        /// Events after this one.
+        /// Exports the events after this one.
         after_seq: Seq,
-        /// At most this many; 0: a page of the node's choice.
+        /// The maximum number of events; 0: a page size that the node chooses.
         limit: u32,
     }
-    /// `session.import`: the JSON lines of an export. Long ones come in pages that share a key. The lines are history:
-    /// what the session may do is asked for here (in the last page), as in `session.create`, and never read from them.
+    /// `session.import`: the JSON lines of an export, if long in pages that share a key. The lines are history:
+    /// permissions come from the fields here (in the last page), as in `session.create`, and never from the lines.
     ImportParams {
         /// JSON lines.
         lines: Vec<String>,
         /// Idempotency key; names the import when it has several pages.
         key: Option<String>,
-        /// Another page follows; the answer to this one is null.
+        /// Another page follows; this page is answered with null.
         more: bool,
-        /// Where the lines come from, in words: usually a file's name.
+        /// Where the lines come from, in free text: usually a file name.
         source: Option<String>,
         /// The absolute working directory.
         workdir: String,
-        /// What people call it; default: "imported: " and the source.
+        /// The title that people see; default: "imported: " and the source.
         title: Option<String>,
         /// A configured model's name; default: the node's.
         model: Option<String>,
@@ -229,22 +229,22 @@ params! {
         labels: Labels,
         /// Loop settings; default: the node's.
         preset: Option<Preset>,
-        /// Steps in a turn.
+        /// The maximum number of steps per turn.
         max_turns: Option<i32>,
-        /// How hard the model is asked to think; default: as the model is configured.
+        /// How hard the model thinks; default: the model's configuration.
         thinking: Option<crate::limits::ThinkingLevel>,
         /// Budget; default: the node's.
         budget: Option<Budget>,
-        /// Tools offered; default: all that are not wholly denied.
+        /// The offered tools; default: all that no rule denies entirely.
         tools: Option<Vec<String>>,
         /// Rules: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
         rules: Vec<String>,
-        /// The custom agent that it runs.
+        /// The custom agent to run.
         agent: Option<String>,
     }
     /// `usage.query`.
     UsageParams {
-        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        /// Only usage of sessions with these labels: a selector, or a map of required labels.
         labels: Selector,
         /// Group by `model`, `session`, or a label's name.
         by: Option<String>,
@@ -264,49 +264,49 @@ answers! {
     Created {
         /// The new session.
         session: SessionId,
-        /// Its name.
+        /// The title of the session.
         name: String,
         /// The first input, if there was a prompt.
         input: Option<InputId>,
         /// The log's head.
         seq: Seq,
-        /// What the person who typed it should know, and no fault.
+        /// Notices for the person who typed the prompt; they are not faults.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     }
-    /// Answer of `input.send`: it is durable.
+    /// Answer of `input.send`: the input is durable.
     Sent {
-        /// Its id; zero when the text was a command and became no input.
+        /// The id of the input; zero if the text was a command and became no input.
         input: InputId,
-        /// Where in the log.
+        /// The position of the input in the log.
         seq: Seq,
-        /// What a command answers.
+        /// The answer, if the text was a command.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
-        /// What the person who typed it should know, and no fault.
+        /// Notices for the person who typed the input; they are not faults.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     }
     /// Answer of `session.attach` and `fleet.watch`.
     Subscribed {
-        /// The number of the subscription.
+        /// The id of the subscription.
         sub: u64,
-        /// The log's head now; for the fleet the last cursor now.
+        /// The current head of the log; for the fleet, the current last cursor.
         head: Seq,
     }
-    /// Pushed once a `fleet.watch` has caught up.
+    /// Pushed when a `fleet.watch` has caught up.
     CaughtUp {
-        /// The last cursor that was looked at.
+        /// The last cursor that the watch has read.
         cursor: u64,
     }
     /// Answer of `session.export`.
     Exported {
-        /// The exact stored lines.
+        /// The lines exactly as stored.
         lines: Vec<String>,
-        /// The log's head now.
+        /// The current head of the log.
         head: Seq,
     }
-    /// Pushed once an attach has caught up.
+    /// Pushed when an attach has caught up.
     Synced {
         /// The last seq replayed.
         seq: Seq,
@@ -314,12 +314,12 @@ answers! {
         status: Status,
         /// Open approvals.
         approvals: Vec<OpenApproval>,
-        /// The current partial text of a streaming model call.
+        /// The text that the running model call has streamed so far.
         partial: Option<String>,
     }
-    /// Pushed when a viewer was too slow: deltas were dropped, events come from the log.
+    /// Pushed when a viewer was too slow: its deltas were dropped, and it gets its events from the log.
     Lagged {
-        /// Events are read from the log after this one.
+        /// The viewer continues with the events after this one.
         after_seq: Seq,
     }
     /// Answer of `node.status`.
@@ -330,9 +330,9 @@ answers! {
         version: String,
         /// Process id.
         pid: u32,
-        /// Since when.
+        /// When the daemon started.
         started_at: Timestamp,
-        /// Whether it drains.
+        /// Whether the node is draining.
         draining: bool,
         /// The control socket.
         socket: String,
@@ -340,9 +340,9 @@ answers! {
         store: String,
         /// The data directory.
         data_dir: String,
-        /// The default model and why.
+        /// The default model, and why it is the default.
         model: String,
-        /// The level of the sandbox and the number of its gaps; empty from a daemon that does not say it.
+        /// The sandbox level and the number of its gaps; empty from daemons that do not report it.
         #[serde(default)]
         sandbox: String,
         /// Sessions with an actor.
@@ -361,11 +361,11 @@ answers! {
     ToolRow {
         /// Canonical name.
         name: String,
-        /// Other names it answers to.
+        /// Other accepted names.
         aliases: Vec<String>,
-        /// What it does to the world.
+        /// The class of its effects.
         effect: crate::call::EffectClass,
-        /// What it is for.
+        /// The purpose of the tool.
         description: String,
         /// The JSON Schema of its arguments.
         schema: serde_json::Value,
@@ -385,9 +385,9 @@ answers! {
     }
     /// Answer of `approval.decide`.
     Decided {
-        /// Which.
+        /// The decided approval.
         approval: ApprovalId,
-        /// Whose.
+        /// The session of the approval.
         session: SessionId,
         /// The log's head.
         seq: Seq,

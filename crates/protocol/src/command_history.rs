@@ -4,35 +4,35 @@ use crate::event::Seq;
 use crate::ids::SessionId;
 use serde::{Deserialize, Serialize};
 
-/// `session.diff`: what the session changed in files.
+/// `session.diff`: the changes that the session made to files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiffParams {
-    /// Which.
+    /// The session.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub session: String,
-    /// Only what this turn changed: its id, or the beginning or end of it, or `last`.
+    /// Only the changes of this turn: its id, a prefix or suffix of it, or `last`.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub turn: Option<String>,
 }
 
-/// `session.undo`: files as they were before a change. The last change, unless another is named.
+/// `session.undo`: puts files back as they were before a change; by default the last change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UndoParams {
-    /// Which.
+    /// The session.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub session: String,
-    /// The change, by its undo id or the beginning of it.
+    /// The change: its undo id or a prefix of it.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub change: Option<String>,
-    /// All changes of a turn: its id, or the beginning or end of it, or `last`.
+    /// All changes of a turn: its id, a prefix or suffix of it, or `last`.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub turn: Option<String>,
-    /// Also files that somebody changed since; what they did is lost.
+    /// Also puts back files that someone else has changed since; those changes are lost.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub force: bool,
-    /// Only say what would be done.
+    /// Only reports what the undo would do.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub dry_run: bool,
     /// Idempotency key.
@@ -40,23 +40,23 @@ pub struct UndoParams {
     pub key: Option<String>,
 }
 
-/// `session.rewind`: the conversation as it was at an earlier point.
+/// `session.rewind`: puts the conversation back to an earlier point.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewindParams {
-    /// Which.
+    /// The session.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub session: String,
-    /// The seq of the last event that counts.
+    /// The seq of the last event to keep.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub at: Seq,
-    /// The files that the session changed since, too.
+    /// Also puts back the files that the session has changed since.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub files: bool,
-    /// Also files that somebody else changed since; what they did is lost.
+    /// Also puts back files that someone else has changed since; those changes are lost.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub force: bool,
-    /// Only say what would be done.
+    /// Only reports what the rewind would do.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub dry_run: bool,
     /// Idempotency key.
@@ -64,17 +64,17 @@ pub struct RewindParams {
     pub key: Option<String>,
 }
 
-/// `session.fork`: a new session whose log begins as this one's.
+/// `session.fork`: a new session whose log starts as a copy of this one's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ForkParams {
-    /// Which.
+    /// The session to copy.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub session: String,
-    /// The seq of the last event that is copied; default: as late as possible.
+    /// The seq of the last event to copy; default: the latest possible.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub at: Option<Seq>,
-    /// What people call the new one; default: as the old one.
+    /// The title of the new session; default: the old title.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub title: Option<String>,
     /// Idempotency key.
@@ -85,9 +85,9 @@ pub struct ForkParams {
 /// Answer of `session.diff`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diffed {
-    /// The files that are not as they were.
+    /// The files that differ from their original state.
     pub files: Vec<FileDiff>,
-    /// What was done besides and is not seen here: commands, requests to the network.
+    /// Effects that a diff cannot show: commands, requests to the network.
     pub stays: Vec<String>,
 }
 
@@ -98,9 +98,9 @@ pub struct FileDiff {
     pub path: String,
     /// `added`, `deleted` or `modified`.
     pub status: String,
-    /// Lines that came.
+    /// Lines added.
     pub added: u64,
-    /// Lines that went.
+    /// Lines removed.
     pub removed: u64,
     /// The unified diff.
     pub diff: String,
@@ -114,16 +114,16 @@ pub struct FileDiff {
 pub struct PutBackDone {
     /// The session.
     pub session: SessionId,
-    /// The seq of the beginning of the work; 0 when nothing was done (`dry_run`).
+    /// The seq of the event that began the work; 0 if nothing was done (`dry_run`).
     pub seq: Seq,
     /// The files that were put back, or would be.
     pub files: Vec<String>,
-    /// With `dry_run`: files that somebody changed since.
+    /// With `dry_run`: files that someone else has changed since.
     pub conflicts: Vec<String>,
-    /// Under this name the undo can be undone.
+    /// The id under which the undo itself can be undone.
     pub undo_id: String,
-    /// The point that the conversation went back to, or would.
+    /// The point to which the conversation went back, or would go back.
     pub rewound_to: Option<Seq>,
-    /// What stays done.
+    /// Effects that cannot be undone.
     pub stays: Vec<String>,
 }

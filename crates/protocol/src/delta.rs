@@ -1,11 +1,11 @@
-//! What is pushed to viewers and is in no log.
+//! Live messages to viewers, which no log contains.
 
 use crate::ids::{SessionId, ToolCallId};
 use crate::open_approval::OpenApproval;
 use crate::summary::Status;
 use serde::{Deserialize, Serialize};
 
-/// A live-only fragment. Never in the log, never numbered.
+/// A live-only fragment: never in the log, never numbered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Delta {
@@ -21,14 +21,14 @@ pub enum Delta {
     /// Output of a running tool.
     #[serde(rename = "tool.output")]
     ToolOutput {
-        /// Which call.
+        /// The call.
         tool_call: ToolCallId,
-        /// Bytes of output before this.
+        /// The number of output bytes before this.
         offset: u64,
         /// The text.
         text: String,
     },
-    /// The open questions of a sub-agent, told to the viewers of the root: all of them, so none says that none is left.
+    /// All open questions of a sub-agent, sent to the viewers of the root; an empty list means that none is left.
     #[serde(rename = "subagent.asks")]
     Asks {
         /// The sub-agent.
@@ -39,7 +39,7 @@ pub enum Delta {
     /// The derived state changed.
     #[serde(rename = "status")]
     Status(Status),
-    /// Something newer.
+    /// A newer type.
     #[serde(other)]
     Unknown,
 }
@@ -47,13 +47,13 @@ pub enum Delta {
 /// A piece of a streaming model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fragment {
-    /// Which call.
+    /// The call.
     pub call: crate::ids::CallId,
-    /// Which attempt; a new attempt starts over.
+    /// The attempt; a new attempt starts over.
     pub attempt: u32,
-    /// Which content block.
+    /// The content block.
     pub block: u32,
-    /// Bytes of the block before this.
+    /// The number of bytes of the block before this.
     pub offset: u64,
     /// The text.
     pub text: String,

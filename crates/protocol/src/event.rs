@@ -17,11 +17,11 @@ pub const EVENT_VERSION: u8 = 1;
 pub struct Event {
     /// The format's version.
     pub v: u8,
-    /// Whose log.
+    /// The session that owns the log.
     pub session: SessionId,
-    /// Where in the log.
+    /// The position in the log.
     pub seq: Seq,
-    /// When it was decided.
+    /// When agentd decided it.
     pub at: Timestamp,
     /// Who caused it.
     pub by: Principal,

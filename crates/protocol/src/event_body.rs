@@ -1,4 +1,4 @@
-//! Every type of event, by the contract's name.
+//! All event types, by their names in the contract.
 
 use crate::payload_context::*;
 use crate::payload_history::*;
@@ -17,28 +17,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum EventBody {
-    /// The session exists.
+    /// The session was created.
     #[serde(rename = "session.created")]
     SessionCreated(SessionCreated),
-    /// Settings changed; absent fields did not.
+    /// Settings changed; absent fields are unchanged.
     #[serde(rename = "session.updated")]
     SessionUpdated(SessionUpdated),
-    /// No new model call starts until it is resumed.
+    /// No new model call starts until the session is resumed.
     #[serde(rename = "session.paused")]
     SessionPaused(SessionPaused),
-    /// It may go on.
+    /// The session may continue.
     #[serde(rename = "session.resumed")]
     SessionResumed(SessionResumed),
-    /// It takes no more input.
+    /// The session takes no more input.
     #[serde(rename = "session.closed")]
     SessionClosed(SessionClosed),
     /// An input is durable.
     #[serde(rename = "input.accepted")]
     InputAccepted(InputAccepted),
-    /// An input left the queue before it joined.
+    /// An input left the queue before it joined the conversation.
     #[serde(rename = "input.cancelled")]
     InputCancelled(InputCancelled),
-    /// What agentd itself added for the model.
+    /// agentd itself added a note for the model.
     #[serde(rename = "note.injected")]
     NoteInjected(NoteInjected),
     /// A turn began.
@@ -53,28 +53,28 @@ pub enum EventBody {
     /// An attempt failed.
     #[serde(rename = "model.failed")]
     ModelFailed(ModelFailed),
-    /// The model asked for a tool.
+    /// The model requested a tool call.
     #[serde(rename = "tool.proposed")]
     ToolProposed(ToolProposed),
     /// The gate judged a call.
     #[serde(rename = "verdict.given")]
     VerdictGiven(VerdictGiven),
-    /// A person is asked.
+    /// agentd asks a person.
     #[serde(rename = "approval.asked")]
     ApprovalAsked(ApprovalAsked),
-    /// Nobody answered in time, and the question stays open.
+    /// No one answered in time, and the question stays open.
     #[serde(rename = "approval.escalated")]
     ApprovalEscalated(ApprovalEscalated),
-    /// A person, or time, answered.
+    /// A person answered, or time ran out.
     #[serde(rename = "approval.decided")]
     ApprovalDecided(ApprovalDecided),
     /// A tool begins; durable before its effect.
     #[serde(rename = "tool.started")]
     ToolStarted(ToolStarted),
-    /// A tool call has its one result.
+    /// A tool call has its only result.
     #[serde(rename = "tool.finished")]
     ToolFinished(ToolFinished),
-    /// A hook said something of a tool call, or failed to.
+    /// A hook answered, or failed to.
     #[serde(rename = "hook.finished")]
     HookFinished(HookFinished),
     /// The list of things to do changed.
@@ -83,10 +83,10 @@ pub enum EventBody {
     /// The permission mode changed inside a turn.
     #[serde(rename = "mode.changed")]
     ModeChanged(ModeChanged),
-    /// What the inputs of a turn want.
+    /// The intent of a turn's inputs was determined.
     #[serde(rename = "intent.classified")]
     IntentClassified(IntentClassified),
-    /// The plan of the work changed.
+    /// The plan changed.
     #[serde(rename = "plan.updated")]
     PlanUpdated(PlanUpdated),
     /// A command runs in the background.
@@ -95,76 +95,76 @@ pub enum EventBody {
     /// A background command ended.
     #[serde(rename = "job.finished")]
     JobFinished(JobFinished),
-    /// A background command is gone, and nobody saw its end.
+    /// A background command is gone, and its outcome is unknown.
     #[serde(rename = "job.lost")]
     JobLost(JobLost),
-    /// A call became a session of its own.
+    /// A call started a session of its own.
     #[serde(rename = "subagent.started")]
     SubagentStarted(SubagentStarted),
-    /// That session has ended.
+    /// The session of a call has ended.
     #[serde(rename = "subagent.finished")]
     SubagentFinished(SubagentFinished),
-    /// Old messages were replaced by a summary.
+    /// A summary replaced old messages.
     #[serde(rename = "context.compacted")]
     ContextCompacted(ContextCompacted),
-    /// Long tool results were cut in what the model sees; the log keeps them.
+    /// The model sees long tool results cut; the log keeps them whole.
     #[serde(rename = "context.truncated")]
     ContextTruncated(ContextTruncated),
-    /// Old tool results are not shown to the model any more.
+    /// The model no longer sees old tool results.
     #[serde(rename = "context.pruned")]
     ContextPruned(ContextPruned),
-    /// Old messages are not shown to the model any more.
+    /// The model no longer sees old messages.
     #[serde(rename = "context.trimmed")]
     ContextTrimmed(ContextTrimmed),
-    /// A principal wants the conversation compacted.
+    /// A principal requested a compaction.
     #[serde(rename = "compaction.asked")]
     CompactionAsked(CompactionAsked),
-    /// The conversation that was to be compacted stays as it is.
+    /// A requested compaction left the conversation as it is.
     #[serde(rename = "context.kept")]
     ContextKept(ContextKept),
-    /// A model was asked beside the turns.
+    /// A model call outside the turns ended.
     #[serde(rename = "side_call.finished")]
     SideCallFinished(SideCallFinished),
     /// A limit was hit.
     #[serde(rename = "limit.reached")]
     LimitReached(LimitReached),
-    /// Something worth a person's attention.
+    /// A person should look at this.
     #[serde(rename = "warning.raised")]
     WarningRaised(WarningRaised),
     /// The turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished(TurnFinished),
-    /// After a restart: what was in flight and how it was closed.
+    /// After a restart: the work that was in flight and how it was closed.
     #[serde(rename = "session.recovered")]
     SessionRecovered(SessionRecovered),
     /// Another node runs the session.
     #[serde(rename = "session.moved")]
     SessionMoved(SessionMoved),
-    /// The log below was imported: somebody else's history, with no authority here.
+    /// The log below was imported: a foreign history, with no authority here.
     #[serde(rename = "session.imported")]
     SessionImported(SessionImported),
-    /// A line of an imported log. It is shown and retold to the model, and decides nothing.
+    /// A line of an imported log. It is shown to people and to the model, and decides nothing.
     #[serde(rename = "imported.event")]
     ImportedEvent(ImportedEvent),
-    /// Files are about to be put back, or the conversation to go back; durable before it.
+    /// Files or the conversation are about to be put back; durable before that happens.
     #[serde(rename = "history.started")]
     HistoryStarted(HistoryStarted),
-    /// It could not be; nothing was changed.
+    /// Nothing could be put back; nothing was changed.
     #[serde(rename = "history.failed")]
     HistoryFailed(HistoryFailed),
-    /// Files are as they were before some changes.
+    /// Files are back as they were before some changes.
     #[serde(rename = "undo.applied")]
     UndoApplied(UndoApplied),
-    /// The conversation is as it was at an earlier point.
+    /// The conversation is back at an earlier point.
     #[serde(rename = "session.rewound")]
     SessionRewound(SessionRewound),
     /// The log up to here is a copy of another session's.
     #[serde(rename = "session.forked")]
     SessionForked(SessionForked),
-    /// An always-rule of the fleet-wide stream.
+    /// An always-rule was added to the fleet-wide stream.
     #[serde(rename = "rule.added")]
     RuleAdded(RuleAdded),
-    /// An always-rule was taken back.
+    /// An always-rule was revoked.
     #[serde(rename = "rule.removed")]
     RuleRemoved(RuleRemoved),
     /// A type of a newer version. Readers skip it; an owner faults the session.
@@ -174,11 +174,11 @@ pub enum EventBody {
 
 macro_rules! kinds {
     ($($variant:ident => $name:literal),* $(,)?) => {
-        /// The contract's names of all types.
+        /// The names of all types in the contract.
         pub const EVENT_KINDS: &[&str] = &[$($name),*];
 
         impl EventBody {
-            /// The contract's name of the type.
+            /// The name of the type in the contract.
             #[must_use]
             pub const fn kind(&self) -> &'static str {
                 match self {

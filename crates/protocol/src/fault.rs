@@ -7,23 +7,23 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
-    /// The request is wrong.
+    /// The request itself is wrong.
     Invalid,
-    /// There is no such thing.
+    /// The named object does not exist.
     NotFound,
-    /// You may not.
+    /// The client lacks the permission.
     Denied,
-    /// It is too late, or somebody else was first.
+    /// It is too late, or another client was first.
     Conflict,
-    /// Too much at once; try again.
+    /// Too much at once; try again later.
     Busy,
     /// A limit or budget is reached.
     Limit,
-    /// The daemon, or something it needs, is not there.
+    /// The daemon, or something that it needs, is not available.
     Unavailable,
-    /// The versions do not fit.
+    /// The versions are incompatible.
     Version,
-    /// It took too long.
+    /// The operation took too long.
     Timeout,
     /// The store failed.
     Storage,
@@ -54,11 +54,11 @@ impl FaultClass {
 /// What failed, why, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The class; decides the exit code.
+    /// The class, which determines the exit code.
     pub class: FaultClass,
-    /// A stable word for programs: `unknown_session`, `approval_decided`, ….
+    /// A stable code for programs: `unknown_session`, `approval_decided`, ….
     pub code: String,
-    /// What failed, on what. Lower case, no full stop, no secret.
+    /// What failed, and on what object. Lower case, no full stop, no secret.
     pub message: String,
     /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ impl Fault {
         }
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,11 +1,11 @@
-//! Ids: one newtype per thing, all UUIDv7, made from a [`Stamp`](crate::Stamp).
+//! Ids: one newtype per kind of thing. All are UUIDv7, made from a [`Stamp`](crate::Stamp).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// The text was not an id: 32 hex digits, with or without dashes.
+/// The text is not an id: an id has 32 hex digits, with or without dashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseIdError(String);
 
@@ -28,13 +28,13 @@ macro_rules! id {
             /// The all-zero id.
             pub const NIL: Self = Self(Uuid::nil());
 
-            /// A version 7 id of a moment (milliseconds since the epoch) and 10 random bytes.
+            /// A version 7 id from a time (milliseconds since the epoch) and 10 random bytes.
             #[must_use]
             pub fn from_parts(at_ms: u64, random: [u8; 10]) -> Self {
                 Self(uuid::Builder::from_unix_timestamp_millis(at_ms, &random).into_uuid())
             }
 
-            /// The last 12 hex digits: what people are shown, since the first ones are time.
+            /// The last 12 hex digits, which people see, since the first ones are time.
             #[must_use]
             pub fn short(&self) -> String {
                 let full = self.0.simple().to_string();
@@ -47,7 +47,7 @@ macro_rules! id {
                 self.0.as_bytes()
             }
 
-            /// The id of these 16 bytes.
+            /// The id with these 16 bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(Uuid::from_bytes(bytes))
@@ -93,7 +93,7 @@ id!(
     CallId
 );
 id!(
-    /// One tool call. Ours, never the provider's: providers repeat theirs.
+    /// One tool call. The id is ours, never the provider's: providers reuse their ids.
     ToolCallId
 );
 id!(

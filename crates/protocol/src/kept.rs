@@ -1,4 +1,4 @@
-//! Contents that are kept beside a log: outputs that were too long for their results.
+//! Blobs kept alongside a log: outputs that were too long for their results.
 
 use crate::event::Event;
 use crate::event_body::EventBody;
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlobParams {
-    /// The content's name, as `truncated.spill` of a `tool.finished` has it.
+    /// The name of the blob: `truncated.spill` of a `tool.finished`.
     pub name: String,
-    /// Where the part begins.
+    /// The byte offset of the part.
     pub offset: u64,
 }
 
-/// Answer of `session.blob`, and a line behind the events in an exported file: a part of a content.
+/// Answer of `session.blob`, and a line after the events in an exported file: one part of a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlobPart {
-    /// The content's name: its SHA-256 in lower-case hex.
+    /// The name of the blob: its SHA-256 in lower-case hex.
     pub blob: String,
-    /// Where the part begins.
+    /// The byte offset of the part.
     pub at: u64,
-    /// Bytes of the whole content.
+    /// The size of the whole blob in bytes.
     pub of: u64,
     /// The bytes in Base64.
     pub data: String,
 }
 
 impl Event {
-    /// The name of the content that the event, or the event that it quotes, tells of.
+    /// The name of the kept output that the event, or the event that it quotes, refers to.
     #[must_use]
     pub fn kept_output(&self) -> Option<&str> {
         match &self.body {

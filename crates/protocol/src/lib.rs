@@ -1,10 +1,10 @@
-//! The words of agentd as types: ids, events, commands, faults. Everything else is built on these.
+//! The shared vocabulary of agentd as types: ids, events, commands, faults. All other crates build on these.
 //!
 //! No I/O, no clock, no randomness: time and entropy come in as a [`Stamp`]. Field names are the contract with the
-//! outside (JSON lines in exports, MessagePack named maps on the socket), so they may be added to, never renamed.
+//! outside (JSON lines in exports, MessagePack named maps on the socket): new ones may be added, none is ever renamed.
 //!
 //! Invariants held here: an [`Event`] of an unknown type still parses (I2: a reader skips it, an owner faults the
-//! session), and a [`Fault`] always has one class of the closed list, so every failure has an exit code.
+//! session), and every [`Fault`] has one class of the closed list, so every failure has an exit code.
 
 mod backup;
 mod binding;

@@ -1,4 +1,4 @@
-//! Limits, budgets, usage, and the settings that a session carries in its log.
+//! Limits, budgets and usage, and the settings that a session records in its log.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What `usage` costs in US dollars.
+    /// The cost of `usage` in US dollars.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
     pub fn cost(&self, usage: &Usage) -> f64 {
@@ -69,7 +69,7 @@ impl Price {
     }
 }
 
-/// A hard budget; 0 is no limit.
+/// A hard budget; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
@@ -77,19 +77,19 @@ pub struct Budget {
     pub tokens: u64,
     /// US dollars.
     pub usd: f64,
-    /// Milliseconds of wall time spent inside turns (waiting for a person does not count).
+    /// Milliseconds of wall time inside turns (waiting for a person does not count).
     pub time_ms: u64,
     /// Steps.
     pub steps: u64,
 }
 
-/// Where things took their time.
+/// How long a model call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
     /// Milliseconds to the first content.
     pub first_ms: u64,
-    /// Milliseconds in all.
+    /// Milliseconds in total.
     pub total_ms: u64,
 }
 
@@ -97,25 +97,25 @@ pub struct Latency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
-    /// Ask a person whether to go on (headless sessions stop).
+    /// Ask a person whether to continue (headless sessions stop).
     Ask,
     /// End the turn with reason `max_turns`.
     Stop,
-    /// One last model call without tools that sums up, then end with `max_turns`.
+    /// One last model call without tools that sums up; then the turn ends with `max_turns`.
     Summarize,
 }
 
-/// What a denied tool call does to the turn.
+/// The effect of a denied tool call on the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDeny {
-    /// The model is told and goes on.
+    /// The model learns of the denial and continues.
     Continue,
     /// The turn ends with reason `denied`.
     Stop,
 }
 
-/// A named set of loop settings (table in the contract).
+/// A named set of loop settings (see the table in the contract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -145,17 +145,17 @@ impl Preset {
     }
 }
 
-/// How tool calls are judged before rules.
+/// How tool calls are judged if no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PermissionMode {
     /// Reads run; writes and commands ask.
     Default,
-    /// Writes inside the working directory run, too.
+    /// Writes inside the working directory run as well.
     AcceptEdits,
-    /// Only reads; everything else is denied.
+    /// Only reads run; everything else is denied.
     Plan,
-    /// Everything runs, except what a deny rule forbids.
+    /// Everything runs, except for what a deny rule forbids.
     Yolo,
 }
 
@@ -184,25 +184,25 @@ pub enum SandboxLevel {
     None,
     /// Landlock and seccomp.
     Confined,
-    /// Namespaces on top.
+    /// Namespaces as well.
     Isolated,
 }
 
-/// How hard a model is asked to think before it answers.
+/// How hard a model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingLevel {
     /// Not at all.
     Off,
-    /// As little as it can.
+    /// As little as possible.
     Minimal,
     /// A little.
     Low,
-    /// Its usual measure.
+    /// The usual amount.
     Medium,
     /// A lot.
     High,
-    /// As much as it can.
+    /// As much as possible.
     Max,
 }
 
@@ -217,7 +217,7 @@ impl ThinkingLevel {
         Self::Max,
     ];
 
-    /// The name, as the configuration and the log write it.
+    /// The name in the configuration and the log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -231,18 +231,18 @@ impl ThinkingLevel {
     }
 }
 
-/// How a model is told about tools.
+/// How tool calls are exchanged with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolProtocol {
-    /// The provider's own tool calls.
+    /// As the provider's own tool calls.
     #[default]
     Native,
-    /// Tool calls as JSON in the text, results as user messages.
+    /// As JSON in the text, with the results as user messages.
     JsonText,
 }
 
-/// The loop's settings of one session, fixed in `session.created`, so that folding the log needs no configuration.
+/// The loop settings of one session, fixed in `session.created`, so that folding the log needs no configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopLimits {
     /// -1: up to `turn_cap`; 0: chat disabled; N: at most min(N, `turn_cap`) steps in a turn.
@@ -251,61 +251,61 @@ pub struct LoopLimits {
     pub turn_cap: u32,
     /// What happens at the cap.
     pub on_limit: OnLimit,
-    /// Nudges for an announced but unmade tool call.
+    /// How many times the model is nudged after it announced a tool call but made none.
     pub intent_retries: u32,
-    /// Read calls that run at the same time.
+    /// How many read calls run at the same time.
     pub max_parallel_tools: u32,
-    /// What a denial does to the turn.
+    /// The effect of a denial on the turn.
     pub on_deny: OnDeny,
-    /// Steps in a row in which every call failed, after which the model is told to stop and explain; 0 off.
+    /// After this many steps in a row in which every call failed, agentd tells the model to stop and explain; 0: off.
     pub failing_steps: u32,
-    /// The same call with the same arguments this often in a row earns a note, once more ends the turn; 0 off.
+    /// The same call with the same arguments this many times in a row earns a note, once more ends the turn; 0: off.
     pub repeated_calls: u32,
     /// The stutter guard of seed 004.
     pub stutter_guard: bool,
-    /// Nobody watches: limits are never asked about.
+    /// Unattended: limits raise no question.
     pub headless: bool,
     /// Approvals expire after this many milliseconds; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
-    /// With nobody attached who may decide, a call is denied after this many milliseconds; absent: it waits.
+    /// Without an attached viewer that may decide, a call is denied after this many milliseconds; absent: it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended_ms: Option<u64>,
-    /// How hard the model is asked to think; absent: as the model's configuration says.
+    /// How hard the model thinks; absent: the model's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
-    /// How the model is told about tools; absent: as the model's configuration says.
+    /// How tool calls are exchanged with the model; absent: the model's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_protocol: Option<ToolProtocol>,
-    /// Tokens of one answer at most; absent: as the model's configuration says.
+    /// The maximum number of tokens per answer; absent: the model's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u32>,
-    /// Of an output that is too long the model also sees the lines around words of the last input.
+    /// Of an output that is too long, the model also sees the lines around words of the last input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keyword_windows: bool,
-    /// Messages of a request, 0: no limit.
+    /// The maximum number of messages per request; 0: no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub max_messages: u32,
     /// Explicit planning.
     #[serde(default)]
     pub planning: Planning,
-    /// Who set what is not a built-in default: the key of a limit (`turn_cap`, `budget.tokens`) and, in words, where its
-    /// value comes from.
+    /// Where the values come from that are not built-in defaults: the key of a limit (`turn_cap`, `budget.tokens`) and
+    /// its source, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub from: BTreeMap<String, String>,
 }
 
-/// Explicit planning: a turn may begin with a plan whose steps are done one by one.
+/// Explicit planning: a turn may begin with a plan and then work through its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Planning {
     /// Turns begin with a plan.
     pub enabled: bool,
-    /// Inputs are classified first: talk and questions about abilities get no plan.
+    /// Inputs are classified first: small talk and questions about abilities get no plan.
     pub intent_gate: bool,
-    /// Steps of a plan.
+    /// The maximum number of steps per plan.
     pub max_steps: u32,
-    /// How often a plan may be changed.
+    /// The maximum number of changes to a plan.
     pub max_replans: u32,
 }
 
@@ -352,7 +352,7 @@ impl Default for LoopLimits {
 }
 
 impl LoopLimits {
-    /// The steps a turn may take, or `None` when chat is disabled.
+    /// How many steps a turn may take; `None` if chat is disabled.
     #[must_use]
     pub fn step_cap(&self) -> Option<u32> {
         match u32::try_from(self.max_turns) {

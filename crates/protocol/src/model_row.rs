@@ -1,4 +1,4 @@
-//! A configured model and how it is, as clients see it.
+//! A configured model and its health, as clients see them.
 
 use crate::call::FailureClass;
 use crate::stamp::Timestamp;
@@ -15,30 +15,30 @@ pub struct ModelStatus {
     pub model: String,
     /// The dialect.
     pub dialect: String,
-    /// Whether a credential is there.
+    /// Whether it has a credential.
     pub usable: bool,
-    /// Why not, or which credential.
+    /// Why it is not usable, or which credential it uses.
     pub note: String,
     /// Whether it is the default.
     pub default: bool,
-    /// Tokens of its window; 0: not known.
+    /// The size of its context window in tokens; 0: unknown.
     #[serde(default)]
     pub context_window: u64,
-    /// Model calls running now at its provider.
+    /// Model calls that its provider is running now.
     pub running: u32,
-    /// Model calls waiting for a permit at its provider.
+    /// Model calls that wait for a permit of its provider.
     pub waiting: u32,
-    /// The provider is told to wait until then.
+    /// No call to the provider starts before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<Timestamp>,
-    /// How its credentials are.
+    /// The health of its credentials.
     #[serde(default)]
     pub credentials: Vec<CredentialStatus>,
-    /// Whether its server answers is not known: it needs no key, did not answer when the daemon started, and was not called
-    /// since.
+    /// It is unknown whether its server answers: it needs no key, did not answer when the daemon started, and was not
+    /// called since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub untried: bool,
-    /// The last call to its provider that told something of it; absent: none since the daemon started.
+    /// The last call that revealed the state of its provider; absent: none since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_call: Option<LastCall>,
 }
@@ -46,40 +46,40 @@ pub struct ModelStatus {
 /// How the last call to a provider ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCall {
-    /// When.
+    /// When it ended.
     pub at: Timestamp,
     /// Why it failed; absent: the provider answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailureClass>,
 }
 
-/// How one credential of a provider is, for one model.
+/// The health of one credential of a provider, for one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CredentialStatus {
     /// Its name; the key itself is never shown.
     pub name: String,
-    /// What can be expected of it.
+    /// Its health.
     pub health: CredentialHealth,
-    /// Model calls running on it.
+    /// Model calls that use it now.
     pub running: u32,
-    /// It is not used before then.
+    /// It is not used before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Why it is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<FailureClass>,
-    /// Failures in a row that count against it.
+    /// Consecutive failures that count against it.
     pub failures: u32,
 }
 
-/// What can be expected of a credential.
+/// The health of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialHealth {
-    /// It works as far as we know.
+    /// It works, as far as we know.
     Ok,
-    /// It failed and is left alone for a while.
+    /// It failed and is not used for a while.
     Cooling,
-    /// One call finds out whether it works again.
+    /// A single call tests whether it works again.
     Probing,
 }

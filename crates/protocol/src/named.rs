@@ -1,14 +1,14 @@
-//! Values of a client to messages: maps with named keys only, and errors that name the field.
+//! Converts client values to messages: accepts only maps with named keys, and its errors name the field.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads a message. Serde would also take the fields of a struct from a list, by position: a message whose fields change
-/// their order would then mean something else, so this refuses lists where a map belongs, at every depth.
+/// Reads a message. Serde would also accept the fields of a struct as a list, by position, and such a message would
+/// change its meaning if the fields were reordered. So this rejects lists where a map belongs, at every depth.
 ///
 /// # Errors
-/// What is wrong, and in which field: `content[0].text: invalid type: integer 3, expected a string`.
+/// Says what is wrong and in which field: `content[0].text: invalid type: integer 3, expected a string`.
 pub fn from_named<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, String> {
     if !value.is_object() {
         return Err(format!("expected a map with named keys, not {}", kind_of(value)));
@@ -16,7 +16,7 @@ pub fn from_named<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, S
     let read: T = serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         match path.as_str() {
-            // The message names a field that is unknown or missing itself.
+            // For an unknown or missing field, serde's message already names the field.
             "." => error.inner().to_string(),
             path => format!("{path}: {}", error.inner()),
         }
@@ -30,7 +30,7 @@ pub fn from_named<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, S
     Ok(read)
 }
 
-/// What a value is, for an error: `null`, `-1`, `a string`.
+/// The kind of a value, for error messages: `null`, `-1`, `a string`.
 #[must_use]
 pub fn kind_of(value: &Value) -> String {
     match value {
@@ -51,7 +51,7 @@ fn holds_list(value: &Value) -> bool {
     }
 }
 
-/// Where a list was read as what is written as a map.
+/// Finds the place where serde accepted a list for something that it writes as a map.
 fn positional(given: &Value, written: &Value) -> Option<String> {
     match (given, written) {
         (Value::Array(_), Value::Object(_)) => Some(String::new()),
@@ -68,7 +68,7 @@ fn positional(given: &Value, written: &Value) -> Option<String> {
     }
 }
 
-/// A path as it goes on behind a key or an index.
+/// The rest of a path after a key or an index.
 fn below(path: &str) -> String {
     if path.is_empty() || path.starts_with('[') {
         path.to_owned()

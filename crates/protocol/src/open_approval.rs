@@ -1,4 +1,4 @@
-//! An approval that waits for an answer, as lists and the inbox show it.
+//! An open approval, as lists and the inbox show it.
 
 use crate::binding::About;
 use crate::call::Choice;
@@ -9,56 +9,56 @@ use crate::summary::is_zero;
 use crate::vocabulary::{ApprovalKind, Scope};
 use serde::{Deserialize, Serialize};
 
-/// An approval that waits for an answer.
+/// An approval that no one has answered yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenApproval {
     /// Its id.
     pub approval: ApprovalId,
-    /// What about.
+    /// The subject of the question.
     pub kind: ApprovalKind,
-    /// Whose.
+    /// The session that asks.
     pub session: SessionId,
-    /// The call.
+    /// The tool call in question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<ToolCallId>,
     /// The tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// One line.
+    /// A summary in one line.
     pub title: String,
-    /// What exactly will happen.
+    /// Exactly what will happen.
     pub detail: String,
     /// Possible answers.
     pub choices: Vec<Choice>,
-    /// Possible scopes of an allow.
+    /// The scopes that an `allow` may have.
     pub scopes: Vec<Scope>,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The rule that session or always would add.
+    /// The rule that the scopes `session` and `always` would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
-    /// The hash of the tool and its arguments: questions about the same call have the same.
+    /// The hash of the tool and its arguments: questions about the same call have the same hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// How often nobody answered in time.
+    /// How many times no one answered in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub level: u32,
-    /// A sub-agent asks: the session at the top of its tree.
+    /// If a sub-agent asks: the session at the top of its tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<SessionId>,
     /// The titles from the root down to the sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
-    /// What a person should know besides.
+    /// Further information for the person.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
 }
 
 impl OpenApproval {
-    /// A question that says nothing yet but whose it is and when it was asked.
+    /// A question with only its session and the time when it was asked.
     #[must_use]
     pub fn new(approval: ApprovalId, kind: ApprovalKind, session: SessionId, asked_at: Timestamp) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl OpenApproval {
         }
     }
 
-    /// The question as its event asks it. The rest comes from the session: the tool's name, its place in the tree.
+    /// The question from its event. The session adds the rest: the tool's name, its place in the tree.
     #[must_use]
     pub fn asked(asked: &ApprovalAsked, session: SessionId, at: Timestamp) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What happens to a conversation so that it fits its model: each of these changes what is sent, never the log.
+//! Payloads of the changes that fit a conversation to its model's window. They change what is sent, never the log.
 
 use crate::event::Seq;
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionCause {
-    /// The model refused it as too long.
+    /// The model rejected it as too long.
     #[default]
     Overflow,
-    /// It came near the window's end.
+    /// It approached the end of the window.
     Threshold,
-    /// A principal asked for it.
+    /// A principal requested it.
     Manual,
 }
 
 impl CompactionCause {
-    /// The word in the log.
+    /// The cause as the log writes it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,48 +28,48 @@ impl CompactionCause {
     }
 }
 
-/// A file as the conversation knew it last, shown again after a compaction.
+/// A file in its last state known to the conversation, shown again after a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedFile {
     /// Its path as the model wrote it.
     pub path: String,
-    /// What was in it; empty: it was changed since it was last shown.
+    /// Its content; empty if the file changed after the conversation last showed it.
     pub text: String,
 }
 
-/// `context.pruned`: from here on the model sees a short note in the place of old tool results.
+/// `context.pruned`: from here on the model sees a short note in place of old tool results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextPruned {
-    /// Results up to here.
+    /// The last event whose results are pruned.
     pub to_seq: Seq,
-    /// How many.
+    /// How many results were pruned.
     pub results: u32,
-    /// Before.
+    /// Tokens before.
     pub tokens_before: u64,
-    /// After.
+    /// Tokens after.
     pub tokens_after: u64,
 }
 
-/// `context.trimmed`: from here on the model does not see the messages after the task up to here.
+/// `context.trimmed`: from here on the model does not see the messages between the task and `to_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextTrimmed {
-    /// Messages up to here.
+    /// The last event that is trimmed.
     pub to_seq: Seq,
-    /// How many.
+    /// How many messages were trimmed.
     pub messages: u32,
-    /// Before.
+    /// Tokens before.
     pub tokens_before: u64,
-    /// After.
+    /// Tokens after.
     pub tokens_after: u64,
 }
 
-/// `compaction.asked`: a principal wants the conversation compacted; `context.compacted` or `context.kept` follows.
+/// `compaction.asked`: a principal requested a compaction; `context.compacted` or `context.kept` follows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CompactionAsked {}
 
-/// `context.kept`: the conversation that was to be compacted stays as it is.
+/// `context.kept`: a requested compaction left the conversation as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextKept {
-    /// Why.
+    /// Why nothing was compacted.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Payloads of events about work on files and history: undoing, going back, forking.
+//! Payloads of events about files and history: undo, rewind, fork.
 
 use crate::event::Seq;
 use crate::ids::SessionId;
@@ -6,31 +6,31 @@ use crate::payload_plan::PlanThen;
 use crate::payload_talk::TodoItem;
 use serde::{Deserialize, Serialize};
 
-/// One file as it shall be again.
+/// One file and the state that it is put back to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBack {
     /// Its path, relative to the working directory.
     pub path: String,
-    /// The hash of the content that it should have now; absent: it should not be there.
+    /// The hash of the content that the file should have now; absent: the file should not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
-    /// The hash of the content that it gets, also the name of the blob; absent: it goes.
+    /// The hash of the new content, also the name of its blob; absent: the file is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
-    /// The permission bits of a file that is made again.
+    /// The permission bits of a file that is created again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
 }
 
-/// One file that was changed, as `details.changes` of tools on files say it.
+/// One changed file, as in `details.changes` of the file tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChanged {
     /// Its path.
     pub path: String,
-    /// The hash of its content before; absent: it was not there.
+    /// The hash of its content before; absent: it did not exist.
     #[serde(default)]
     pub before_sha256: Option<String>,
-    /// The hash of its content afterwards; absent: it is gone.
+    /// The hash of its content afterwards; absent: it was deleted.
     #[serde(default)]
     pub after_sha256: Option<String>,
     /// Its permission bits before.
@@ -38,31 +38,31 @@ pub struct FileChanged {
     pub mode: Option<u32>,
 }
 
-/// A change that a sub-agent made, where its own log tells of it.
+/// A change that a sub-agent made, by its place in the sub-agent's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ChangeBelow {
     /// The sub-agent.
     pub session: SessionId,
-    /// The seq there.
+    /// The seq in the log of the sub-agent.
     pub seq: Seq,
 }
 
-/// `history.started`: files are about to be put back, or the conversation is about to go back; durable before it.
+/// `history.started`: files or the conversation are about to be put back; durable before that happens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HistoryStarted {
-    /// The changes that are undone, by their seq.
+    /// The changes to undo, by their seq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<Seq>,
-    /// Those of sub-agents.
+    /// The changes of sub-agents to undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes_below: Vec<ChangeBelow>,
     /// The files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileBack>,
-    /// Also files that somebody changed since: what they did is lost.
+    /// Also puts back files that someone else has changed since; those changes are lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
-    /// The conversation goes back to this point, too.
+    /// The conversation also goes back to this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewind_to: Option<Seq>,
     /// The list of things to do as it was at that point.
@@ -71,7 +71,7 @@ pub struct HistoryStarted {
     /// The plan as it was at that point.
     #[serde(default, skip_serializing_if = "PlanThen::is_none")]
     pub plan: PlanThen,
-    /// What was done since and stays done: commands, requests to the network.
+    /// Effects since then that cannot be undone: commands, requests to the network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<String>,
 }
@@ -79,22 +79,22 @@ pub struct HistoryStarted {
 /// `history.failed`: nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryFailed {
-    /// A stable word.
+    /// A stable code.
     pub code: String,
-    /// What is in the way.
+    /// The obstacle.
     pub message: String,
 }
 
-/// `undo.applied`: files are as they were before some changes.
+/// `undo.applied`: files are back as they were before some changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoApplied {
     /// The changes that were undone, by their seq.
     #[serde(default)]
     pub undoes: Vec<Seq>,
-    /// Those of sub-agents.
+    /// The undone changes of sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes_below: Vec<ChangeBelow>,
-    /// Under this name it can be undone, too; empty when every file was so already.
+    /// The id under which this undo itself can be undone; empty if every file was already in that state.
     #[serde(default)]
     pub undo_id: String,
     /// The files.
@@ -102,10 +102,10 @@ pub struct UndoApplied {
     pub changes: Vec<FileChanged>,
 }
 
-/// `session.rewound`: the conversation is as it was at an earlier point. The log keeps what came between.
+/// `session.rewound`: the conversation is back at an earlier point. The log keeps what came in between.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionRewound {
-    /// What came after this one is not part of the conversation any more ...
+    /// The events after this one no longer belong to the conversation ...
     pub to_seq: Seq,
     /// ... up to this one.
     pub from_seq: Seq,
@@ -115,7 +115,7 @@ pub struct SessionRewound {
     /// The plan as it was then.
     #[serde(default, skip_serializing_if = "PlanThen::is_none")]
     pub plan: PlanThen,
-    /// What stays done.
+    /// Effects that cannot be undone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<String>,
 }
@@ -123,8 +123,8 @@ pub struct SessionRewound {
 /// `session.forked`: the log up to here is a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionForked {
-    /// The session that it was copied from.
+    /// The session that was copied.
     pub from: SessionId,
-    /// Its last event that was copied.
+    /// The last event that was copied.
     pub at_seq: Seq,
 }

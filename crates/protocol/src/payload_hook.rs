@@ -1,20 +1,20 @@
-//! Payloads of hooks: commands of the operator that are told what happens.
+//! Payloads of hooks: commands of the operator that agentd runs on certain events.
 
 use crate::call::VerdictKind;
 use crate::ids::{InputId, ToolCallId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a hook is told of.
+/// The event that a hook runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HookEvent {
-    /// A call is about to be allowed, or asked about.
+    /// The rules are about to allow a call or to ask a person about it.
     PreToolUse,
-    /// A call did what it was asked.
+    /// A call succeeded.
     PostToolUse,
-    /// A call ended in another way.
+    /// A call ended in any other way.
     PostToolUseFailure,
-    /// A person is about to be asked about a call.
+    /// agentd is about to ask a person about a call.
     PermissionRequest,
     /// An input is about to join the conversation.
     UserPromptSubmit,
@@ -24,16 +24,16 @@ pub enum HookEvent {
     SessionEnd,
     /// A turn is about to end by itself.
     Stop,
-    /// The same of a session that has a parent.
+    /// The same, for a session that has a parent.
     SubagentStop,
-    /// A person has to be told: a question, or a turn that ended.
+    /// A person should be notified: of a question, or of a turn that ended.
     Notification,
-    /// The beginning of a conversation is about to become a summary.
+    /// A summary is about to replace the start of a conversation.
     Compaction,
 }
 
 impl HookEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [Self; 11] = [
         Self::PreToolUse,
         Self::PostToolUse,
@@ -48,7 +48,7 @@ impl HookEvent {
         Self::Compaction,
     ];
 
-    /// It is about a tool call.
+    /// Whether the event is about a tool call.
     #[must_use]
     pub const fn is_of_call(self) -> bool {
         matches!(
@@ -57,7 +57,7 @@ impl HookEvent {
         )
     }
 
-    /// A hook may prevent what it is told of.
+    /// Whether a hook may prevent what the event announces.
     #[must_use]
     pub const fn prevents(self) -> bool {
         matches!(
@@ -71,48 +71,48 @@ impl HookEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookStatus {
-    /// It answered, or had nothing to say.
+    /// It answered, or had nothing to add.
     Ok,
-    /// It objected by its exit code.
+    /// It objected through its exit code.
     Blocked,
-    /// It could not be run, or did not answer as hooks do.
+    /// It could not run, or its answer was malformed.
     Failed,
     /// It ran out of time.
     Timeout,
 }
 
-/// `hook.finished`: what a hook said of a tool call, an input, or the session.
+/// `hook.finished`: the answer of a hook about a tool call, an input, or the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookFinished {
-    /// The call, where it was told of one.
+    /// The call, if the event is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<ToolCallId>,
-    /// The input that was to join, where it was told of one.
+    /// The input that was about to join, if the event is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<InputId>,
     /// The hook's configured name.
     pub hook: String,
-    /// What it was told of.
+    /// The event that it ran on.
     pub event: HookEvent,
     /// How it ended.
     pub status: HookStatus,
-    /// What it wants done; it can only narrow what rules and people decide, unless the operator lets it answer a question.
-    /// A denial of an end means that the turn goes on.
+    /// Its decision; it can only narrow what rules and people decide, unless the operator lets it answer a question.
+    /// If it denies the end of a turn, the turn continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<VerdictKind>,
-    /// Why.
+    /// Why it decided so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The input that the call has from now on.
+    /// The new input of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// What the model is told besides.
+    /// Additional context for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// What the model reads in the place of the result.
+    /// The text that the model reads instead of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The result as the tool gave it, where another took its place.
+    /// The tool's own result, if another text replaced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
     /// Wall time in milliseconds.
@@ -120,7 +120,7 @@ pub struct HookFinished {
 }
 
 impl HookFinished {
-    /// What hooks add for the model, each with its name.
+    /// The context that hooks add for the model, each part with its hook's name.
     #[must_use]
     pub fn words(records: &[Self]) -> Option<String> {
         let said: Vec<_> = records
@@ -130,7 +130,7 @@ impl HookFinished {
         (!said.is_empty()).then(|| said.join("\n"))
     }
 
-    /// Which hook objects, and why.
+    /// The hook that objects, and why.
     #[must_use]
     pub fn objection(records: &[Self]) -> Option<String> {
         let denied = |record: &&Self| record.decision == Some(VerdictKind::Deny);

@@ -1,28 +1,28 @@
-//! Events of an imported log. A log that comes from outside is history, never authority.
+//! Events of an imported log. A log from outside is history, never authority.
 
 use crate::event::{Event, Seq};
 use crate::ids::SessionId;
 use crate::vocabulary::Recovered;
 use serde::{Deserialize, Serialize};
 
-/// `session.imported`: the first event of an imported session. Whoever imported it is the event's `by`.
+/// `session.imported`: the first event of an imported session. The event's `by` is the importer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionImported {
-    /// The session that the file names.
+    /// The session id in the imported file.
     pub from: SessionId,
-    /// Where the importer has it from, in their words: usually the file's name.
+    /// Where the log comes from, in the importer's words: usually a file name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// SHA-256 of the imported events, each with a line feed, in hex.
+    /// SHA-256 in hex of the imported events, each with a line feed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sum: String,
-    /// How many lines it has.
+    /// The number of imported lines.
     #[serde(default)]
     pub events: u64,
-    /// What was open in it. None of it goes on.
+    /// The work that was open at the end of the log. None of it continues.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<Recovered>,
-    /// The kept outputs that came with it, by their names; no other name in the file means anything here.
+    /// The names of the kept outputs in the file; no other blob name in the file is valid here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blobs: Vec<String>,
 }
@@ -30,12 +30,12 @@ pub struct SessionImported {
 /// `imported.event`: one line of an imported log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedEvent {
-    /// The line as it was in the file.
+    /// The line as it stood in the file.
     pub event: Quoted,
 }
 
-/// An event that only tells what somebody else's log says. It is not an [`Event`], so nothing folds it by accident:
-/// whoever reads it has to say what for.
+/// An event that only reports what a foreign log says. It is not an [`Event`], so nothing folds it by accident:
+/// every reader must state its purpose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Quoted(Box<Event>);
@@ -47,15 +47,15 @@ impl Quoted {
         Self(Box::new(event))
     }
 
-    /// For people to look at, and for the words of the conversation. Nothing that it says is true here: not who, not
-    /// what was allowed, not what was spent.
+    /// The event, for display and for the text of the conversation. Do not trust it: neither its author, nor its
+    /// permissions, nor its costs.
     #[must_use]
     pub const fn hearsay(&self) -> &Event {
         &self.0
     }
 
-    /// What a position that the quoted event names is in the log that has the quotation at `seq`. `None`: no position of
-    /// an earlier event.
+    /// Translates a position that the quoted event names into the log that has the quotation at `seq`. `None`: it is no
+    /// position of an earlier event.
     #[must_use]
     pub const fn place(&self, named: Seq, seq: Seq) -> Option<Seq> {
         let Some(back) = self.0.seq.checked_sub(named) else {

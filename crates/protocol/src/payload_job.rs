@@ -1,4 +1,4 @@
-//! Payloads of background jobs: commands that go on while the agent does other things.
+//! Payloads of background jobs: commands that keep running while the agent does other work.
 
 use crate::stamp::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,28 +12,28 @@ pub struct JobStarted {
     pub command: String,
 }
 
-/// `job.finished`: it ended.
+/// `job.finished`: the job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFinished {
-    /// Which.
+    /// The job.
     pub job: u32,
-    /// Its exit code, when it ended by itself.
+    /// Its exit code, if it exited by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why agentd ended it, when it did not end by itself.
+    /// Why agentd stopped it, if it did not end by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
 }
 
-/// `job.lost`: it does not run any more, and nobody saw how it ended.
+/// `job.lost`: the job is no longer running, and its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobLost {
-    /// Which.
+    /// The job.
     pub job: u32,
-    /// Why.
+    /// Why it was lost.
     pub reason: String,
 }
 
@@ -44,6 +44,6 @@ pub struct RunningJob {
     pub job: u32,
     /// The command line.
     pub command: String,
-    /// Since when.
+    /// When it started.
     pub started_at: Timestamp,
 }

@@ -7,63 +7,63 @@ use serde::{Deserialize, Serialize};
 /// `mode.changed`: the permission mode changed inside a turn. A person's own change is `session.updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChanged {
-    /// Before.
+    /// The mode before.
     pub from: PermissionMode,
-    /// From now on.
+    /// The new mode.
     pub to: PermissionMode,
-    /// The approval that did it.
+    /// The approval that changed the mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
 }
 
-/// What an input wants.
+/// The intent of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Intent {
-    /// Something is to be made, changed or mended.
+    /// The user wants something created, changed or fixed.
     CodingTask,
-    /// What can you do?
+    /// A question such as "What can you do?".
     CapabilityQuery,
-    /// How does this project work?
+    /// A question such as "How does this project work?".
     RepoAnalysis,
-    /// A greeting, thanks, talk.
+    /// A greeting, thanks or small talk.
     GeneralChat,
-    /// It is not clear.
+    /// The intent is unclear.
     Uncertain,
 }
 
-/// Who says what an input wants.
+/// The classifier that determined an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentSource {
-    /// Its words.
+    /// The words of the input.
     #[default]
     Heuristics,
     /// A model.
     Model,
 }
 
-/// `intent.classified`: what the inputs of a turn want, and what follows for planning.
+/// `intent.classified`: the intent of a turn's inputs and its consequence for planning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntentClassified {
     /// The label.
     pub label: Intent,
     /// From 0 to 1.
     pub confidence: f64,
-    /// Why.
+    /// Why this label was chosen.
     pub reason: String,
     /// Whether the turn begins with a plan.
     pub planning: bool,
-    /// Who says so.
+    /// The classifier.
     #[serde(default)]
     pub source: IntentSource,
 }
 
-/// How far a step of a plan is.
+/// The progress of a plan step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// To be done.
+    /// Not done yet.
     Pending,
     /// Done, with evidence.
     Done,
@@ -72,44 +72,44 @@ pub enum PlanStatus {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// What is done.
+    /// The work to do.
     pub title: String,
-    /// How it is found out that it is done.
+    /// How to verify that the step is done.
     pub check: String,
-    /// How far it is.
+    /// Its progress.
     pub status: PlanStatus,
-    /// What the check gave.
+    /// The result of the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
 }
 
-/// `plan.updated`: the whole plan as it is now.
+/// `plan.updated`: the whole current plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanUpdated {
-    /// The call that did it.
+    /// The call that changed the plan.
     pub tool_call: ToolCallId,
     /// The steps.
     #[serde(default)]
     pub steps: Vec<PlanStep>,
-    /// How often the plan was changed since it was made.
+    /// How many times the plan has changed since it was made.
     pub replans: u32,
-    /// Why it was changed.
+    /// Why the plan changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// A plan as it was at an earlier point.
+/// A plan at an earlier point.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanThen {
     /// Its steps.
     pub steps: Vec<PlanStep>,
-    /// How often it was changed.
+    /// How many times it had changed.
     #[serde(default)]
     pub replans: u32,
 }
 
 impl PlanThen {
-    /// There was none.
+    /// Whether there was no plan.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.steps.is_empty()

@@ -1,13 +1,13 @@
-//! What a session's system prompt was made from, as it was read when the session was created.
+//! The sources of a session's system prompt, as they were when the session was created.
 
 use serde::{Deserialize, Serialize};
 
-/// Everything in a system prompt that comes from outside the program. It is kept with the session, so that the prompt has
-/// the same bytes for the session's life, whatever becomes of the files.
+/// Everything in a system prompt that comes from outside the program. The session keeps it, so that the prompt has the
+/// same bytes for the session's whole life, even if the files change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PromptSources {
-    /// The family of models whose words are used: `anthropic`, `openai`, `gemini`, `local`; empty: none.
+    /// The model family whose template is used: `anthropic`, `openai`, `gemini`, `local`; empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub template: String,
     /// The parts, in the order of the prompt.
@@ -15,22 +15,22 @@ pub struct PromptSources {
     pub parts: Vec<PromptPart>,
 }
 
-/// One part of a system prompt that was read from a file.
+/// One part of a system prompt, read from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptPart {
-    /// What it is.
+    /// The kind of the part.
     pub kind: PromptPartKind,
-    /// The file's path; of a list, what it lists.
+    /// The path of the file; for a list, the listed things.
     pub source: String,
-    /// What it says; empty when it was left out.
+    /// Its text; empty if it was left out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Why it was left out, or what of it was.
+    /// Why it was left out, in whole or in part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What a part of a system prompt is.
+/// The kind of a system prompt part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptPartKind {
@@ -38,20 +38,20 @@ pub enum PromptPartKind {
     Operator,
     /// Instructions of the project.
     Project,
-    /// The words of a custom agent.
+    /// The prompt of a custom agent.
     Agent,
     /// The list of skills.
     Skills,
     /// A map of the source tree.
     Map,
-    /// The list of custom agents, which the tool Task tells of.
+    /// The list of custom agents for the description of the tool Task.
     Agents,
-    /// Something newer.
+    /// A newer kind.
     #[serde(other)]
     Unknown,
 }
 
-/// Answer of `session.prompt`: the system prompt and what it is made from.
+/// Answer of `session.prompt`: the system prompt and its sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptShown {
     /// The sources, in order.
@@ -69,7 +69,7 @@ pub struct PromptSource {
     pub loaded: bool,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Why it is not, or what of it is not.
+    /// Why it is missing, in whole or in part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// `session.created`: the session exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionCreated {
-    /// What people call it.
+    /// The title that people see.
     pub title: String,
-    /// The project's name: the last part of the working directory unless given.
+    /// The project's name: by default the last part of the working directory.
     pub project: String,
     /// The absolute working directory.
     pub workdir: String,
@@ -23,7 +23,7 @@ pub struct SessionCreated {
     pub model: String,
     /// The permission mode.
     pub mode: PermissionMode,
-    /// The agent definition it runs.
+    /// The agent definition that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Free labels.
@@ -36,7 +36,7 @@ pub struct SessionCreated {
     pub limits: LoopLimits,
     /// The hard budget.
     pub budget: Budget,
-    /// The tools offered, by canonical name; fixed for the session's life.
+    /// The offered tools, by canonical name; fixed for the life of the session.
     #[serde(default)]
     pub tools: Vec<String>,
     /// Replaces the base prompt.
@@ -48,18 +48,18 @@ pub struct SessionCreated {
     /// Permission rules given at creation: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// It is a sub-agent, and works for its parent.
+    /// Set for a sub-agent, which works for its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage: Option<Box<Lineage>>,
-    /// What the system prompt is made from besides this; absent in the logs of older versions, whose files are read again.
+    /// The other sources of the system prompt; absent in logs of older versions, whose files are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Box<PromptSources>>,
-    /// Nobody gave the title: it was made from the first input, and a model may find a better one.
+    /// The title is derived from the first input, because none was given; a model may replace it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived_title: bool,
 }
 
-/// `session.updated`: settings changed; absent fields did not.
+/// `session.updated`: settings changed; absent fields are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionUpdated {
     /// New title.
@@ -77,29 +77,29 @@ pub struct SessionUpdated {
     /// New budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// What was done so far, in a few sentences.
+    /// A summary of the work so far, in a few sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
 }
 
-/// `session.paused`: no new model call starts until it is resumed.
+/// `session.paused`: no new model call starts until the session is resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPaused {
-    /// Why.
+    /// Why it was paused.
     pub reason: String,
 }
 
-/// `session.resumed`: it may go on.
+/// `session.resumed`: the session may continue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionResumed {
-    /// Why.
+    /// Why it was resumed.
     pub reason: String,
 }
 
-/// `session.closed`: it takes no more input.
+/// `session.closed`: the session takes no more input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionClosed {
-    /// Why.
+    /// Why it was closed.
     pub reason: String,
 }
 
@@ -113,103 +113,103 @@ pub struct InputAccepted {
     pub key: Option<String>,
     /// How it joins.
     pub delivery: Delivery,
-    /// What was said.
+    /// The content of the input.
     #[serde(default)]
     pub content: Vec<Block>,
-    /// The model for the turn it starts.
+    /// The model for the turn that the input starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The agent for the turn it starts.
+    /// The agent for the turn that the input starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// `input.cancelled`: an input left the queue before it joined.
+/// `input.cancelled`: an input left the queue before it joined the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InputCancelled {
-    /// Which.
+    /// The cancelled input.
     pub input: InputId,
-    /// Why, when it was not its sender who took it back.
+    /// Why, if someone other than the sender withdrew it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// `note.injected`: what agentd itself added for the model.
+/// `note.injected`: agentd itself added a note for the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoteInjected {
-    /// Why.
+    /// The reason for the note.
     pub kind: NoteKind,
-    /// The words.
+    /// The text of the note.
     pub text: String,
 }
 
-/// `context.compacted`: old messages were replaced by a summary.
+/// `context.compacted`: a summary replaced old messages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ContextCompacted {
-    /// First.
+    /// The first replaced event.
     pub from_seq: Seq,
-    /// Last.
+    /// The last replaced event.
     pub to_seq: Seq,
     /// The summary.
     pub summary: String,
-    /// Before.
+    /// Tokens before.
     pub tokens_before: u64,
-    /// After.
+    /// Tokens after.
     pub tokens_after: u64,
-    /// Why.
+    /// Why the conversation was compacted.
     #[serde(default)]
     pub cause: CompactionCause,
-    /// The configured name of the model that wrote the summary; absent: none did.
+    /// The configured name of the model that wrote the summary; absent: no model did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarised_by: Option<String>,
-    /// What the summary cost.
+    /// The tokens that the summary cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The same in US dollars.
+    /// The cost of the summary in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Files that were read or changed last, as far as the summary takes them away.
+    /// Files that were read or changed last, if the summary removes them from the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<AttachedFile>,
 }
 
-/// `context.truncated`: from here on the model sees long tool results cut, head and tail. The log keeps them whole.
+/// `context.truncated`: from here on the model sees long tool results cut to head and tail; the log keeps them whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextTruncated {
-    /// Bytes that are left of a result.
+    /// The bytes kept of each result.
     pub max_result_bytes: u64,
     /// How many results were cut.
     pub results: u32,
-    /// Before.
+    /// Tokens before.
     pub tokens_before: u64,
-    /// After.
+    /// Tokens after.
     pub tokens_after: u64,
 }
 
 /// `limit.reached`: a limit was hit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitReached {
-    /// Which.
+    /// The limit that was hit.
     pub limit: LimitKind,
-    /// Its value.
+    /// The value of the limit.
     pub value: f64,
-    /// What follows: ask, stop, summarize.
+    /// The consequence: `ask`, `stop` or `summarize`.
     pub action: String,
 }
 
-/// `warning.raised`: something worth a person's attention.
+/// `warning.raised`: a person should look at this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarningRaised {
-    /// A stable word.
+    /// A stable code.
     pub code: String,
-    /// What.
+    /// The warning.
     pub message: String,
 }
 
-/// `session.recovered`: after a restart: what was in flight and how it was closed.
+/// `session.recovered`: after a restart, the work that was in flight and how it was closed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionRecovered {
-    /// Each thing in flight.
+    /// Each piece of work in flight.
     #[serde(default)]
     pub closed: Vec<Recovered>,
 }
@@ -217,9 +217,9 @@ pub struct SessionRecovered {
 /// `session.moved`: another node runs the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionMoved {
-    /// Which.
+    /// The new node.
     pub node: String,
-    /// Its fencing number.
+    /// The fencing number of the node.
     pub epoch: u64,
 }
 
@@ -228,12 +228,12 @@ pub struct SessionMoved {
 pub struct RuleAdded {
     /// The rule: `allow Bash(cargo test)`.
     pub rule: String,
-    /// The approval it comes from.
+    /// The approval that created the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
 }
 
-/// `rule.removed`: an always-rule was taken back.
+/// `rule.removed`: an always-rule was revoked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleRemoved {
     /// The rule.

@@ -1,21 +1,21 @@
-//! Payloads of what models are asked beside the turns.
+//! Payloads of side calls: model calls outside the turns.
 
 use crate::ids::CallId;
 use crate::limits::Usage;
 use serde::{Deserialize, Serialize};
 
-/// What a model was asked for beside the turns.
+/// The purpose of a side call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SidePurpose {
     /// A title for the session.
     Title,
-    /// A few sentences on what was done in the session.
+    /// A summary of the session's work in a few sentences.
     Summary,
-    /// What an input wants.
+    /// The intent of an input.
     Intent,
-    /// A summary in place of the beginning of the conversation; only where nobody waited for it in the end: else its
-    /// usage is in `context.compacted`.
+    /// A summary to replace the start of the conversation. Only for abandoned ones; the usage of the others is in
+    /// `context.compacted`.
     Compaction,
 }
 
@@ -32,21 +32,21 @@ impl SidePurpose {
     }
 }
 
-/// `side_call.finished`: a model was asked beside the turns, and this is what it cost. What came of it is an event of its own.
+/// `side_call.finished`: the cost of a model call outside the turns. Its effect, if any, is an event of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideCallFinished {
     /// The call.
     pub call: CallId,
-    /// For what.
+    /// The purpose.
     pub purpose: SidePurpose,
     /// The configured name of the model.
     pub model: String,
-    /// Tokens, as far as they were told.
+    /// Tokens, as far as the provider reported them.
     pub usage: Usage,
-    /// US dollars, when the price is known.
+    /// US dollars, if the price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Why nothing came of it.
+    /// Why it had no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -1,25 +1,25 @@
-//! Payloads of sub-agents: sessions that do a task for another one, and what a whole tree of them spends.
+//! Payloads of sub-agents: sessions that do a task for another session. Also what a whole tree of them spends.
 
 use crate::ids::{SessionId, ToolCallId};
 use crate::vocabulary::EndReason;
 use serde::{Deserialize, Serialize};
 
-/// For whom a sub-agent works. It is one only while its id is the one that follows from its parent and the call: a copy of
-/// its log (a fork, an import) works for nobody.
+/// The place of a sub-agent in its tree. It is valid only if the session's id follows from its parent and the call: a
+/// copy of the log (a fork, an import) works for no one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The session at the top of the tree.
     pub root: SessionId,
-    /// The parent's call that it answers.
+    /// The call of the parent that the sub-agent answers.
     pub tool_call: ToolCallId,
-    /// How far it is from the root: 1 is a child of the root.
+    /// Its distance from the root: 1 is a child of the root.
     pub depth: u32,
     /// The titles from the root down to its parent.
     #[serde(default)]
     pub path: Vec<String>,
 }
 
-/// What sessions spent of a budget.
+/// The part of a budget that sessions have spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Tokens.
@@ -28,7 +28,7 @@ pub struct Spent {
     /// US dollars.
     #[serde(default)]
     pub usd: f64,
-    /// Milliseconds inside turns.
+    /// Milliseconds spent inside turns.
     #[serde(default)]
     pub time_ms: u64,
     /// Steps.
@@ -37,7 +37,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -49,40 +49,40 @@ impl Spent {
     }
 }
 
-/// `subagent.started`: a call became a session of its own, which is created after this is durable.
+/// `subagent.started`: a call starts a session of its own, which is created once this event is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubagentStarted {
     /// The call.
     pub tool_call: ToolCallId,
-    /// The session.
+    /// The new session.
     pub child: SessionId,
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub purpose: String,
 }
 
-/// `subagent.finished`: the session and all that it started have ended; comes once.
+/// `subagent.finished`: the session and everything that it started have ended; occurs once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubagentFinished {
     /// The call.
     pub tool_call: ToolCallId,
-    /// The session.
+    /// The session that ended.
     pub child: SessionId,
-    /// How its last turn ended; absent: it had none.
+    /// How its last turn ended; absent: it had no turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<EndReason>,
-    /// The beginning of its result; the whole is the result of the call.
+    /// The beginning of its result; the result of the call has the whole text.
     #[serde(default)]
     pub result: String,
-    /// What it and all below it spent.
+    /// The spending of the session and of everything below it.
     #[serde(default)]
     pub spent: Spent,
 }
 
-/// The session that a call becomes: the same one whenever it is asked for, so a repetition after a crash finds it.
+/// The id of the session that a call starts. It is always the same, so a repetition after a crash finds the session.
 #[must_use]
 pub fn child_of(parent: SessionId, call: ToolCallId) -> SessionId {
     let (mut id, parent) = (*call.as_bytes(), parent.as_bytes());
-    // The first six bytes are time, which stays: what is created later sorts later.
+    // The first six bytes are time and stay: later sessions sort later.
     for (byte, other) in id.iter_mut().zip(parent).skip(6) {
         *byte ^= other.rotate_left(1);
     }

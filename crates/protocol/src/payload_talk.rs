@@ -1,33 +1,33 @@
-//! Payloads of what an agent does by talking alone: its list of things to do.
+//! Payloads of the agent's list of things to do, which it keeps without any outside effect.
 
 use crate::ids::ToolCallId;
 use serde::{Deserialize, Serialize};
 
-/// How far a thing to do is.
+/// The progress of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Being done.
+    /// In progress.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// One thing to do.
+/// One item of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
-    /// What.
+    /// The task.
     pub content: String,
-    /// How far it is.
+    /// Its progress.
     pub status: TodoStatus,
 }
 
-/// `todo.updated`: the whole list as it is now.
+/// `todo.updated`: the whole current list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TodoUpdated {
-    /// The call that did it.
+    /// The call that changed it.
     pub tool_call: ToolCallId,
     /// The list.
     #[serde(default)]

@@ -23,11 +23,11 @@ pub struct TurnStarted {
 pub struct ModelStarted {
     /// The logical call.
     pub call: CallId,
-    /// From 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The step of the turn, from 1.
     pub step: u32,
-    /// The cap of the turn.
+    /// The maximum number of steps of the turn.
     pub max_steps: u32,
     /// The inputs that join the transcript here.
     #[serde(default)]
@@ -39,15 +39,15 @@ pub struct ModelStarted {
     /// The credential's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
-    /// Our estimate.
+    /// Our estimate of the input tokens.
     pub input_tokens_estimate: u64,
-    /// The call is made without tools (a summary at the limit).
+    /// The call offers no tools (a summary at the limit).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools_off: bool,
     /// The configured name of the model; absent in old logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configured: Option<String>,
-    /// How hard the model is asked to think; absent: its own default.
+    /// How hard the model thinks; absent: its own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
 }
@@ -62,53 +62,53 @@ pub struct ModelFinished {
     /// The answer; tool calls carry our ids.
     #[serde(default)]
     pub content: Vec<Block>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop_reason: StopReason,
-    /// Tokens.
+    /// The tokens used.
     pub usage: Usage,
-    /// What it cost.
+    /// The cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// How long it took.
     pub latency: Latency,
-    /// The credential that was used, where it is another than `model.started` said.
+    /// The credential that was used, if it differs from the one in `model.started`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
 }
 
-/// What the next attempt of a model call does differently.
+/// How the next attempt of a model call differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// Another credential of the same provider.
+    /// It uses another credential of the same provider.
     Rotate {
         /// Its name.
         credential: String,
     },
-    /// Another thinking level.
+    /// It uses another thinking level.
     Think {
-        /// Which.
+        /// The new level.
         level: ThinkingLevel,
     },
-    /// Without a part of the request that the server refuses.
+    /// It leaves out a part of the request that the server refuses.
     Without {
-        /// Which.
+        /// The part.
         part: RequestPart,
     },
-    /// Another model.
+    /// It uses another model.
     Fallback {
         /// Its configured name.
         model: String,
     },
-    /// The conversation is compacted first.
+    /// It compacts the conversation first.
     Compact,
-    /// Long tool results are cut first.
+    /// It cuts long tool results first.
     TruncateResults,
-    /// The session waits, without memory and permit, for `retry_at`.
+    /// The session waits for `retry_at` and holds neither memory nor a permit.
     Park,
 }
 
-/// A part of a request that some servers refuse and that can be left out.
+/// An optional part of a request that some servers refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestPart {
@@ -116,7 +116,7 @@ pub enum RequestPart {
     Temperature,
     /// The reasoning of earlier answers.
     Reasoning,
-    /// How hard to think, or not to.
+    /// The thinking level, or the switch that turns thinking off.
     ThinkingLevel,
 }
 
@@ -125,117 +125,117 @@ pub enum RequestPart {
 pub struct ModelFailed {
     /// The logical call.
     pub call: CallId,
-    /// The attempt.
+    /// The attempt that failed.
     pub attempt: u32,
-    /// What kind of failure.
+    /// The class of the failure.
     pub class: FailureClass,
-    /// What the provider said, redacted.
+    /// The provider's message, redacted.
     pub message: String,
-    /// HTTP status.
+    /// The HTTP status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// When the next attempt starts; absent: gave up.
+    /// When the next attempt starts; absent: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
-    /// The text so far, when cancelled.
+    /// The text up to the cancellation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
-    /// Tokens, when a whole answer came and was thrown away.
+    /// Tokens, if a complete answer arrived and was discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What that answer cost.
+    /// The cost of that answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The credential that was used, where it is another than `model.started` said.
+    /// The credential that was used, if it differs from the one in `model.started`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
-    /// What the next attempt does differently; absent: it only waits.
+    /// How the next attempt differs; absent: it repeats the request after a wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
 }
 
-/// `tool.proposed`: the model asked for a tool.
+/// `tool.proposed`: the model requested a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolProposed {
     /// Our id.
     pub tool_call: ToolCallId,
-    /// The canonical name, or what the model said when there is none.
+    /// The canonical name, or the model's own if there is none.
     pub name: String,
     /// The arguments.
     pub input: Value,
-    /// Its place among the step's calls.
+    /// Its index among the calls of the step.
     pub index: u32,
 }
 
 /// `verdict.given`: the gate judged a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerdictGiven {
-    /// Which.
+    /// The call.
     pub tool_call: ToolCallId,
     /// The verdict.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// `approval.asked`: a person is asked.
+/// `approval.asked`: agentd asks a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalAsked {
     /// Its id.
     pub approval: ApprovalId,
-    /// What about.
+    /// The subject of the question.
     pub kind: ApprovalKind,
-    /// The call, for kind tool.
+    /// The call, for kind `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<ToolCallId>,
-    /// One line.
+    /// A summary in one line.
     pub title: String,
-    /// What exactly will happen.
+    /// Exactly what will happen.
     pub detail: String,
-    /// Possible answers, for kinds question and limit.
+    /// Possible answers, for kinds `question` and `limit`.
     #[serde(default)]
     pub choices: Vec<Choice>,
-    /// The scopes that an allow may have.
+    /// The scopes that an `allow` may have.
     #[serde(default)]
     pub scopes: Vec<Scope>,
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The rule that session or always would add.
+    /// The rule that the scopes `session` and `always` would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
-    /// What an allow is given for, for kind tool.
+    /// The exact call and files that an `allow` covers, for kind `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
-    /// What a person should know besides, for kind tool.
+    /// Further information for the person, for kind `tool`.
     #[serde(default, skip_serializing_if = "About::is_empty")]
     pub about: About,
 }
 
-/// `approval.escalated`: nobody answered in time, and the question stays open.
+/// `approval.escalated`: no one answered in time, and the question stays open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalEscalated {
-    /// Which.
+    /// The approval.
     pub approval: ApprovalId,
-    /// How often by now, from 1.
+    /// How many times this has happened, from 1.
     pub level: u32,
-    /// When it expires now; absent: never.
+    /// The new expiry time; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
-/// `approval.decided`: a person, or time, answered.
+/// `approval.decided`: a person answered, or time ran out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalDecided {
-    /// Which.
+    /// The approval.
     pub approval: ApprovalId,
-    /// What.
+    /// The decision.
     pub decision: Decision,
     /// The answer, for questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// How far an allow reaches.
+    /// How far an `allow` reaches.
     pub scope: Scope,
-    /// The person's words.
+    /// The person's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -243,23 +243,23 @@ pub struct ApprovalDecided {
 /// `tool.started`: a tool begins; durable before its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolStarted {
-    /// Which.
+    /// The call.
     pub tool_call: ToolCallId,
     /// One line for people.
     pub title: String,
-    /// What it does to the world.
+    /// The class of its effects.
     pub effect: EffectClass,
     /// How it is confined.
     pub sandbox: SandboxLevel,
-    /// Whether it may be run again after a crash.
+    /// Whether the call may run again after a crash.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub idempotent: bool,
 }
 
-/// `tool.finished`: a tool call has its one result.
+/// `tool.finished`: a tool call has its only result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolFinished {
-    /// Which.
+    /// The call.
     pub tool_call: ToolCallId,
     /// The result.
     #[serde(flatten)]
@@ -269,7 +269,7 @@ pub struct ToolFinished {
 /// `turn.finished`: the turn ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnFinished {
-    /// Why.
+    /// Why the turn ended.
     pub reason: EndReason,
     /// The last text of the model in this turn.
     pub text: String,
@@ -282,13 +282,13 @@ pub struct TurnFinished {
     /// Cost of the turn.
     #[serde(default)]
     pub cost_usd: f64,
-    /// What went wrong.
+    /// The error, if the turn failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
 }
 
 impl TurnFinished {
-    /// Whether it ended by itself, with an answer.
+    /// Whether the turn ended by itself, with an answer.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.reason == EndReason::Completed && !self.text.trim().is_empty()

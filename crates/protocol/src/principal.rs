@@ -1,21 +1,21 @@
-//! Who said something.
+//! The author of a request or event.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Who said something: `user:ana` (a local user), `token:ci`, `node:a1`, or `agentd` itself.
+/// The author of a request or event: `user:ana` (a local user), `token:ci`, `node:a1`, or `agentd` itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Principal(pub String);
 
 impl Principal {
-    /// agentd's own decisions.
+    /// The author of agentd's own decisions.
     #[must_use]
     pub fn agentd() -> Self {
         Self("agentd".to_owned())
     }
 
-    /// A local user by name.
+    /// A local user, by name.
     #[must_use]
     pub fn user(name: &str) -> Self {
         Self(format!("user:{name}"))

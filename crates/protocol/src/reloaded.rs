@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a reload did.
+/// The effect of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reloaded {
-    /// The files that were read.
+    /// The files that the daemon read.
     pub files: Vec<String>,
-    /// The keys that have other values now.
+    /// The keys whose values changed.
     pub changed: Vec<String>,
-    /// What has changed in the files and needs a restart.
+    /// Changes in the files that take effect only after a restart.
     pub restart: Vec<String>,
-    /// Sessions that waited for a credential and try again.
+    /// How many sessions waited for a credential and now try again.
     pub tried: u64,
 }

@@ -1,4 +1,4 @@
-//! The rules that people made for good, as clients see them.
+//! Permanent rules that people made, as clients see them.
 
 use crate::event::Seq;
 use crate::ids::ApprovalId;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoveRuleParams {
-    /// The rule's number, as `rule.list` says it, or its text: `allow Bash(cargo test)`.
+    /// The rule's number from `rule.list`, or its text: `allow Bash(cargo test)`.
     pub rule: String,
 }
 
 /// One row of `rule.list`: an always-rule in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRow {
-    /// Its number; none is used twice.
+    /// Its number, which is never reused.
     pub number: Seq,
     /// The rule: `allow Bash(cargo test)`.
     pub rule: String,
-    /// Since when it is in force.
+    /// When it took effect.
     pub added_at: Timestamp,
     /// Who made it.
     pub by: Principal,
-    /// The approval it comes from.
+    /// The approval that created it.
     pub approval: Option<ApprovalId>,
 }

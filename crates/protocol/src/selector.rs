@@ -1,4 +1,4 @@
-//! Which sessions are meant, by their labels: the set-based selectors of kubectl.
+//! Selects sessions by their labels: the set-based selectors of kubectl.
 
 use crate::vocabulary::Labels;
 use serde::de::value::MapAccessDeserializer;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Conditions of one selector.
+/// The maximum number of conditions per selector.
 const MAX_REQUIREMENTS: usize = 64;
 /// Characters that end a key or a value.
 const MARKS: [char; 5] = [',', '(', ')', '=', '!'];
 
-/// Conditions that the labels of a session must all meet; none: every session.
+/// Conditions that the labels of a session must all meet; an empty selector matches every session.
 ///
 /// Its text form is `team=infra, tier in (a, b), !urgent`. On the wire it is that text, or a map of labels that a session
 /// must carry.
@@ -22,17 +22,17 @@ pub struct Selector(Vec<Requirement>);
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Requirement {
-    /// The label is there.
+    /// The label exists.
     Exists(String),
-    /// The label is not there.
+    /// The label does not exist.
     Missing(String),
-    /// The label is there, with one of these values.
+    /// The label exists and has one of these values.
     In(String, Vec<String>),
-    /// The label is not there, or has none of these values.
+    /// The label does not exist, or has none of these values.
     NotIn(String, Vec<String>),
 }
 
-/// Why a text is no selector.
+/// Why a text is not a valid selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadSelector {
     text: String,
@@ -64,19 +64,19 @@ impl Requirement {
 }
 
 impl Selector {
-    /// Whether it means every session.
+    /// Whether it matches every session.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a session with these labels is meant.
+    /// Whether it matches a session with these labels.
     #[must_use]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.0.iter().all(|requirement| requirement.holds(labels))
     }
 
-    /// The labels that every session must carry that is meant: a store can look them up.
+    /// The labels that every matching session must have: a store can look them up.
     #[must_use]
     pub fn carried(&self) -> Labels {
         let single = self.0.iter().filter_map(|requirement| match requirement {
@@ -89,7 +89,7 @@ impl Selector {
         single.collect()
     }
 
-    /// Both conditions.
+    /// Combines the conditions of both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -135,7 +135,7 @@ impl FromStr for Selector {
     }
 }
 
-/// The first condition, and what stands behind it.
+/// Parses the first condition and returns it with the rest of the text.
 fn requirement(text: &str) -> Result<(Requirement, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('!') {
         let (key, rest) = key(rest)?;
@@ -187,7 +187,7 @@ fn key(text: &str) -> Result<(String, &str), &'static str> {
     Ok((key.to_owned(), rest))
 }
 
-/// The text up to the next mark.
+/// Splits the text at the next mark.
 fn word(text: &str) -> (&str, &str) {
     text.split_at(text.find(MARKS).unwrap_or(text.len()))
 }
@@ -219,7 +219,7 @@ impl fmt::Display for Selector {
 impl Serialize for Selector {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let carried = self.carried();
-        // Older daemons know only the map.
+        // Older daemons accept only the map.
         if carried.len() == self.0.len() {
             carried.serialize(serializer)
         } else {

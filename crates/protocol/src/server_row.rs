@@ -1,22 +1,22 @@
-//! What a client is told of a tool server.
+//! A tool server, as clients see it.
 
 use serde::{Deserialize, Serialize};
 
-/// One row of `mcp.list`: a tool server where it runs or ran.
+/// One row of `mcp.list`: a tool server in one of the places where it runs or ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerRow {
     /// Its name.
     pub server: String,
-    /// Its working directory; nothing when it is shared or was not used yet.
+    /// Its working directory; none if it is shared or has not been used yet.
     pub workdir: Option<String>,
     /// `stopped`, `starting`, `running` or `failed`.
     pub state: String,
-    /// Calls that it works on.
+    /// Calls in progress.
     pub busy: u64,
-    /// Tools that it offers, as far as known.
+    /// Tools that it offers, as far as they are known.
     pub tools: u64,
-    /// How often it was started again.
+    /// How many times it was restarted.
     pub restarts: u64,
-    /// How it failed last.
+    /// Its last error.
     pub last_error: Option<String>,
 }

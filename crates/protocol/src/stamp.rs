@@ -5,25 +5,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A moment: milliseconds since the Unix epoch. RFC 3339 UTC with milliseconds in JSON.
+/// A point in time: milliseconds since the Unix epoch. RFC 3339 UTC with milliseconds in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// Milliseconds from `earlier` to this moment; zero when `earlier` is later.
+    /// Milliseconds from `earlier` to this time; zero when `earlier` is later.
     #[must_use]
     pub const fn since_ms(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The moment `ms` milliseconds later.
+    /// The time `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 }
 
-/// The last moment that RFC 3339 with four-digit years can say: 9999-12-31T23:59:59.999Z.
+/// The last time that RFC 3339 with four-digit years can express: 9999-12-31T23:59:59.999Z.
 const MAX_MS: u64 = 253_402_300_799_999;
 
 impl fmt::Display for Timestamp {
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// The moment of a decision and the entropy for the ids it makes. One stamp is used for one decision.
+/// The time of a decision and the entropy for the ids it creates. Each decision uses its own stamp.
 #[derive(Debug, Clone)]
 pub struct Stamp {
     /// When the decision is made.
@@ -66,7 +66,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// A stamp of a moment and 64 random bits.
+    /// A stamp with this time and 64 random bits.
     #[must_use]
     pub const fn new(at: Timestamp, entropy: u64) -> Self {
         Self { at, state: entropy }

@@ -1,4 +1,4 @@
-//! What is said of a session without reading its log: the list row, the derived state.
+//! The summary of a session: its list row and derived state, available without reading the log.
 
 use crate::event::Seq;
 use crate::ids::{InputId, SessionId, TurnId};
@@ -12,14 +12,14 @@ use crate::vocabulary::{Delivery, Labels, TurnError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 
-/// What a session waits for.
+/// The reason why a session waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitReason {
     /// A person's approval of a call.
     Approval,
     /// A person's answer.
     Question,
-    /// A person's word on a limit.
+    /// A person's decision on a limit.
     Limit,
     /// A child session.
     Child,
@@ -48,9 +48,9 @@ pub enum RunState {
     RunningModel,
     /// Tool calls run.
     RunningTool,
-    /// It waits.
+    /// Waiting; the reason says for what.
     Waiting(WaitReason),
-    /// It waits for the next attempt of a model call.
+    /// Waiting for the next attempt of a model call.
     BackingOff,
     /// Its context is being compacted.
     Compacting,
@@ -58,7 +58,7 @@ pub enum RunState {
     Paused,
     /// Nothing to do.
     Idle,
-    /// Its last turn failed; it takes input.
+    /// Its last turn failed; it still takes input.
     Failed,
     /// It takes no more input.
     Closed,
@@ -100,12 +100,12 @@ impl RunState {
             .map_or("unknown", |(_, text)| text)
     }
 
-    /// Every state there is.
+    /// All states.
     pub fn all() -> impl Iterator<Item = Self> {
         STATES.iter().map(|(state, _)| *state)
     }
 
-    /// The state of this text form.
+    /// Parses the text form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         STATES
@@ -114,7 +114,7 @@ impl RunState {
             .map(|(state, _)| *state)
     }
 
-    /// Whether a person must act before it goes on.
+    /// Whether a person must act before it continues.
     #[must_use]
     pub const fn blocked(self) -> bool {
         matches!(
@@ -129,7 +129,7 @@ impl RunState {
         )
     }
 
-    /// Whether nothing is going on and nothing will without new input.
+    /// Whether nothing will happen without new input.
     #[must_use]
     pub const fn at_rest(self) -> bool {
         matches!(self, Self::Idle | Self::Failed | Self::Closed | Self::Faulted)
@@ -155,19 +155,19 @@ impl<'de> Deserialize<'de> for RunState {
     }
 }
 
-/// A state with its reason and since when.
+/// A state with its reason and start time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The derived state.
     pub state: RunState,
-    /// Why, in words.
+    /// Why, as text for people.
     pub reason: String,
-    /// Since when.
+    /// When the state began.
     pub since: Timestamp,
-    /// Until when, where that is known (back-off, rate limit).
+    /// When the state ends, if known (back-off, rate limit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// The attempt of the model call, when more than one was needed.
+    /// The attempt of the model call, from the second on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Its place in the queue for a permit, from 1.
@@ -176,7 +176,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The state with its reason and nothing else.
+    /// A state and its reason, with nothing else set.
     #[must_use]
     pub fn new(state: RunState, reason: impl Into<String>, since: Timestamp) -> Self {
         Self {
@@ -195,12 +195,12 @@ pub(crate) const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// An input that waits to join.
+/// An input that has not joined the conversation yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedInput {
     /// Its id.
     pub input: InputId,
-    /// How it will join.
+    /// How the input will join.
     pub delivery: Delivery,
     /// The first 200 characters of its text.
     pub preview: String,
@@ -208,14 +208,14 @@ pub struct QueuedInput {
     pub at: Timestamp,
 }
 
-/// Everything that a list or a detail page says of a session; folded from its log by the loop, stored beside it.
+/// Everything that a list or a detail page shows of a session; the loop folds it from the log and stores it next to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// Its title.
     pub name: String,
-    /// The derived state, its reason, since when.
+    /// The derived state with its reason and start time.
     #[serde(flatten)]
     pub status: Status,
     /// The model's configured name.
@@ -247,7 +247,7 @@ pub struct Summary {
     /// Open approvals.
     #[serde(default)]
     pub open_approvals: Vec<OpenApproval>,
-    /// Inputs that wait.
+    /// Inputs that wait to join.
     #[serde(default)]
     pub queue: Vec<QueuedInput>,
     /// The hard budget.
@@ -255,43 +255,43 @@ pub struct Summary {
     /// The last turn's error.
     #[serde(default)]
     pub last_error: Option<TurnError>,
-    /// What the agent means to do.
+    /// The agent's list of things to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo: Vec<TodoItem>,
-    /// What was done so far, in a few sentences, where a model was asked for them.
+    /// A summary of the work so far in a few sentences, if a model wrote one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Background jobs that run.
+    /// Running background jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<RunningJob>,
-    /// Milliseconds inside turns.
+    /// Milliseconds spent inside turns.
     #[serde(default)]
     pub time_ms: u64,
     /// Sub-agents that have not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<SessionId>,
-    /// How many there have been.
+    /// How many sub-agents the session has started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub subagents: u32,
-    /// What those that ended spent, with all below them.
+    /// The spending of the ended sub-agents, including everything below them.
     #[serde(default)]
     pub below: Spent,
-    /// It is paused, whatever its state says first: a command that runs, a question that is open.
+    /// It is paused, even if its state says something else: a command is running, or a question is open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
-    /// When a parked session goes on by itself.
+    /// When a parked session continues by itself.
     #[serde(default)]
     pub wake_at: Option<Timestamp>,
-    /// Work is open that goes on by itself after a restart.
+    /// It has open work that continues by itself after a restart.
     #[serde(default)]
     pub resumable: bool,
-    /// The loop's limits, with where each was set. Only `session.get` says it; rows do not keep it.
+    /// The loop's limits and where each was set. Only `session.get` returns them; stored rows do not contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<LoopLimits>>,
 }
 
 impl Summary {
-    /// The summary of a session of which only the status is known. It counts as created when the status began.
+    /// The summary of a session of which only the status is known. Its creation time is the start of the status.
     #[must_use]
     pub fn new(session: SessionId, status: Status) -> Self {
         Self {

@@ -10,7 +10,7 @@ pub type Labels = BTreeMap<String, String>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// It starts a turn; with a turn running it steers.
+    /// It starts a turn; if a turn is running, it steers that turn.
     Start,
     /// It joins the running turn at its next model call.
     Steer,
@@ -26,11 +26,11 @@ pub enum Delivery {
 pub enum NoteKind {
     /// The model announced an action and did not take it.
     IntentNudge,
-    /// A guard spoke.
+    /// A guard intervened.
     Guard,
     /// A reminder of the plan.
     PlanReminder,
-    /// A hook's words.
+    /// Context that a hook added.
     HookContext,
     /// A limit is near.
     LimitNotice,
@@ -38,7 +38,7 @@ pub enum NoteKind {
     JobNotice,
     /// A person put files back, or the conversation back to an earlier point.
     HistoryNotice,
-    /// What changed around the session: the mode, the date.
+    /// Something around the session changed: the mode, the date.
     ContextNotice,
 }
 
@@ -52,20 +52,20 @@ pub enum ApprovalKind {
     Plan,
     /// A question of the model.
     Question,
-    /// A limit: go on or stop.
+    /// A limit: continue or stop.
     Limit,
 }
 
-/// How far an allow reaches.
+/// How far an `allow` reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This call.
+    /// Only this call.
     #[default]
     Once,
     /// This session.
     Session,
-    /// The fleet, for good.
+    /// The fleet, permanently.
     Always,
 }
 
@@ -81,7 +81,7 @@ pub enum Decision {
     Answer,
     /// Time ran out.
     Expired,
-    /// It is no longer needed.
+    /// The question no longer needs an answer.
     Withdrawn,
 }
 
@@ -97,7 +97,7 @@ pub enum LimitKind {
     Cost,
     /// Time.
     Time,
-    /// Sub-agent depth.
+    /// The depth of sub-agents.
     Depth,
 }
 
@@ -105,44 +105,44 @@ pub enum LimitKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// The model was done.
+    /// The model finished.
     Completed,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
-    /// The step limit.
+    /// It reached the step limit.
     MaxTurns,
-    /// `max_turns = 0`.
+    /// Chat is disabled: `max_turns = 0`.
     ChatDisabled,
-    /// The output limit cut the answer.
+    /// The output limit truncated the answer.
     Truncated,
-    /// It went in circles.
+    /// The model repeated itself in a loop.
     LoopDetected,
-    /// A denied call, with `on_deny = "stop"`.
+    /// A call was denied, with `on_deny = "stop"`.
     Denied,
     /// The provider refused.
     Refused,
     /// The conversation is too long.
     ContextOverflow,
-    /// The model failed for good.
+    /// The model calls failed for good.
     ModelError,
-    /// Every tool call failed, step after step, and the model did not stop when it was told.
+    /// Every tool call failed, step after step, and the model ignored the request to stop.
     ToolError,
-    /// A budget is used up.
+    /// A budget is exhausted.
     Budget,
-    /// It could not start: a key, a model, a directory is missing.
+    /// The turn could not start: a key, a model or a directory is missing.
     InitializationFailed,
 }
 
 /// What went wrong in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnError {
-    /// A stable word: a failure class, or the end reason.
+    /// A stable code: a failure class, or the end reason.
     pub class: String,
     /// What happened and how to fix it.
     pub message: String,
 }
 
-/// One thing that was in flight when the daemon stopped.
+/// One piece of work that was in flight when the daemon stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
     /// `model_call`, `tool_call`, `approval`.

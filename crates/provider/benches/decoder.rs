@@ -1,4 +1,4 @@
-//! What a streamed answer costs to read: 1,000 deltas of text.
+//! Measures the decoding of a streamed answer: 1,000 deltas of text.
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
 
 use agentd_provider::{Decoder, Dialect, ModelSpec, Script};

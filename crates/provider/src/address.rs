@@ -1,20 +1,20 @@
-//! Addresses of requests: a path behind the configured one, whose query stays.
+//! Request URLs: joins a path to the configured base URL and keeps its query.
 
 use url::Url;
 
-/// The address of a service below a server's address. The query of the server's address stays: Azure has its version of
+/// The URL of an endpoint below a server's base URL. The base URL's query is kept: Azure puts the version of
 /// the API there.
 pub(crate) fn join(base: &str, path: &str) -> String {
     joined(base, &[], path)
 }
 
-/// The same for services that are beside the imitations of other protocols, and not below them: the address of such an
-/// imitation will do, too.
+/// The same for endpoints that are siblings of a server's compatibility layers for other protocols, not below them: the
+/// base URL may also be that of a compatibility layer.
 pub(crate) fn beside(base: &str, path: &str) -> String {
     joined(base, &["/v1", "/api"], path)
 }
 
-/// The path of an address, without a slash at its end.
+/// The path of a URL, without a trailing slash.
 pub(crate) fn path_of(base: &str) -> String {
     Url::parse(base).map_or_else(
         |_| base.to_owned(),
@@ -23,7 +23,7 @@ pub(crate) fn path_of(base: &str) -> String {
 }
 
 fn joined(base: &str, imitations: &[&str], path: &str) -> String {
-    // What is no address is told as such when it is asked.
+    // An invalid URL is passed through: the request then reports it.
     let Ok(mut url) = Url::parse(base) else {
         return format!("{}/{path}", base.trim_end_matches('/'));
     };

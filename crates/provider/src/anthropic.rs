@@ -11,7 +11,7 @@ use agentd_protocol::Message;
 use bytes::Bytes;
 use stream::AnthropicStream;
 
-/// The version of the protocol that is spoken here.
+/// The protocol version that this codec speaks.
 const VERSION: &str = "2023-06-01";
 
 /// The dialect.
@@ -26,7 +26,7 @@ impl Codec for Anthropic {
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
         headers.extend(credential.map(|credential| {
             let secret = credential.secret.expose();
-            // A token that somebody logged in for is no key, and is refused in the place of one.
+            // An OAuth token is not an API key: the server refuses it in `x-api-key`.
             if credential.found_in.ends_with("AUTH_TOKEN") || secret.starts_with("sk-ant-oat") {
                 ("authorization", format!("Bearer {secret}"))
             } else {

@@ -1,4 +1,4 @@
-//! Request bodies from cached pieces: a message is encoded once, and a step costs what is new in it.
+//! Builds request bodies from cached pieces: each message is encoded once, so a step pays only for what is new.
 
 use crate::dialect::codec;
 use crate::json_text;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A tool as the model is told about it.
+/// A tool as described to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDef {
     /// Its name.
@@ -19,7 +19,7 @@ pub struct ToolDef {
     pub schema: Value,
 }
 
-/// What stands before the conversation.
+/// What precedes the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prompt<'a> {
     /// The system prompt; empty for none.
@@ -29,31 +29,31 @@ pub struct Prompt<'a> {
 /// Whether and which tool the model must call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolChoice<'a> {
-    /// Nothing is said; the model chooses.
+    /// The request does not say; the model chooses.
     #[default]
     Unsaid,
-    /// The model chooses, and is told so.
+    /// The request says that the model chooses.
     Auto,
-    /// None; the tools stay listed, so the cached prefix holds.
+    /// No tool may be called; the tools stay listed, so that the cached prefix stays valid.
     Off,
-    /// Any one.
+    /// Any one tool.
     Any,
-    /// This one.
+    /// This tool.
     Only(&'a str),
 }
 
-/// What differs from call to call.
+/// The parameters that differ between calls.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Params<'a> {
     /// Whether and which tool the model must call.
     pub tool_choice: ToolChoice<'a>,
-    /// Whether it may ask for several calls at once; absent: nothing is said.
+    /// Whether the model may request several calls at once; absent: not sent.
     pub parallel_tools: Option<bool>,
     /// A smaller output limit than the model's own.
     pub max_output: Option<u32>,
-    /// The answer must be JSON of this schema: its name and the JSON Schema. Left out where the model cannot.
+    /// The answer must be JSON of this schema: its name and the JSON Schema. Not sent to models that do not support it.
     pub schema: Option<(&'a str, &'a Value)>,
-    /// What requests with the same prefix have in common (the session); empty: nothing is said.
+    /// What requests with the same prefix have in common (the session); empty: not sent.
     pub cache_key: &'a str,
 }
 
@@ -72,7 +72,7 @@ pub fn encode_prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     }
 }
 
-/// One message on its own, as JSON objects joined by commas; empty when it has nothing to say.
+/// One message on its own, as JSON objects joined by commas; empty when the message has no content to send.
 #[must_use]
 pub fn encode_message(spec: &ModelSpec, message: &Message) -> Bytes {
     encode(spec, message, false, None).bytes.into()
@@ -88,21 +88,21 @@ pub fn encode_suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -
     codec(spec.dialect).map_or_else(Bytes::new, |codec| codec.suffix(spec, tools, params))
 }
 
-/// A message as bytes, and how it fits to its neighbours.
+/// An encoded message, and how it joins its neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<u8>,
-    /// The bytes go on inside the text of the user message before them.
+    /// The bytes continue the text of the user message before them.
     pub(crate) joins: bool,
-    /// The bytes end with `"}` of a user's text, so the next user message can go on inside it.
+    /// The bytes end with the `"}` of a user's text, so that the next user message can continue it.
     pub(crate) open: bool,
-    /// How many blocks they are to the provider's prompt cache, where it counts them.
+    /// The number of blocks as the provider's prompt cache counts them, where it counts blocks.
     pub(crate) blocks: usize,
-    /// Where in the bytes a cache mark can be put.
+    /// The offset in the bytes where a cache mark can be inserted.
     pub(crate) markable: Option<usize>,
 }
 
-/// The end of a user message that can be gone on with.
+/// The length of the end of a user message that the next one can continue (`"}`).
 const TEXT_END: usize = 2;
 
 fn encode(spec: &ModelSpec, message: &Message, after_text: bool, asked: Option<&Message>) -> Encoded {
@@ -115,17 +115,17 @@ fn encode(spec: &ModelSpec, message: &Message, after_text: bool, asked: Option<&
     }
 }
 
-/// What makes a block the end of a prefix that the provider caches.
+/// Marks a block as the end of a prefix that the provider caches.
 const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// The provider looks for a cached prefix at its marks and at so many blocks before each, less a margin.
+/// The provider looks for a cached prefix at its marks and up to this many blocks before each, less a margin.
 const LOOKBACK: usize = 18;
 
-/// Messages are put together into fragments of up to this many bytes: a few large writes instead of many small ones.
+/// Messages are merged into fragments of up to this many bytes: a few large writes instead of many small ones.
 const FRAGMENT: usize = 96 << 10;
 
-/// The encoded messages of one conversation for one model. Bytes once written stay, so that the provider's prompt cache
-/// sees the same prefix at each step.
+/// The encoded messages of one conversation for one model. Encoded bytes never change, so that the provider's prompt
+/// cache sees the same prefix at each step.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedHistory {
     key: Option<HistoryKey>,
@@ -133,26 +133,26 @@ pub struct EncodedHistory {
     messages: usize,
     fragments: Vec<Bytes>,
     open: bool,
-    /// The last answer that had calls: some dialects repeat their names in the results.
+    /// The last answer with tool calls: some dialects repeat the names of the calls in the results.
     asked: Option<Arc<Message>>,
-    /// The last place where a cache mark can be put, as an offset in all bytes.
+    /// The last place where a cache mark can be inserted, as an offset in all bytes.
     markable: Option<usize>,
-    /// Where this request puts one. The last block of each request is marked by the server itself, and the next request
-    /// finds that entry when it has not grown by more blocks than the provider looks back. A step of many calls has
-    /// grown by more: then the end of the request before is marked, too. The mark is no part of the fragments, because
-    /// bytes once sent stay, and because a mark in each long step would soon be more than the four that are allowed.
+    /// Where this request has its mark. The server itself marks the last block of each request. The next request finds
+    /// that entry unless it has grown by more blocks than the provider looks back, as after a step of many calls:
+    /// then the end of the previous request is marked, too. The mark is not part of the fragments, because bytes once
+    /// sent never change, and because one mark for each long step would soon exceed the four that are allowed.
     mark: Option<usize>,
 }
 
 impl EncodedHistory {
-    /// Nothing yet.
+    /// An empty history.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Encodes the messages that are new since the last call. `messages` is the whole conversation; another model or
-    /// another generation of the conversation starts over.
+    /// Encodes the messages that are new since the last call. `messages` is the whole conversation; a different model or
+    /// generation of the conversation starts over.
     pub fn extend(&mut self, spec: &ModelSpec, generation: u64, messages: &[Arc<Message>]) {
         let same = self.key.as_ref().is_some_and(|key| key.is_of(spec));
         if !same || self.generation != generation || self.messages > messages.len() {
@@ -177,7 +177,7 @@ impl EncodedHistory {
                 self.asked = Some(Arc::clone(message));
             }
         }
-        // A repeated request is the same request, mark and all.
+        // A repeated request must have the same bytes, the mark included.
         if self.messages < messages.len() {
             self.mark = before.filter(|_| blocks > LOOKBACK);
         }
@@ -193,8 +193,8 @@ impl EncodedHistory {
         }
     }
 
-    /// A new message takes in the fragments before it that are not much longer, as far as they fit: so each byte is copied
-    /// a few times only, and few fragments are left.
+    /// Merges a new message with the preceding fragments that are not much longer, as far as they fit: so each byte is
+    /// copied only a few times, and few fragments remain.
     fn append(&mut self, encoded: &Encoded) {
         self.open = encoded.open;
         let comma: &[u8] = match self.fragments.last_mut() {
@@ -222,7 +222,7 @@ impl EncodedHistory {
         self.fragments.push(merged.into());
     }
 
-    /// The fragments of this request, the cache mark among them.
+    /// The fragments of this request, with the cache mark.
     fn pieces(&self) -> Vec<Bytes> {
         let mut pieces = Vec::with_capacity(self.fragments.len() + 3);
         let mut left = self.mark;
@@ -245,18 +245,18 @@ impl EncodedHistory {
         pieces
     }
 
-    /// How many messages are in it.
+    /// The number of messages encoded.
     #[must_use]
     pub const fn messages(&self) -> usize {
         self.messages
     }
 }
 
-/// Less than this is not worth a piece of its own.
+/// Fewer bytes than this are not worth sharing.
 const WORTH_SHARING: usize = 4 << 10;
 
-/// Everything before the messages: what it has in common with other sessions of its model, which is most of the tools, and
-/// the rest.
+/// Everything before the messages, in two parts: what other sessions of the same model share (mostly the tools),
+/// and the rest.
 #[derive(Debug, Clone, Default)]
 pub struct Prefix {
     common: Bytes,
@@ -264,7 +264,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// These bytes; as much of them as `sample` begins with is shared with it.
+    /// Splits these bytes: the part that they have in common with the start of `sample` shares its memory.
     #[must_use]
     pub fn sharing(bytes: &[u8], sample: &Bytes) -> Self {
         let same = bytes.iter().zip(sample).take_while(|(one, other)| one == other);
@@ -282,7 +282,7 @@ impl Prefix {
         self.common.len().saturating_add(self.own.len())
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -307,7 +307,7 @@ impl From<Bytes> for Prefix {
     }
 }
 
-/// A request body: pieces that are shared with other requests, and their exact length.
+/// A request body: pieces that other requests share, and their exact length.
 #[derive(Debug, Clone, Default)]
 pub struct RequestBody {
     fragments: Vec<Bytes>,
@@ -333,13 +333,13 @@ impl RequestBody {
         Self::of(fragments)
     }
 
-    /// These pieces.
+    /// A body of these pieces.
     pub(crate) fn of(fragments: Vec<Bytes>) -> Self {
         let len = fragments.iter().map(|fragment| fragment.len() as u64).sum();
         Self { fragments, len }
     }
 
-    /// The last piece: what came after the messages.
+    /// The last piece: what follows the messages.
     pub(crate) fn end(&self) -> Bytes {
         self.fragments.last().cloned().unwrap_or_default()
     }
@@ -350,13 +350,13 @@ impl RequestBody {
         self.len
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All bytes in one piece; copies.
+    /// All bytes in one buffer; copies.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.fragments.concat().into()

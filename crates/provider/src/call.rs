@@ -21,38 +21,38 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::time::timeout_at;
 
-/// What to send.
+/// What to send, and to which model.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// To whom.
+    /// The model to call.
     pub spec: &'a ModelSpec,
-    /// With which key; none for servers that need none.
+    /// The credential; none for servers that need none.
     pub credential: Option<&'a Credential>,
-    /// The names of the tools that are offered.
+    /// The names of the offered tools.
     pub tools: &'a [String],
     /// The body, for dialects that talk to a server.
     pub body: RequestBody,
     /// The conversation, for the scripted dialect.
     pub messages: &'a [Arc<Message>],
-    /// The attempt, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
 }
 
-/// Where the pieces go while the answer streams. Not taking a piece slows the stream down.
+/// Receives events while the answer streams. A slow sink slows the stream down.
 pub trait Sink: Send {
-    /// Takes one piece; waits while there is no room for it.
+    /// Takes one event; waits until there is room for it.
     fn send(&mut self, event: ModelEvent) -> impl Future<Output = ()> + Send;
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub struct Called {
-    /// The answer and how long it took, or why there is none. Every failure has its class; the message is bounded and has
-    /// no key in it (I8).
+    /// The answer and its latency, or the error. Every failure has its class; the message is bounded and contains
+    /// no key (I8).
     pub answer: Result<(ModelReply, Latency), ModelError>,
-    /// What the server said about its rate limits.
+    /// The rate limits that the server reported.
     pub rates: Rates,
-    /// The tokens that it counted before the answer failed.
+    /// The tokens that the server counted before the answer failed.
     pub spent: Option<Usage>,
 }
 
@@ -117,7 +117,7 @@ async fn over_http<S: Sink>(
     ))
 }
 
-/// Asks what the call needs to know, within the deadlines of the call.
+/// Sends the preparatory request of a dialect, within the deadlines of the call.
 async fn prepare(
     post: &Post<'_>,
     preparation: &dyn Preparation,
@@ -127,7 +127,7 @@ async fn prepare(
     let response = post.send(preparation.url(post.spec), body.clone(), pace).await?;
     let (Accepted::Stream(response) | Accepted::Whole(response)) =
         accept(response, false, Framing::Events, pace).await?;
-    // The call itself has made no progress by this.
+    // A copy: the preparation must not count as progress of the call.
     let mut pace = pace.clone();
     let answer = collect(response.bytes_stream().boxed(), &mut pace).await?;
     let answer = serde_json::from_slice(&answer)
@@ -139,7 +139,7 @@ async fn prepare(
 pub(crate) struct Post<'a> {
     pub(crate) client: &'a Client,
     pub(crate) spec: &'a ModelSpec,
-    /// The headers of the protocol, the key among them.
+    /// The headers of the protocol, including the key.
     pub(crate) own: &'a [(&'static str, String)],
 }
 
@@ -163,7 +163,7 @@ impl Post<'_> {
     }
 }
 
-/// Of the address only the host and the port are told: the rest may hold a secret.
+/// Reports only the host and the port of the address: the rest may contain a secret.
 fn unsent(error: reqwest::Error) -> ModelError {
     let url = error.url();
     let host = url.and_then(|url| url.host_str()).unwrap_or("the server");
@@ -173,7 +173,7 @@ fn unsent(error: reqwest::Error) -> ModelError {
     of_transport(&format!("the request could not be sent to {host}:{port}"), error)
 }
 
-/// The headers of a request: the protocol's own, the key among them, and the configured ones.
+/// The headers of a request: those of the protocol, including the key, and the configured ones.
 pub(crate) fn headers(
     spec: &ModelSpec,
     own: &[(&'static str, String)],

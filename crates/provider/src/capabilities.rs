@@ -1,11 +1,11 @@
-//! What models can do: a shipped list, and what the configuration says over it.
+//! What models can do: a shipped list, which the configuration overrides.
 
 use agentd_protocol::ThinkingLevel;
 use agentd_settings::{CapabilitiesConfig, Dialect, ThinkingForm};
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// The shipped list. It is a file of data because models come and go faster than versions of this program.
+/// The shipped list. It is a data file because models change more often than this program is released.
 static KNOWN: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let file: Result<File, _> = toml::from_str(include_str!("../models.toml"));
     let mut rows = file.map(|file| file.model).unwrap_or_default();
@@ -19,7 +19,7 @@ struct File {
     model: Vec<Row>,
 }
 
-/// What is known of the models of a pattern.
+/// What the list says about the models that match a pattern.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -39,21 +39,21 @@ struct Row {
 /// What one model can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It sees images.
+    /// It accepts images.
     pub images: bool,
-    /// How it is asked to think.
+    /// How thinking is requested.
     pub thinking: ThinkingForm,
-    /// Levels that it takes, from least to most; others become the nearest.
+    /// The levels that it accepts, from least to most; others are mapped to the nearest.
     pub thinking_levels: Vec<ThinkingLevel>,
-    /// It takes a temperature.
+    /// It accepts a temperature.
     pub temperature: bool,
-    /// It can be held to a JSON Schema.
+    /// Its output can be constrained to a JSON Schema.
     pub structured_output: bool,
     /// The shortest prompt that its provider caches, in tokens.
     pub min_cache_tokens: u64,
 }
 
-/// What one model can hold and say, as far as it is known.
+/// The limits of one model, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Size {
     pub(crate) context_window: Option<u64>,
@@ -61,7 +61,7 @@ pub(crate) struct Size {
 }
 
 impl Capabilities {
-    /// What is known of a model, with what the configuration says over it.
+    /// The known capabilities of a model, overridden by the configuration.
     #[must_use]
     pub fn of(dialect: Dialect, model: &str, config: &CapabilitiesConfig) -> Self {
         let mut known = Self::careful(dialect);
@@ -80,18 +80,18 @@ impl Capabilities {
         }
     }
 
-    /// What may be expected of a model that nobody knows: little that a server would refuse.
+    /// Conservative defaults for an unknown model: little that a server would refuse.
     const fn careful(dialect: Dialect) -> Self {
         let (images, structured_output) = match dialect {
             Dialect::Anthropic => (true, false),
             Dialect::OpenaiResponses | Dialect::Gemini | Dialect::Scripted => (true, true),
             Dialect::OpenaiChat => (false, false),
-            // Their servers hold any model to a grammar.
+            // Their servers can constrain any model to a grammar.
             Dialect::LlamaCompletion | Dialect::Ollama => (false, true),
         };
         Self {
             images,
-            // Only said when somebody asks for a level; a server that refuses it gets requests without.
+            // Sent only when a level was requested; if the server refuses it, later requests omit it.
             thinking: match dialect {
                 Dialect::OpenaiChat => ThinkingForm::Effort,
                 Dialect::Ollama => ThinkingForm::Switch,
@@ -121,7 +121,7 @@ impl Capabilities {
 }
 
 impl Size {
-    /// What is known of a model.
+    /// The known limits of a model.
     pub(crate) fn of(dialect: Dialect, model: &str) -> Self {
         rows(dialect, model).fold(Self::default(), |size, row| Self {
             context_window: row.context_window.or(size.context_window),
@@ -130,7 +130,7 @@ impl Size {
     }
 }
 
-/// The rows of a model, the one that says most about it last.
+/// The rows that match a model, the most specific one last.
 fn rows(dialect: Dialect, model: &str) -> impl Iterator<Item = &'static Row> {
     let name = model.rsplit('/').next().unwrap_or_default().to_lowercase();
     KNOWN.iter().filter(move |row| {
@@ -145,7 +145,7 @@ fn letters(pattern: &str) -> usize {
         .count()
 }
 
-/// Whether a glob covers a whole name. One star is gone back to at most, so it takes the product of both lengths.
+/// Whether a glob matches a whole name. It backtracks to one star at most, so the cost is the product of both lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,4 +1,4 @@
-//! Chat Completions: the protocol of OpenAI that most other servers speak in their own way.
+//! Chat Completions: the protocol of OpenAI, which most other servers speak with variations.
 
 mod calls;
 pub(crate) mod message;

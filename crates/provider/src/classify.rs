@@ -1,4 +1,4 @@
-//! What kind of failure an error is, and what it teaches. Pure; the table in the tests is the specification.
+//! Classifies errors: the kind of failure, and the advice in it. Pure; the table in the tests is the specification.
 
 mod advice;
 mod patterns;
@@ -16,10 +16,10 @@ use patterns::{
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// How much of a body that is not JSON is quoted.
+/// How much of a non-JSON body an error quotes.
 const QUOTED: usize = 300;
 
-/// Classifies an answer whose status is not a success.
+/// Classifies a response whose status is not a success.
 #[must_use]
 pub fn classify(status: u16, headers: &HeaderMap, body: &[u8]) -> ModelError {
     let parsed = serde_json::from_slice::<Value>(body).unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn classify(status: u16, headers: &HeaderMap, body: &[u8]) -> ModelError {
     signs.error(&parsed, &said, message)
 }
 
-/// Classifies an error that came inside a stream that had begun well.
+/// Classifies an error event in a stream that had started normally.
 #[must_use]
 pub fn classify_stream_error(frame: &Value) -> ModelError {
     let said = said(frame).unwrap_or_else(|| "the provider ended the stream with an error".to_owned());
@@ -69,7 +69,7 @@ pub fn classify_stream_error(frame: &Value) -> ModelError {
     signs.error(frame, &said, said.clone())
 }
 
-/// What an error says, with what the server behind the server said.
+/// The message of an error, including that of the upstream server behind a gateway.
 fn said(body: &Value) -> Option<String> {
     let message = error_message(body)?;
     let behind = body.pointer("/error/metadata/raw").map(|raw| match raw {
@@ -87,7 +87,7 @@ fn quote(text: &str) -> String {
     words.join(" ").chars().take(QUOTED).collect()
 }
 
-/// The words by which a failure is named anywhere in an error.
+/// All machine-readable names that an error gives its failure.
 fn names(body: &Value) -> String {
     let mut names = vec![error_kinds(body)];
     let mut add = |found: Option<&Value>| names.extend(found.and_then(Value::as_str).map(str::to_lowercase));
@@ -104,14 +104,14 @@ fn names(body: &Value) -> String {
     names.join(" ")
 }
 
-/// What is known of a failure besides its words.
+/// What is known of a failure apart from its message.
 struct Signs {
     status: Option<u16>,
-    /// The wait that was asked for.
+    /// The requested wait.
     wait: Option<u64>,
-    /// Whether the server says that another attempt makes sense.
+    /// Whether the server recommends another attempt.
     retry: Option<bool>,
-    /// Not a word was said.
+    /// The error has no message.
     silent: bool,
 }
 
@@ -120,7 +120,7 @@ impl Signs {
         let text = format!("{} {}", names(body), said.to_lowercase());
         let class = match (self.class(&text), self.retry) {
             (FailureClass::InvalidRequest, Some(true)) => FailureClass::Transient,
-            // No wait is named because none helps.
+            // The server names no wait because waiting does not help.
             (FailureClass::RateLimited, Some(false)) if self.wait.is_none() => FailureClass::QuotaExhausted,
             (class, _) => class,
         };
@@ -135,11 +135,11 @@ impl Signs {
     fn class(&self, text: &str) -> FailureClass {
         let status = self.status;
         let is = |rows| has(text, rows);
-        // A monthly cap comes as a rate limit that names no wait.
+        // A monthly cap is reported as a rate limit without a wait.
         let spent = status == Some(429) && self.wait.is_none() && is(QUOTA_WITHOUT_WAIT);
-        // Cerebras says nothing at all to a conversation that is too long.
+        // Cerebras answers a conversation that is too long with an error without a message.
         let mute = self.silent && self.retry.is_none() && status == Some(400);
-        // Looked for first: the message may quote the model, and a model may write anything.
+        // Checked first: the message may quote the model, whose output can contain anything.
         if is(MISCALLED) {
             FailureClass::InvalidRequest
         } else if status == Some(402) || spent || is(QUOTA) {
@@ -168,7 +168,7 @@ fn rest(status: Option<u16>, broken: bool, invalid: bool) -> FailureClass {
     match status {
         Some(408 | 409 | 425 | 500..) => FailureClass::Transient,
         Some(_) => FailureClass::InvalidRequest,
-        // Inside a stream the status is gone, and the request was good enough to begin with.
+        // Errors inside a stream have no status, and the server had already accepted the request.
         None if invalid && !broken => FailureClass::InvalidRequest,
         None => FailureClass::Transient,
     }

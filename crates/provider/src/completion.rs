@@ -1,5 +1,5 @@
-//! llama.cpp's own completion: the server turns the messages into a prompt, and the prompt is completed. Two requests,
-//! because a raw prompt is what can be held to a grammar; tools are told about in the text.
+//! llama.cpp's own completion API: the server renders the messages into a prompt, then completes it. This takes two
+//! requests, because only a raw prompt can be constrained to a grammar; the prompt text describes the tools.
 
 mod request;
 mod stream;
@@ -48,7 +48,7 @@ impl Codec for Completion {
     }
 }
 
-/// The chat template of the model, applied by the server.
+/// The model's chat template, which the server applies.
 struct Template;
 
 impl Preparation for Template {

@@ -1,5 +1,5 @@
-//! Exact counting: some servers say how many tokens a request has without answering it. One attempt, with one deadline;
-//! what cannot be counted stays estimated.
+//! Exact token counting: some servers count a request's tokens without answering it. One attempt, with one deadline;
+//! a request that cannot be counted keeps its estimate.
 
 mod places;
 
@@ -15,27 +15,27 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest answer that is read: some servers send all tokens with their number.
+/// The longest answer that is read: some servers return all tokens along with their number.
 const LONGEST: usize = 16 << 20;
 
-/// What came of having a request counted.
+/// The outcome of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// It has so many tokens.
+    /// The request has this many tokens.
     Tokens(u64),
-    /// This server does not count; asking again is of no use.
+    /// This server does not count; asking again is useless.
     Never,
-    /// Not this time.
+    /// This count failed; another may succeed.
     Failed,
 }
 
-/// Whether the model's server is one that may count.
+/// Whether the model's server may support counting.
 #[must_use]
 pub fn may_count(spec: &ModelSpec) -> bool {
     !places(spec).is_empty()
 }
 
-/// Has a server count the tokens of a request. `body` is the body of the call itself.
+/// Asks a server to count the tokens of a request. `body` is the body of the call itself.
 pub async fn count_tokens(
     client: &Client,
     spec: &ModelSpec,
@@ -101,7 +101,7 @@ async fn at(
         .and_then(|answer| place.tokens(answer))
     {
         Some(tokens) => Counted::Tokens(tokens),
-        // It answers something else at that address.
+        // Something else answers at that address.
         None => Counted::Failed,
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes of an answer -> pieces, and one answer at the end. Pure: no I/O, no clock.
+//! Decodes the bytes of an answer into events and one final reply. Pure: no I/O, no clock.
 
 use crate::classify::classify_stream_error;
 use crate::dialect::{Framing, Reader, codec};
@@ -14,36 +14,36 @@ use serde_json::Value;
 
 /// The longest answer in bytes on the wire.
 pub(crate) const MAX_ANSWER: usize = 64 << 20;
-/// The word that ends a stream at OpenAI. Gateways add it to every dialect.
+/// The marker that ends a stream at OpenAI. Gateways add it to every dialect.
 const DONE: &str = "[DONE]";
-/// The most blocks of one answer, calls among them.
+/// The most blocks of one answer, tool calls included.
 pub(crate) const MAX_BLOCKS: usize = 4_096;
 
-/// How much some bytes told.
+/// How much progress a chunk of bytes made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
-    /// Nothing yet: half a line.
+    /// None yet: an incomplete line.
     Nothing,
-    /// The server lives (a comment, a ping), but the answer did not grow.
+    /// The server is alive (a comment, a ping), but the answer did not grow.
     Alive,
     /// The answer grew.
     Moved,
 }
 
-/// What a dialect's stream came to.
+/// The final result of a dialect's reader.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) content: Vec<Block>,
     pub(crate) stop_reason: StopReason,
     pub(crate) usage: Usage,
-    /// What the provider itself says it cost.
+    /// The cost that the provider itself reports.
     pub(crate) cost_usd: Option<f64>,
     pub(crate) model: String,
     pub(crate) id: Option<String>,
 }
 
 impl Outcome {
-    /// Some servers put a call without a name and without arguments beside a plain answer: that is no call.
+    /// Drops calls without a name and arguments: some servers send one with a plain answer.
     fn drop_empty_calls(&mut self) {
         let is_call = |block: &Block| matches!(block, Block::ToolUse { .. });
         let before = self.content.len();
@@ -69,7 +69,7 @@ fn is_empty_call(block: &Block) -> bool {
 pub struct Decoder {
     frames: Frames,
     reader: Box<dyn Reader>,
-    /// The tools that were offered, where calls are looked for in the text.
+    /// The names of the offered tools, if calls are parsed from the text.
     tools: Option<Vec<String>>,
     price: Option<Price>,
     model: String,
@@ -77,13 +77,13 @@ pub struct Decoder {
     held: Held,
 }
 
-/// No fault of the provider: the call is tried again, by when other answers have ended.
+/// Not the provider's fault: the call is retried, and other answers will have ended by then.
 pub(crate) fn crowded(most: u64) -> ModelError {
     let what = "the answers of all sessions together are larger than limits.answers_bytes";
     ModelError::transient(format!("{what} ({most} bytes)"))
 }
 
-/// Bytes -> frames.
+/// Splits bytes into frames.
 #[derive(Debug)]
 enum Frames {
     Events(SseDecoder),
@@ -107,10 +107,10 @@ impl Frames {
 }
 
 impl Decoder {
-    /// A decoder for an answer of this model; `tools` are the names of the tools that it was offered.
+    /// A decoder for an answer of this model; `tools` are the names of the tools that the model was offered.
     ///
     /// # Errors
-    /// When the dialect is not spoken over HTTP.
+    /// When the dialect does not use HTTP.
     pub fn new(spec: &ModelSpec, tools: &[String]) -> Result<Self, ModelError> {
         let Some(codec) = codec(spec.dialect) else {
             let what = format!("the dialect {} cannot be streamed", dialect_name(spec.dialect));
@@ -137,10 +137,10 @@ impl Decoder {
         self
     }
 
-    /// Takes the next bytes and appends the pieces that they complete.
+    /// Takes the next bytes and appends the events that they complete.
     ///
     /// # Errors
-    /// When the provider reports an error, or the stream is not what it should be. The answer is then void.
+    /// When the provider reports an error, or the stream is malformed. The answer is then void.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
         if self.is_complete() {
             return Ok(Progress::Alive);
@@ -159,22 +159,22 @@ impl Decoder {
         Ok(progress)
     }
 
-    /// Takes a whole answer that did not come as a stream.
+    /// Takes a complete answer that was not streamed.
     ///
     /// # Errors
-    /// When it is no JSON, reports an error, or is no answer of this dialect.
+    /// When it is not JSON, reports an error, or is not an answer of this dialect.
     pub fn whole(mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
         self.take_whole(body, events)?;
         self.reply()
     }
 
-    /// The tokens that were counted so far. They are spent, whatever becomes of the answer.
+    /// The tokens counted so far. They are spent even if the answer fails.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.reader.usage()
     }
 
-    /// The same as [`Self::whole`], for those who also want to know what a failed answer cost.
+    /// The same as [`Self::whole`], for callers that also need the usage of a failed answer.
     pub(crate) fn take_whole(&mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| ModelError::transient(format!("the answer is not JSON: {error}")))?;
@@ -184,13 +184,13 @@ impl Decoder {
         self.reader.whole(body, events)
     }
 
-    /// Whether the answer has come to its end. Whatever follows is ignored.
+    /// Whether the answer is complete. Anything that follows is ignored.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.reader.is_complete()
     }
 
-    /// The bytes ended: the answer, if it is complete.
+    /// Ends the stream and returns the answer, if it is complete.
     ///
     /// # Errors
     /// When the terminal marker is missing.
@@ -264,7 +264,7 @@ impl Decoder {
     }
 }
 
-/// Refuses an answer of more blocks than any model means: nobody could run a million calls.
+/// Refuses an answer with an absurd number of blocks: no client could run a million calls.
 pub(crate) fn check_blocks(count: usize) -> Result<(), ModelError> {
     if count > MAX_BLOCKS {
         return Err(ModelError::transient(format!(

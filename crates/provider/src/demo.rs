@@ -1,7 +1,7 @@
 //! The engine of `--demo`: small real projects with a failing test, and a script that repairs them.
 //!
-//! Only the model's words are scripted; the files, the commands and the approvals are real. Session 1 asks for something
-//! that a person must approve, the first call of session 2 fails once. Sessions are told apart by their prompt.
+//! Only the model's output is scripted; the files, the commands and the approvals are real. Session 1 asks for something
+//! that a person must approve; the first call of session 2 fails once. The prompt identifies the session.
 
 use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 use agentd_protocol::{FailureClass, Usage};
@@ -10,17 +10,17 @@ use serde_json::json;
 /// The name of the demo's model.
 pub const MODEL: &str = "demo";
 
-/// How fast the demo goes.
+/// The speed of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// A person reads along.
+    /// A person is watching.
     Watched,
-    /// Nobody does.
+    /// Unattended.
     Fast,
 }
 
 impl Pace {
-    /// Milliseconds before each streamed piece.
+    /// The delay before each streamed piece, in milliseconds.
     const fn ms(self) -> u64 {
         match self {
             Self::Watched => 120,
@@ -29,10 +29,10 @@ impl Pace {
     }
 }
 
-/// A demo: how many sessions, and how fast.
+/// A demo: the number of sessions, and the speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demo {
-    /// Its sessions.
+    /// The number of sessions.
     pub sessions: u32,
     /// Its speed.
     pub pace: Pace,
@@ -92,7 +92,7 @@ fn project(n: u32) -> &'static Project {
     }
 }
 
-/// The files of session `n` (from 1): relative path and content. The test fails until the bug is mended.
+/// The files of session `n` (from 1): relative path and content. The test fails until the bug is fixed.
 #[must_use]
 pub fn project_files(n: u32) -> Vec<(String, String)> {
     let Project {
@@ -118,7 +118,7 @@ pub fn project_files(n: u32) -> Vec<(String, String)> {
     ]
 }
 
-/// What session `n` is asked.
+/// The prompt of session `n`.
 #[must_use]
 pub fn prompt(n: u32) -> String {
     format!(
@@ -132,7 +132,7 @@ fn mark(n: u32) -> String {
     format!("(demo {n})")
 }
 
-/// Permission rules for the demo's sessions: the test may run without asking. Edits are for the mode `accept-edits`.
+/// Permission rules for the demo's sessions: the test may run without approval. Edits need the mode `accept-edits`.
 #[must_use]
 pub fn rules() -> Vec<String> {
     vec!["allow Bash(sh test.sh)".to_owned()]

@@ -1,4 +1,4 @@
-//! What every dialect can do: one codec each, one reader per answer. Everything else is the same for all.
+//! The interface of a dialect: a codec for requests, and a reader for each answer. Everything else is shared.
 
 use crate::body::{Encoded, Params, Prompt, RequestBody, ToolDef};
 use crate::decoder::{Outcome, Progress};
@@ -12,20 +12,20 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::fmt::Debug;
 
-/// How the frames of a streamed answer are told apart.
+/// How a streamed answer is split into frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Server-sent events.
     Events,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Lines,
 }
 
-/// How a dialect asks.
+/// Encodes the requests of a dialect.
 pub(crate) trait Codec: Sync {
-    /// The address of a call.
+    /// The URL of a call.
     fn url(&self, spec: &ModelSpec) -> String;
-    /// The headers of a call, the key among them; most servers want it as a bearer's.
+    /// The headers of a call, including the key; most servers want it as a bearer token.
     fn headers(&self, spec: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {
         let header = |credential: &Credential| {
             let key = credential.secret.expose();
@@ -39,9 +39,9 @@ pub(crate) trait Codec: Sync {
     }
     /// Everything before the messages. The same arguments give the same bytes.
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes;
-    /// One message on its own, as JSON objects joined by commas. `after_text`: the one before it left its text open.
+    /// One message on its own, as JSON objects joined by commas. `after_text`: the previous message left its text open.
     fn message(&self, spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded;
-    /// The same, for dialects whose results repeat what the call said: `asked` is the last answer that had calls.
+    /// The same, for dialects whose results repeat the name of the call: `asked` is the last answer with tool calls.
     fn message_after(
         &self,
         spec: &ModelSpec,
@@ -53,52 +53,52 @@ pub(crate) trait Codec: Sync {
     }
     /// Everything after the messages.
     fn suffix(&self, spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes;
-    /// A request whose answer the call needs.
+    /// A preparatory request whose answer the call needs.
     fn preparation(&self) -> Option<&'static dyn Preparation> {
         None
     }
-    /// How a streamed answer is cut into frames.
+    /// How a streamed answer is split into frames.
     fn framing(&self) -> Framing {
         Framing::Events
     }
     /// A reader for one answer.
     fn reader(&self) -> Box<dyn Reader>;
-    /// The same, for dialects whose answers are read in the light of the model's limits.
+    /// The same, for dialects that need the model's limits to interpret an answer.
     fn reader_of(&self, _spec: &ModelSpec) -> Box<dyn Reader> {
         self.reader()
     }
 }
 
-/// What is asked of the server before the model is asked.
+/// A request to the server that precedes the model call.
 pub(crate) trait Preparation: Sync {
-    /// The address.
+    /// The URL.
     fn url(&self, spec: &ModelSpec) -> String;
-    /// The body of the call, from the body that was asked with and the answer.
+    /// Builds the body of the call from the body that was sent (`asked`) and the answer.
     fn body(&self, asked: &RequestBody, answer: &Value) -> Result<RequestBody, ModelError>;
 }
 
-/// How a dialect answers: frame by frame, or all at once.
+/// Reads a dialect's answers: frame by frame, or whole.
 pub(crate) trait Reader: Debug + Send {
-    /// Takes one frame of a streamed answer. `name` is the event's, empty where there is none.
+    /// Takes one frame of a streamed answer. `name` is the event's name, or empty.
     fn frame(
         &mut self,
         name: &str,
         frame: Value,
         events: &mut Vec<ModelEvent>,
     ) -> Result<Progress, ModelError>;
-    /// The server sent `[DONE]`. It ends the answers of dialects without an end of their own and means nothing in others.
+    /// The server sent `[DONE]`. It ends the answer in dialects that have no terminal marker and is ignored in others.
     fn done(&mut self) {}
-    /// Takes an answer that came in one piece; [`Self::finish`] follows.
+    /// Takes an answer that was not streamed; [`Self::finish`] follows.
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError>;
-    /// Whether the terminal marker has come. No frame follows then.
+    /// Whether the terminal marker has arrived. No frame follows it.
     fn is_complete(&self) -> bool;
-    /// The tokens that were counted so far.
+    /// The tokens counted so far.
     fn usage(&self) -> Usage;
     /// The answer, if it is complete.
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError>;
 }
 
-/// The codec of a dialect; none for scripts, which are not sent anywhere.
+/// The codec of a dialect; none for scripts, which are not sent to a server.
 pub(crate) fn codec(dialect: Dialect) -> Option<&'static dyn Codec> {
     match dialect {
         Dialect::Anthropic => Some(&anthropic::Anthropic),

@@ -1,4 +1,4 @@
-//! Embeddings: vectors of texts, from servers that speak OpenAI's protocol or Ollama's. One request, with one deadline.
+//! Embeddings: vectors for texts, from servers that speak OpenAI's protocol or Ollama's. One request, with one deadline.
 
 use crate::address::{beside, join};
 use crate::body::RequestBody;
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most numbers of a vector that is taken.
+/// The most dimensions of a vector that is accepted.
 const MAX_DIMENSIONS: usize = 8_192;
 
-/// A model that makes vectors.
+/// An embedding model.
 #[derive(Debug, Clone)]
 pub struct EmbedClient {
     client: Client,
@@ -28,10 +28,10 @@ pub struct EmbedClient {
 }
 
 impl EmbedClient {
-    /// The model of `[index.embedding]`; nothing when none is configured.
+    /// The model of `[index.embedding]`; none if it is not configured.
     ///
     /// # Errors
-    /// What is missing, such as a key, and how to mend it.
+    /// When something is missing, such as a key; the text says how to fix it.
     pub fn resolve(client: Client, settings: &Settings, env: Lookup<'_>) -> Result<Option<Self>, String> {
         let config = &settings.index.embedding;
         if config.provider.is_empty() {
@@ -49,16 +49,16 @@ impl EmbedClient {
         }))
     }
 
-    /// What makes its vectors comparable.
+    /// Identifies the vector space: vectors are comparable only under the same name.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.spec.provider, self.spec.model)
     }
 
-    /// One vector for each text, in their order.
+    /// Returns one vector for each text, in the same order.
     ///
     /// # Errors
-    /// Why there are none, without keys (I8).
+    /// When the request fails or its answer is not usable; the message contains no keys (I8).
     pub async fn embed(&self, texts: &[String], within: Duration) -> Result<Vec<Vec<f32>>, ModelError> {
         let (spec, credential) = (self.spec.as_ref(), self.spec.credentials.first());
         let asked = self.ask(texts, within).await;
@@ -96,7 +96,7 @@ impl EmbedClient {
 }
 
 impl ModelError {
-    /// Whether the same request may go well after a while.
+    /// Whether the same request may succeed later.
     #[must_use]
     pub const fn is_passing(&self) -> bool {
         matches!(
@@ -106,7 +106,7 @@ impl ModelError {
     }
 }
 
-/// The address and the body.
+/// The URL and the body.
 fn request(spec: &ModelSpec, texts: &[String]) -> (String, Value) {
     if spec.dialect == Dialect::Ollama {
         let body = json!({ "model": spec.model, "input": texts, "truncate": true });
@@ -116,7 +116,7 @@ fn request(spec: &ModelSpec, texts: &[String]) -> (String, Value) {
     (join(&spec.base_url, "embeddings"), body)
 }
 
-/// Reads either form: `{"data": [{"index", "embedding"}]}` or `{"embeddings": [..]}`.
+/// Parses either form: `{"data": [{"index", "embedding"}]}` or `{"embeddings": [..]}`.
 fn vectors(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, ModelError> {
     let odd = |what: &str| ModelError::new(FailureClass::InvalidRequest, format!("the embeddings {what}"));
     let answer: Value = serde_json::from_slice(body)

@@ -1,4 +1,4 @@
-//! How a call fails, and how a configuration does.
+//! The errors of calls and of the configuration.
 
 use crate::secret::Secret;
 use crate::spec::{Credential, ModelSpec};
@@ -7,29 +7,29 @@ use agentd_protocol::FailureClass;
 
 /// The longest message kept.
 const MAX_MESSAGE: usize = 2_048;
-/// What stands where a key was.
+/// Replaces a key.
 const REDACTED: &str = "[redacted]";
-/// So many bytes of a key tell something of it.
+/// A prefix of a key of at least this many bytes reveals something about it.
 const TELLING: usize = 6;
 
-/// Why an attempt failed. The class decides what helps.
+/// Why an attempt failed. The class determines the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub class: FailureClass,
-    /// What the provider said, bounded and without keys.
+    /// The provider's message, bounded and without keys.
     pub message: String,
-    /// HTTP status, when there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The wait that the provider asked for.
+    /// The wait that the provider requested.
     pub retry_after_ms: Option<u64>,
-    /// What the error teaches about the model.
+    /// How a changed request may succeed.
     pub advice: Option<Advice>,
 }
 
 impl ModelError {
-    /// An error of a class with a message.
+    /// Creates an error.
     #[must_use]
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl ModelError {
         Self::new(FailureClass::Transient, message)
     }
 
-    /// A refused credential is named, with the place where it was found.
+    /// Names a refused credential and the place where it was found.
     #[must_use]
     pub(crate) fn naming_credential(mut self, spec: &ModelSpec, credential: Option<&Credential>) -> Self {
         if self.class == FailureClass::Auth {
@@ -62,12 +62,12 @@ impl ModelError {
         self
     }
 
-    /// Cuts the key, and whatever else looks like one, out of the message: some servers echo what they were sent (I8).
+    /// Cuts the key, and anything else that looks like one, out of the message: some servers echo the request (I8).
     #[must_use]
     pub(crate) fn without(mut self, secret: Option<&Secret>) -> Self {
         if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
             self.message = self.message.replace(secret.expose(), REDACTED);
-            // What is quoted is cut, and the cut may go through the key.
+            // A quote is truncated, possibly in the middle of the key.
             if let Some(part) = begun(&self.message, secret.expose()) {
                 self.message.truncate(self.message.len().saturating_sub(part));
                 self.message.push_str(REDACTED);
@@ -78,7 +78,7 @@ impl ModelError {
     }
 }
 
-/// How many bytes of a key the text ends with, when they are enough to tell something of it.
+/// The length of the key prefix that the text ends with, if it is long enough to reveal something.
 fn begun(text: &str, key: &str) -> Option<usize> {
     let parts = key.char_indices().map(|(end, _)| end);
     parts
@@ -100,12 +100,12 @@ pub enum ProviderError {
     /// The HTTP client could not be built.
     #[error("the HTTP client could not be built")]
     Client(#[source] reqwest::Error),
-    /// A script is not one.
+    /// A script is invalid.
     #[error("script {name}: {reason}")]
     Script {
-        /// Its file or name.
+        /// The script's file or name.
         name: String,
-        /// What is wrong, with the place.
+        /// What is wrong, and where.
         reason: String,
     },
 }

@@ -1,14 +1,14 @@
-//! Reading and writing JSON that other programs made.
+//! Reads and writes the JSON of other programs.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// JSON as bytes. Values that were built here always serialise.
+/// JSON as bytes. Serialising a value that was built here cannot fail.
 pub(crate) fn json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 
-/// The end of a body: closes the array of messages and adds what comes after it.
+/// The end of a body: closes the array of messages and appends these fields.
 pub(crate) fn close_messages(fields: Map<String, Value>) -> Bytes {
     if fields.is_empty() {
         return Bytes::from_static(b"]}");
@@ -18,11 +18,11 @@ pub(crate) fn close_messages(fields: Map<String, Value>) -> Bytes {
     bytes.into()
 }
 
-/// The longest name of a tool that every provider takes.
+/// The longest tool name that every provider accepts.
 const LONGEST_NAME: usize = 64;
 
-/// A tool's name as providers take it in a conversation: a name that a model made up may have any form, and one that is
-/// refused would be refused again in each request that follows.
+/// A tool's name as providers accept it in a conversation: a name that a model made up may have any form, and a refused
+/// name would fail every request that follows.
 pub(crate) fn wire_name(name: &str) -> String {
     let fit = |one: char| {
         if one.is_ascii_alphanumeric() || one == '-' {
@@ -39,7 +39,7 @@ pub(crate) fn wire_name(name: &str) -> String {
     }
 }
 
-/// The arguments of a call as the object that providers insist on, also when the model wrote none.
+/// The arguments of a call as the object that providers require, even if the model wrote none.
 pub(crate) fn arguments(input: &Value) -> Value {
     match input {
         Value::Object(_) => input.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn arguments(input: &Value) -> Value {
     }
 }
 
-/// The arguments that a model streamed: an object, `{}` for nothing at all, else the raw text.
+/// Parses the arguments that a model streamed: an object, `{}` for an empty text, else the raw text.
 pub(crate) fn parse_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
@@ -66,17 +66,17 @@ pub(crate) fn parse_arguments(text: &str) -> Value {
     }
 }
 
-/// A string field; empty when it is missing or no string.
+/// A string field; empty when it is missing or not a string.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number field of a nested object.
+/// A number at a JSON pointer.
 pub(crate) fn number(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// The words of an error, wherever this provider put them.
+/// The message of an error, wherever this provider put it.
 pub(crate) fn error_message(body: &Value) -> Option<String> {
     let error = body.get("error").unwrap_or(body);
     let found = [
@@ -94,7 +94,7 @@ pub(crate) fn error_message(body: &Value) -> Option<String> {
         .or_else(|| body.get("detail").map(Value::to_string))
 }
 
-/// The words by which providers name a kind of error: type, code and status.
+/// The identifiers by which providers name a kind of error: type, code and status.
 pub(crate) fn error_kinds(body: &Value) -> String {
     let error = body.get("error").unwrap_or(body);
     let of = |key: &str| match error.get(key).or_else(|| body.get(key)) {

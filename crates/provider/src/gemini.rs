@@ -14,10 +14,10 @@ use agentd_protocol::Message;
 use bytes::Bytes;
 use stream::GeminiStream;
 
-/// The version of the protocol that is spoken here, for addresses that name none.
+/// The protocol version that this codec speaks, for URLs that name none.
 const VERSION: &str = "v1beta/";
 
-/// The address of a method of a model.
+/// The URL of a method of a model.
 pub(crate) fn address(spec: &ModelSpec, method: &str) -> String {
     let versioned = path_of(&spec.base_url)
         .rsplit('/')
@@ -25,7 +25,7 @@ pub(crate) fn address(spec: &ModelSpec, method: &str) -> String {
         .and_then(|last| last.strip_prefix('v'))
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
     let version = if versioned { "" } else { VERSION };
-    // Tuned models come with their collection.
+    // The name of a tuned model includes its collection.
     let collection = if spec.model.contains('/') { "" } else { "models/" };
     join(
         &spec.base_url,

@@ -1,4 +1,4 @@
-//! The one HTTP client of a process.
+//! The HTTP client of the process.
 
 use crate::error::ProviderError;
 use agentd_name_lookup::Names;
@@ -10,13 +10,13 @@ use std::time::Duration;
 const IDLE_PER_HOST: usize = 32;
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Builds the client; make one and share it, so that connections are used again. It has no total time-out, because
+/// Builds the client. Build one and share it, so that connections are reused. It has no total time-out, because
 /// answers stream for minutes; each call has its own deadlines.
 ///
 /// # Errors
-/// When the TLS set-up of this machine is unusable.
+/// When the TLS set-up of this machine does not work.
 pub fn http_client(connect: Duration) -> Result<Client, ProviderError> {
-    // An error means that somebody was here first, which is as good.
+    // An error means that another caller already installed a provider, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         Client::builder()
@@ -26,15 +26,15 @@ pub fn http_client(connect: Duration) -> Result<Client, ProviderError> {
             .pool_idle_timeout(KEEPALIVE)
             .tcp_keepalive(KEEPALIVE)
             .tcp_nodelay(true)
-            // A redirected request would carry its key to wherever a server says.
+            // Following a redirect would send the key to any address that the server names.
             .redirect(Policy::none())
-            // A compressed stream arrives in lumps.
+            // A compressed stream arrives in bursts.
             .gzip(false)
             .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
     };
     builder()
         .build()
-        // A machine without root certificates can still talk to its local servers; TLS then fails with a clear error.
+        // A machine without root certificates can still reach local servers; TLS then fails with a clear error.
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
         .map_err(ProviderError::Client)
 }

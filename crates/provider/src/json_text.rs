@@ -1,7 +1,7 @@
-//! Tool calls as JSON in the text, for models that have no calls of their own.
+//! Tool calls as JSON in the text, for models without native tool calls.
 //!
-//! The log keeps what the model said; only what a model reads again is projected: a call without the words around it, a
-//! result as a user's text. So the roles alternate, which the templates of many local models insist on.
+//! The log keeps what the model wrote; only the model's view of it is projected: a call without the surrounding text,
+//! a result as user text. So the roles alternate, as the templates of many local models require.
 
 mod lift;
 mod scan;
@@ -11,7 +11,7 @@ use agentd_protocol::{Block, Message, Role};
 pub(crate) use lift::lift;
 use serde_json::{Value, json};
 
-/// How calls are written.
+/// Tells the model how to write calls.
 const RULES: &str = r#"# Tools
 
 You act through the tools below, and only through them. To call one, end your answer with one JSON object:
@@ -22,7 +22,7 @@ You act through the tools below, and only through them. To call one, end your an
 - `args` holds what the tool's JSON Schema asks for: a valid JSON object, with line breaks and quotes in strings escaped.
 - When no further tool is needed, answer in plain words without a call."#;
 
-/// The system prompt with the tools and the rules of the protocol. The same arguments give the same bytes.
+/// The system prompt with the tools and the rules of the protocol. The same arguments produce the same bytes.
 pub(crate) fn system(system: &str, tools: &[ToolDef]) -> String {
     if tools.is_empty() {
         return system.to_owned();
@@ -45,7 +45,7 @@ fn describe(tool: &ToolDef) -> String {
     format!("## {name}\n{}\nJSON Schema of args: {schema}", description.trim())
 }
 
-/// A message as a model reads it that knows only text. It is empty when nothing is left to read.
+/// A message as a text-only model reads it. It is empty when nothing remains.
 pub(crate) fn project(message: &Message) -> Message {
     let content = match message.role {
         Role::User => joined(user(&message.content)),
@@ -57,7 +57,7 @@ pub(crate) fn project(message: &Message) -> Message {
     }
 }
 
-/// The calls alone where there are any; reasoning is not read again.
+/// Only the calls, if there are any; reasoning is not replayed.
 fn assistant(content: &[Block]) -> Vec<Block> {
     let mut calls: Vec<Value> = content.iter().filter_map(call).collect();
     if calls.is_empty() {
@@ -83,7 +83,7 @@ fn call(block: &Block) -> Option<Value> {
     }
 }
 
-/// Results as text, numbered in the order of the calls where there are several.
+/// Results as text, numbered in the order of the calls if there are several.
 fn user(content: &[Block]) -> Vec<Block> {
     let results = content
         .iter()
@@ -114,7 +114,7 @@ fn user(content: &[Block]) -> Vec<Block> {
     content.iter().filter_map(&mut read).collect()
 }
 
-/// Neighbouring texts as one, and no empty ones.
+/// Merges adjacent texts and drops empty ones.
 fn joined(blocks: Vec<Block>) -> Vec<Block> {
     let mut all: Vec<Block> = Vec::with_capacity(blocks.len());
     for block in blocks {

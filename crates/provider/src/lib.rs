@@ -1,11 +1,11 @@
 //! Model dialects over HTTP: request encoding, stream decoding, classification of failures.
 //!
-//! Only this crate knows how a provider talks. Encoders and decoders are pure; [`call`] is the only I/O. Everything
-//! about retries, fallbacks and budgets is decided elsewhere; a call here is one attempt.
+//! Only this crate knows the providers' protocols. Encoders and decoders are pure; [`call`] is the only I/O. Retries,
+//! fallbacks and budgets are decided elsewhere; a call here is one attempt.
 //!
-//! Invariants held here: a key lives in a [`Secret`] that prints nothing, and is cut out of every error text (I8); an
-//! answer counts only after its terminal marker, so no tool runs from half an answer (I4); every read has a deadline
-//! and every buffer a bound, so one stuck server holds up one call (I6).
+//! Invariants held here: a key is kept in a [`Secret`] that never prints it, and is cut out of every error text (I8); an
+//! answer counts only after its terminal marker, so no tool runs from a partial answer (I4); every read has a deadline
+//! and every buffer a bound, so a stuck server delays only its own call (I6).
 //!
 //! Flow: messages -> [`EncodedHistory`] -> [`RequestBody`] -> [`call`] -> SSE bytes -> [`ModelEvent`]s -> [`ModelReply`].
 

@@ -1,9 +1,9 @@
-//! Answers that are one JSON object a line.
+//! Decodes answers with one JSON object per line.
 
 use crate::sse::{SseEvent, SseItem, TooLong};
 use memchr::memchr;
 
-/// Cuts bytes into lines, however they arrive.
+/// Splits bytes into lines, whatever the chunk boundaries.
 #[derive(Debug)]
 pub(crate) struct LineDecoder {
     line: Vec<u8>,
@@ -29,7 +29,7 @@ impl LineDecoder {
         self.grow(bytes)
     }
 
-    /// The bytes ended; a last line needs no end of its own.
+    /// Ends the input; the last line needs no line end.
     pub(crate) fn finish(&mut self, items: &mut Vec<SseItem>) -> Result<(), TooLong> {
         self.flush(items);
         Ok(())

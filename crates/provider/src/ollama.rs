@@ -1,4 +1,4 @@
-//! Ollama's own protocol: unlike its imitations of others, it can be told how large the context is.
+//! Ollama's own protocol: unlike its compatibility layers, it lets the client set the size of the context.
 
 mod request;
 mod stream;

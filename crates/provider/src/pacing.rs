@@ -1,4 +1,4 @@
-//! The deadlines of one attempt as a clock that is told what happened.
+//! The deadlines of one attempt, as a clock that its reader feeds with events.
 
 use crate::decoder::Progress;
 use crate::error::ModelError;
@@ -6,19 +6,19 @@ use crate::spec::Deadlines;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Signs of life (comments, pings) without progress stretch a wait to at most this many times its length.
+/// Signs of life (comments, pings) without progress extend a wait to at most this many times its length.
 const PATIENCE: u32 = 5;
-/// How long the end of a complete answer is waited for, so that the connection can be used again.
+/// How long to wait for the end of the body after a complete answer, so that the connection can be reused.
 const WIND_DOWN: Duration = Duration::from_millis(250);
 
-/// When an attempt has waited too long.
+/// Computes when an attempt has waited too long.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     deadlines: Deadlines,
     started: Instant,
     /// The last sign of life.
     alive: Instant,
-    /// The last progress; the start until there was any.
+    /// The last progress; initially the start.
     progress: Instant,
     moved: bool,
     patient: bool,
@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// The first byte of an answer that comes in one piece comes when all of it is there.
+    /// For answers that are not streamed: their first byte arrives only when the whole answer is ready.
     pub(crate) const fn patient(mut self) -> Self {
         self.patient = true;
         self
@@ -49,12 +49,12 @@ impl Pace {
         self.deadlines.first_byte * if self.patient { PATIENCE } else { 1 }
     }
 
-    /// The moment at which the attempt as a whole is given up.
+    /// When the attempt as a whole times out.
     pub(crate) fn end(&self) -> Instant {
         self.started + self.deadlines.total
     }
 
-    /// The moment at which waiting for the next bytes is given up.
+    /// When waiting for the next bytes times out.
     pub(crate) fn deadline(&self) -> Instant {
         let wait = if self.moved {
             self.deadlines.idle
@@ -65,7 +65,7 @@ impl Pace {
         patient.min(self.end()).min(self.complete.unwrap_or(patient))
     }
 
-    /// Bytes came, and this is what they told.
+    /// Records the progress of the bytes that arrived.
     pub(crate) fn note(&mut self, progress: Progress) {
         let now = Instant::now();
         if progress >= Progress::Alive {
@@ -77,7 +77,7 @@ impl Pace {
         }
     }
 
-    /// The answer is complete; only the end of the bytes is missing.
+    /// Records that the answer is complete; only the end of the body is missing.
     pub(crate) fn complete(&mut self) {
         self.complete.get_or_insert_with(|| Instant::now() + WIND_DOWN);
     }
@@ -86,7 +86,7 @@ impl Pace {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What ran out.
+    /// Names the deadline that expired.
     pub(crate) fn expired(&self) -> ModelError {
         let now = Instant::now();
         ModelError::transient(if now >= self.end() {

@@ -1,4 +1,4 @@
-//! Looking for model servers on this machine, and asking what they have.
+//! Finds the model servers on this machine, and asks them for their models.
 
 mod ask;
 
@@ -7,7 +7,7 @@ use reqwest::Client;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a local server may take for one answer.
+/// The time limit of one answer of a local server.
 const WITHIN: Duration = Duration::from_millis(300);
 
 /// A model server that answered.
@@ -15,17 +15,17 @@ const WITHIN: Duration = Duration::from_millis(300);
 pub struct LocalServer {
     /// The name under `[providers]`.
     pub provider: String,
-    /// The models that it has.
+    /// The models that it offers.
     pub models: Vec<String>,
-    /// The windows that it told, by model, in tokens.
+    /// The context windows that it reported, by model, in tokens.
     pub windows: BTreeMap<String, u64>,
-    /// The models that it says see images.
+    /// The models that, it reports, accept images.
     pub seeing: Vec<String>,
-    /// How many calls it takes at the same time.
+    /// The number of calls that it runs at the same time.
     pub slots: Option<u32>,
 }
 
-/// The configured providers on this machine that need no key: name and address.
+/// The configured local providers that need no key: name and address.
 #[must_use]
 pub fn local_servers(settings: &Settings) -> Vec<(String, String)> {
     let local = |url: &str| {
@@ -44,12 +44,12 @@ pub fn local_servers(settings: &Settings) -> Vec<(String, String)> {
         .filter(|(_, provider)| local(&provider.base_url))
         .map(|(name, provider)| (name.clone(), provider.base_url.clone()))
         .collect();
-    // Ollama before llama.cpp before anything else.
+    // Ollama first, then llama.cpp, then all others.
     found.sort_by_key(|(_, url)| (!url.contains(":11434"), !url.contains(":8080")));
     found
 }
 
-/// Asks all configured local servers at the same time what they have, for at most 600 ms. Those that answer are returned
+/// Asks all configured local servers for their models, in parallel, for at most 600 ms. Returns those that answer,
 /// in the order of [`local_servers`].
 pub async fn probe_local(client: &Client, settings: &Settings) -> Vec<LocalServer> {
     probe_within(client, settings, WITHIN).await
@@ -85,7 +85,7 @@ async fn probe_within(client: &Client, settings: &Settings, within: Duration) ->
         .collect()
 }
 
-/// The name by which a server has a model: the same, the same with a tag behind it, or none.
+/// The server's name for a model: the same, the same followed by a tag, or none.
 pub(crate) fn named<'a>(models: &'a [String], wanted: &str) -> Option<&'a String> {
     let exact = models.iter().find(|model| *model == wanted);
     let tagged = |model: &&String| model.strip_prefix(wanted).is_some_and(|tag| tag.starts_with(':'));

@@ -1,34 +1,34 @@
-//! What a server's headers say about its rate limits.
+//! Parses the rate limits in a server's headers.
 
 use crate::retry_after::{duration_ms, header, server_now};
 use agentd_protocol::Timestamp;
 use reqwest::header::HeaderMap;
 
-/// One limit as the server counts it.
+/// One limit, as the server counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Gauge {
-    /// How much there is in all.
+    /// The whole limit.
     pub limit: Option<u64>,
-    /// How much is left.
+    /// The remainder.
     pub remaining: Option<u64>,
-    /// Milliseconds until it is whole again.
+    /// Milliseconds until it is reset.
     pub reset_ms: Option<u64>,
 }
 
-/// All limits of one answer.
+/// All limits in one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rates {
     /// Requests.
     pub requests: Gauge,
-    /// Tokens sent, or of both kinds where the server counts them together.
+    /// Input tokens, or input and output where the server counts them together.
     pub input_tokens: Gauge,
-    /// Tokens answered.
+    /// Output tokens.
     pub output_tokens: Gauge,
 }
 
 impl Rates {
-    /// What the headers of an answer say. Moments are read against the server's own clock, which its answer carries, so
-    /// ours may be wrong; a moment without a clock is left out.
+    /// Parses the headers of an answer. Timestamps are relative to the server's own clock, which the answer carries, so
+    /// the local clock may be wrong; without a server clock, a timestamp is ignored.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         let now = server_now(headers);
@@ -56,26 +56,26 @@ impl Gauge {
         }
     }
 
-    /// Itself, or the other where nothing at all was said of it.
+    /// This gauge, or the other one if this one is entirely unknown.
     fn or(self, other: impl FnOnce() -> Self) -> Self {
         if self == Self::default() { other() } else { self }
     }
 }
 
-/// A count. Some servers write it as a fraction, and some write a negative rest.
+/// Parses a count. Some servers write a fraction, and some a negative remainder.
 fn whole(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| {
         let count = text.parse::<f64>().ok().filter(|count| count.is_finite())?;
-        // A count of this kind is whole but for rounding.
+        // Such a count is an integer apart from rounding.
         format!("{:.0}", count.max(0.0).floor()).parse().ok()
     })
 }
 
-/// From here on a bare number is a moment in seconds, and from the second on in milliseconds.
+/// From here on a bare number is a timestamp in seconds, and from the second constant on in milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e11;
 
-/// A duration (`6m0s`), a number of seconds, or a moment (RFC 3339, or counted from the epoch).
+/// A duration (`6m0s`), a number of seconds, or a timestamp (RFC 3339, or since the epoch).
 fn reset_ms(text: &str, now: Option<Timestamp>) -> Option<u64> {
     let until = |moment: Timestamp| now.map(|now| moment.since_ms(now));
     if let Ok(moment) = text.parse::<Timestamp>() {

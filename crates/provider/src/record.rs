@@ -1,4 +1,4 @@
-//! Recording: real answers become the turns of a script that the scripted dialect can play.
+//! Recording: turns real answers into a script that the scripted dialect can play.
 
 use crate::error::ProviderError;
 use crate::reply::ModelReply;
@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The longest script file.
 const LONGEST: u64 = 16 << 20;
-/// How much of a first input names its conversation.
+/// The longest prefix of a first input that identifies its conversation.
 const WHEN: usize = 4 << 10;
 
-/// One file is written at a time: a recorded answer is read, added and written as a whole.
+/// Serialises writes: recording reads, extends and rewrites a whole file.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Adds an answer to the script in a file, under the conversation's first input. Secrets are cut out (I8). The file is
-/// replaced as a whole, so whoever reads it sees the script before or after. This blocks on the disk.
+/// Adds an answer to the script in a file, under the conversation's first input, with secrets cut out (I8). The file is
+/// replaced atomically, so a reader sees either the old or the new script. This blocks on the disk.
 ///
 /// # Errors
-/// When the file cannot be read or written, is no script, or would become longer than 16 MiB; it is then as it was.
+/// When the file cannot be read or written, is not a script, or would exceed 16 MiB; it then stays unchanged.
 pub fn record(path: &Path, messages: &[Arc<Message>], reply: &ModelReply) -> Result<(), ProviderError> {
     let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let wrong = |reason: String| ProviderError::Script {
@@ -39,7 +39,7 @@ pub fn record(path: &Path, messages: &[Arc<Message>], reply: &ModelReply) -> Res
     write(path, &text).map_err(|error| wrong(format!("it cannot be written: {error}")))
 }
 
-/// The script of a file; an empty one where there is none yet.
+/// Reads a script; a missing file is an empty script.
 fn read(path: &Path) -> Result<Script, ProviderError> {
     let name = path.display().to_string();
     let mut text = String::new();
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Result<Script, ProviderError> {
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
-    // What people and models said is nobody else's business.
+    // Conversations are private.
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -74,7 +74,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Puts an answer where it is played again: as the turn that follows the answers before it.
+/// Adds an answer at the position where it will be played: after the turns of the answers before it.
 fn add(script: &mut Script, messages: &[Arc<Message>], reply: &ModelReply) {
     let opening = messages.first().map(|message| words(message)).unwrap_or_default();
     let turns = turns_of(script, when(&opening));
@@ -82,11 +82,11 @@ fn add(script: &mut Script, messages: &[Arc<Message>], reply: &ModelReply) {
         .iter()
         .filter(|message| message.role == Role::Assistant)
         .collect();
-    // What came before the recording began, or was dropped from it, is known from the conversation.
+    // Answers from before the recording, or dropped from it, are taken from the conversation.
     for message in before.iter().skip(turns.len()) {
         turns.push(turn(&message.content));
     }
-    // A step that is taken again replaces what followed.
+    // A repeated step replaces what followed.
     turns.truncate(before.len());
     let said = turn(&reply.content);
     let plain = if said.calls.is_empty() {
@@ -101,14 +101,14 @@ fn add(script: &mut Script, messages: &[Arc<Message>], reply: &ModelReply) {
     });
 }
 
-/// The part of a first input that names its conversation.
+/// The part of a first input that identifies its conversation.
 fn when(opening: &str) -> String {
     let redacted = agentd_text::redact(opening);
     let end = redacted.floor_char_boundary(WHEN);
     redacted.get(..end).unwrap_or_default().to_owned()
 }
 
-/// The turns of the conversation of this name; one without words has those that every other conversation gets.
+/// The turns of the conversation with this name; an empty name selects the default turns.
 fn turns_of(script: &mut Script, when: String) -> &mut Vec<ScriptedTurn> {
     if when.is_empty() {
         return &mut script.turns;
@@ -144,7 +144,7 @@ fn turn(content: &[Block]) -> ScriptedTurn {
     turn
 }
 
-/// Arguments without secrets.
+/// The arguments of a call, with secrets redacted.
 fn redacted(input: &Value) -> Value {
     match input {
         Value::String(text) => Value::String(agentd_text::redact(text).into_owned()),

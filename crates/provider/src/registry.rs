@@ -1,4 +1,4 @@
-//! The models of a daemon: which can be used, which cannot and why, and which is the default.
+//! The models of a daemon: which are usable, which are not and why, and which one is the default.
 
 use crate::script::Script;
 use crate::secret::Secret;
@@ -8,13 +8,13 @@ use agentd_settings::Dialect;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A model that cannot be used, and what to do about it. The turn ends with `initialization_failed`.
+/// A model that cannot be used, and the fix. The turn ends with `initialization_failed`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model {name} cannot be used: {reason}")]
 pub struct Unusable {
-    /// The configured name, or what was asked for.
+    /// The configured name, or the requested one.
     pub name: String,
-    /// Why, and the fix.
+    /// The reason, and the fix.
     pub reason: String,
 }
 
@@ -23,10 +23,10 @@ pub(crate) struct Entry {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) dialect: Option<Dialect>,
-    /// The model, or why it cannot be used.
+    /// The model, or the reason why it cannot be used.
     pub(crate) spec: Result<Arc<ModelSpec>, String>,
     pub(crate) note: String,
-    /// It needs no key, and did not answer when it was looked for.
+    /// It needs no key, and its server did not answer the probe.
     pub(crate) untried: bool,
 }
 
@@ -36,15 +36,15 @@ pub struct Registry {
     pub(crate) models: BTreeMap<String, Entry>,
     pub(crate) default: String,
     pub(crate) why: String,
-    /// Every key that was found, also those that no usable model has.
+    /// Every key that was found, including keys that no usable model has.
     pub(crate) keys: Vec<Secret>,
 }
 
 impl Registry {
-    /// The model of a name; `auto` and the empty name mean the default.
+    /// Returns the model of this name; `auto` and the empty name mean the default.
     ///
     /// # Errors
-    /// When there is no such model, or it lacks something; the reason names the fix.
+    /// When there is no such model, or it is incomplete; the reason names the fix.
     pub fn get(&self, name: &str) -> Result<Arc<ModelSpec>, Unusable> {
         let name = if matches!(name, "" | "auto") {
             self.default.as_str()
@@ -73,13 +73,13 @@ impl Registry {
         &self.default
     }
 
-    /// Why that one is the default, for people.
+    /// Why that model is the default, for people.
     #[must_use]
     pub fn default_reason(&self) -> &str {
         &self.why
     }
 
-    /// One row per model, by name. Who runs and who waits is known elsewhere.
+    /// One row per model, by name. Other components know which calls run and which wait.
     #[must_use]
     pub fn rows(&self) -> Vec<ModelStatus> {
         let row = |(name, entry): (&String, &Entry)| ModelStatus {
@@ -104,7 +104,7 @@ impl Registry {
         self.models.iter().map(row).collect()
     }
 
-    /// The providers of usable models, each with how many calls it takes at the same time.
+    /// The providers of usable models, each with its limit of concurrent calls.
     #[must_use]
     pub fn providers(&self) -> BTreeMap<String, u32> {
         let specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
@@ -113,7 +113,7 @@ impl Registry {
             .collect()
     }
 
-    /// The names of a provider's credentials, as its usable models have them.
+    /// The names of a provider's credentials, from its usable models.
     #[must_use]
     pub fn credentials(&self, provider: &str) -> Vec<String> {
         let mut specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
@@ -128,12 +128,12 @@ impl Registry {
             .unwrap_or_default()
     }
 
-    /// All keys, to register them for redaction (I8).
+    /// All keys, for registration with the redaction (I8).
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.keys.iter()
     }
 
-    /// Adds a model that no file configures; the demo does.
+    /// Adds a model that is not in any file, such as the demo's.
     pub fn insert(&mut self, spec: ModelSpec, note: &str) {
         let name = spec.name.clone();
         let keys = spec
@@ -152,7 +152,7 @@ impl Registry {
         self.models.insert(name, entry);
     }
 
-    /// Adds a scripted model, and makes it the default.
+    /// Adds a scripted model and makes it the default.
     pub fn insert_scripted_default(&mut self, name: &str, script: Script, why: &str) {
         self.insert(ModelSpec::scripted(name, Arc::new(script)), why);
         name.clone_into(&mut self.default);

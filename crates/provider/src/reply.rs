@@ -1,42 +1,42 @@
-//! What comes back from a model: pieces while it talks, one answer at the end.
+//! The output of a model: events while it streams, one reply at the end.
 
 use agentd_protocol::{Block, StopReason, Usage};
 
-/// A piece of a streaming answer. `block` numbers the blocks of the answer in order of appearance.
+/// An event of a streaming answer. `block` numbers the blocks of the answer in order of appearance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelEvent {
-    /// Text for people.
+    /// Visible text.
     TextDelta {
-        /// Which block.
+        /// The block's number.
         block: u32,
-        /// The piece.
+        /// The new text.
         text: String,
     },
     /// Reasoning.
     ThinkingDelta {
-        /// Which block.
+        /// The block's number.
         block: u32,
-        /// The piece.
+        /// The new text.
         text: String,
     },
-    /// A tool call begins.
+    /// A tool call starts.
     ToolStart {
-        /// Which block.
+        /// The block's number.
         block: u32,
-        /// The tool's name as the model said it.
+        /// The tool's name as the model wrote it.
         name: String,
     },
-    /// Arguments of a tool call, as they stream: pieces of JSON.
+    /// Arguments of a tool call, streamed as fragments of JSON.
     ToolInputDelta {
-        /// Which block.
+        /// The block's number.
         block: u32,
-        /// The piece.
+        /// The fragment.
         text: String,
     },
 }
 
 impl ModelEvent {
-    /// Which block of the answer it is a piece of.
+    /// The number of the block that it belongs to.
     #[must_use]
     pub const fn block(&self) -> u32 {
         match self {
@@ -51,16 +51,16 @@ impl ModelEvent {
 /// A complete answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {
-    /// Its blocks. Tool call ids are the provider's, or made up where it gave none; the turn replaces them by ours.
+    /// Its blocks. Tool call ids are the provider's, or made up where it gave none; the turn replaces them with ours.
     pub content: Vec<Block>,
-    /// Why the model stopped. A tool call in an answer that stopped at `MaxTokens` may be cut off.
+    /// Why the model stopped. A tool call in an answer that stopped at `MaxTokens` may be truncated.
     pub stop_reason: StopReason,
-    /// Tokens.
+    /// The token counts.
     pub usage: Usage,
-    /// What it cost, when the price is known.
+    /// The cost, if the price is known.
     pub cost_usd: Option<f64>,
-    /// The model that the provider says answered.
+    /// The model that answered, according to the provider.
     pub model: String,
-    /// The provider's id of the request, for its support.
+    /// The provider's id of the request, for support tickets.
     pub request_id: Option<String>,
 }

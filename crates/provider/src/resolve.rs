@@ -1,4 +1,4 @@
-//! Settings -> models: finds the keys, asks what local servers told, says what is missing, chooses the default.
+//! Resolves settings into models: finds keys, applies what local servers report, notes what is missing, picks a default.
 
 mod credentials;
 mod default;
@@ -16,13 +16,13 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How the value of an environment variable is found; the binary reads the environment, not this crate.
+/// Looks up an environment variable; only the binary reads the environment, not this crate.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The longest script.
 const LONGEST_SCRIPT: u64 = 16 << 20;
 
-/// Resolves all configured models. `local` are the servers that answered on this machine.
+/// Resolves all configured models. `local` are the servers on this machine that answered.
 #[must_use]
 pub fn resolve(settings: &Settings, env: Lookup<'_>, local: &[LocalServer]) -> Registry {
     let mut registry = Registry::default();
@@ -31,7 +31,7 @@ pub fn resolve(settings: &Settings, env: Lookup<'_>, local: &[LocalServer]) -> R
         .values()
         .flat_map(|provider| &provider.credentials)
     {
-        // What cannot be found is told where a model needs it.
+        // A missing key is reported by the models that need it.
         let found = secret(config, env).ok().filter(|secret| !secret.is_empty());
         registry.keys.extend(found);
     }
@@ -81,7 +81,7 @@ fn resolve_one(
     }
 }
 
-/// A model that is no chat model: nobody asks its server what it can do.
+/// A model that is not a chat model: its server is not probed.
 pub(crate) fn spec_of(
     settings: &Settings,
     name: &str,
@@ -95,7 +95,7 @@ pub(crate) fn spec_of(
     build(settings, (name, model), provider, env, None).map(|(spec, _)| spec)
 }
 
-/// A model with what people should know of it.
+/// Builds a model, with notes for people.
 fn build(
     settings: &Settings,
     (name, model): (&str, &ModelConfig),
@@ -128,7 +128,7 @@ fn build(
         max_output: model.max_output,
         price: model.price,
         tool_protocol: match provider.dialect {
-            // A raw completion has no calls of its own.
+            // A raw completion has no native tool calls.
             Dialect::LlamaCompletion => ToolProtocol::JsonText,
             _ => model.tool_protocol,
         },
@@ -158,16 +158,16 @@ fn build(
     Ok((spec, notes))
 }
 
-/// The name by which a local server has a model; one that it does not have becomes the first that it has.
+/// A local server's name for a model; if it does not have the model, its first one.
 fn called<'a>(server: &'a LocalServer, model: &'a String) -> &'a String {
     match named(&server.models, model) {
-        // A server that knows a name without its tag goes on being asked by it.
+        // The server accepts the name without its tag, so requests keep using that.
         Some(_) => model,
         None => server.models.first().unwrap_or(model),
     }
 }
 
-/// Takes over what a local server told: it knows better than the configuration how much it holds.
+/// Applies what a local server reported: it knows its limits better than the configuration.
 fn learn(spec: &mut ModelSpec, model: &ModelConfig, server: &LocalServer) -> Option<String> {
     let full = named(&server.models, &spec.model)?;
     if server.seeing.contains(full) && model.capabilities.images.is_none() {

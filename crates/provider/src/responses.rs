@@ -1,4 +1,4 @@
-//! The Responses protocol of OpenAI, without state at the server: each request carries the whole conversation.
+//! OpenAI's Responses protocol, used statelessly: each request carries the whole conversation.
 
 mod ending;
 mod item;

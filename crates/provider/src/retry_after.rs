@@ -1,4 +1,4 @@
-//! How long a server asks to wait, in all the forms that servers have for it.
+//! Parses the wait that a server requests, in all the forms that servers use.
 
 use crate::rates::Rates;
 use agentd_protocol::Timestamp;
@@ -6,11 +6,11 @@ use reqwest::header::{DATE, HeaderMap, HeaderName};
 use serde_json::Value;
 use std::time::UNIX_EPOCH;
 
-/// Longer wishes are cut to a week, so that arithmetic on them stays safe.
+/// Longer waits are capped at a week, so that arithmetic on them stays safe.
 const LONGEST_MS: f64 = 7.0 * 24.0 * 3_600_000.0;
 const LONGEST: u64 = 7 * 24 * 3_600_000;
 
-/// The wait in milliseconds: from the headers, else from the words of the body.
+/// The wait in milliseconds: from the headers, else from the body.
 pub(crate) fn retry_after_ms(
     status: Option<u16>,
     headers: &HeaderMap,
@@ -41,13 +41,13 @@ fn from_headers(headers: &HeaderMap) -> Option<u64> {
     ms.and_then(whole_ms).or_else(|| from_date(headers))
 }
 
-/// A date is read against the server's own clock, which its answer carries, so ours may be wrong.
+/// A date is compared with the server's own clock, which its answer carries, so the local clock may be wrong.
 fn from_date(headers: &HeaderMap) -> Option<u64> {
     let until = moment(header(headers, "retry-after")?)?;
     Some(until.since_ms(server_now(headers)?).min(LONGEST))
 }
 
-/// What the server's clock said when it answered.
+/// The server's clock at the time of its answer.
 pub(crate) fn server_now(headers: &HeaderMap) -> Option<Timestamp> {
     moment(header(headers, "date")?)
 }
@@ -78,7 +78,7 @@ fn from_fields(body: &Value) -> Option<u64> {
     whole_ms(seconds * 1_000.0)
 }
 
-/// What stands before a wait in the words of an error.
+/// The phrases that precede a wait in an error message.
 const BEFORE: &[&str] = &[
     "again in ",
     "retry in ",
@@ -93,7 +93,7 @@ fn from_words(message: &str) -> Option<u64> {
     BEFORE.iter().find_map(|words| spoken(lower.split_once(words)?.1))
 }
 
-/// "1m2.5s", "20 seconds", "2 hours".
+/// Parses "1m2.5s", "20 seconds", "2 hours".
 fn spoken(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let first = words.next()?.trim_end_matches(['.', ',', ';', ')']);
@@ -111,7 +111,7 @@ fn spoken(text: &str) -> Option<u64> {
     })
 }
 
-/// The reset of a limit that is used up.
+/// The reset time of an exhausted limit.
 fn from_limits(headers: &HeaderMap) -> Option<u64> {
     let rates = Rates::of(headers);
     [rates.requests, rates.input_tokens, rates.output_tokens]
@@ -122,7 +122,7 @@ fn from_limits(headers: &HeaderMap) -> Option<u64> {
         .map(|wait| wait.min(LONGEST))
 }
 
-/// The limits of the server behind the server: OpenRouter puts headers into the body.
+/// The headers of the upstream server: OpenRouter puts them into the body.
 fn headers_behind(headers: &HeaderMap, body: &Value) -> Option<HeaderMap> {
     let behind = body.pointer("/error/metadata/headers")?.as_object()?;
     let mut all = HeaderMap::new();

@@ -1,20 +1,20 @@
-//! Memory for the answers of all running model calls together. Each answer may always hold [`FREE`] bytes, so a usual
-//! answer never fails because of large ones (I6); what is beyond that counts.
+//! Memory budget for the answers of all running model calls. Each answer may always hold [`FREE`] bytes, so a normal
+//! answer never fails because of large ones (I6); only the excess counts against the budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of an answer that do not count.
+/// The bytes of each answer that do not count.
 pub(crate) const FREE: u64 = 256 * 1024;
 
-/// The room of this process; `limits.answers_bytes`.
+/// The budget of this process; `limits.answers_bytes`.
 pub(crate) static ROOM: Room = Room::new(512 << 20);
 
-/// Sets how many bytes all running answers together may hold.
+/// Sets how many bytes all running answers may hold together.
 pub fn set_answers_bytes(most: u64) {
     ROOM.most.store(most, Ordering::Relaxed);
 }
 
-/// A number of bytes that answers share.
+/// A byte budget that answers share.
 #[derive(Debug)]
 pub(crate) struct Room {
     most: AtomicU64,
@@ -29,7 +29,7 @@ impl Room {
         }
     }
 
-    /// A place for one answer.
+    /// Reserves nothing yet; the returned guard tracks one answer.
     pub(crate) const fn hold(&'static self) -> Held {
         Held {
             room: self,
@@ -38,7 +38,7 @@ impl Room {
     }
 }
 
-/// What one answer holds; given back when it is dropped.
+/// The share of one answer; released on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     room: &'static Room,
@@ -46,10 +46,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The answer has this many bytes by now.
+    /// Grows the share to this many bytes.
     ///
     /// # Errors
-    /// How many bytes all answers may hold, if that is too many.
+    /// Returns the budget, if all answers together would exceed it.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), u64> {
         let wanted = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_sub(FREE);
         let more = wanted.saturating_sub(self.counted);

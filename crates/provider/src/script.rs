@@ -1,7 +1,7 @@
-//! Scripts: what a scripted model says.
+//! Scripts: the output of a scripted model.
 //!
-//! A script is a TOML file of turns. The turn that is played depends only on the conversation (the number of answers
-//! in it so far), so a script goes on where it was after a restart.
+//! A script is a TOML file of turns. The next turn depends only on the conversation (the number of answers
+//! in it so far), so a script continues at the same place after a restart.
 //!
 //! ```toml
 //! [[turn]]
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a model without a script says.
+/// The answer of a model without a script.
 const NO_MODEL: &str = "I am the scripted model that is built into agentd: no real language model is configured, so I \
 can only say this.\n\nTo use a real one, do one of these and start the daemon again:\n\
 - set ANTHROPIC_API_KEY or OPENAI_API_KEY in its environment;\n\
@@ -40,24 +40,24 @@ without any model.";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// The turns of conversations that no other entry matches.
+    /// The turns for conversations that match no other entry.
     #[serde(rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<ScriptedTurn>,
-    /// What is said when the turns are used up.
+    /// The answer after the last turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Conversations with turns of their own.
+    /// Conversations with their own turns.
     #[serde(rename = "conversation", skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<ScriptedConversation>,
 }
 
-/// The turns of the conversations that begin in a certain way.
+/// The turns for conversations with a certain first input.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedConversation {
-    /// Matches when the first input is this; where no entry is, the first one matches that the input contains.
+    /// Matches when the first input equals this; if none is equal, the first entry matches that the input contains.
     pub when: String,
-    /// What is said when the turns are used up.
+    /// The answer after the last turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The turns.
@@ -65,35 +65,35 @@ pub struct ScriptedConversation {
     pub turns: Vec<ScriptedTurn>,
 }
 
-/// One answer.
+/// One scripted answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedTurn {
-    /// Reasoning, before the text.
+    /// Reasoning, sent before the text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub thinking: String,
     /// The text; `{{last_result}}` becomes the last tool result, `{{last_input}}` the last input.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The text is said as it stands, with whatever is in braces.
+    /// The text is sent unchanged: placeholders in braces are not replaced.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verbatim: bool,
-    /// Tool calls, after the text.
+    /// Tool calls, sent after the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ScriptedCall>,
-    /// Milliseconds before each piece.
+    /// The delay before each piece, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub delay_ms: u64,
-    /// Tokens; made up from the text when absent.
+    /// The token counts; derived from the text when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Why it stopped, unless it is plain from the calls.
+    /// The stop reason, unless the calls imply it.
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "words::stop_reason"
     )]
     pub stop_reason: Option<StopReason>,
-    /// The first attempts fail.
+    /// A failure of the first attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail: Option<ScriptedFailure>,
 }
@@ -104,12 +104,12 @@ pub struct ScriptedTurn {
 pub struct ScriptedCall {
     /// The tool's name.
     pub name: String,
-    /// The arguments. What TOML cannot say (null, large numbers) is a table with the one key `$json` and the JSON in it.
+    /// The arguments. What TOML cannot express (null, large numbers) is a table with the one key `$json` that holds JSON.
     #[serde(with = "arguments")]
     pub input: Value,
 }
 
-/// Arguments in TOML.
+/// Encodes arguments in TOML.
 mod arguments {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use serde_json::Value;
@@ -135,7 +135,7 @@ mod arguments {
     }
 }
 
-/// Words that a log of a newer version may have in any spelling, and a script that a person writes may not.
+/// Strict parsing: newer versions may add names to logs, but an unknown name in a hand-written script is an error.
 mod words {
     use agentd_protocol::{FailureClass, StopReason};
     use serde::{Deserialize as _, Deserializer, Serialize, de::Error};
@@ -189,17 +189,17 @@ mod words {
     }
 }
 
-/// A failure before the answer.
+/// A failure that precedes the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedFailure {
-    /// What kind.
+    /// The class of failure.
     #[serde(deserialize_with = "words::class")]
     pub class: FailureClass,
-    /// What it says.
+    /// The error message.
     #[serde(default)]
     pub message: String,
-    /// The wait it asks for.
+    /// The wait that it requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// How many attempts fail before one succeeds.
@@ -217,10 +217,10 @@ const fn is_zero(ms: &u64) -> bool {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Parses a script.
     ///
     /// # Errors
-    /// When it is not TOML, or has unknown keys; the message names line and column.
+    /// When it is not TOML, or has unknown keys; the message names the line and the column.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProviderError> {
         toml::from_str(text).map_err(|error| ProviderError::Script {
             name: name.to_owned(),
@@ -228,13 +228,13 @@ impl Script {
         })
     }
 
-    /// The script of the model that stands in where no real one is configured.
+    /// The script of the stand-in model that is used when no real one is configured.
     #[must_use]
     pub fn builtin() -> Self {
         Self::default()
     }
 
-    /// The turn that comes next in a conversation.
+    /// The next turn of a conversation.
     #[must_use]
     pub fn next(&self, messages: &[Arc<Message>]) -> ScriptedTurn {
         let opening = messages.first().map(|message| words(message)).unwrap_or_default();
@@ -252,7 +252,7 @@ impl Script {
 }
 
 impl Script {
-    /// The entry of the conversations that begin so.
+    /// The entry that matches a conversation's first input.
     fn conversation(&self, opening: &str) -> Option<&ScriptedConversation> {
         if self.conversations.is_empty() {
             return None;
@@ -262,7 +262,7 @@ impl Script {
             all.find(|one| !one.when.is_empty() && one.when == opening)
                 .or_else(|| self.conversations.iter().find(|one| opening.contains(&one.when)))
         };
-        // What was recorded has its secrets cut out.
+        // The recorder has cut secrets out of `when`.
         among(opening).or_else(|| among(&agentd_text::redact(opening)))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Characters of a streamed piece.
+/// The size of a streamed piece, in characters.
 const PIECE: usize = 24;
 /// The longest tool result that a text quotes, in characters.
 const QUOTED: usize = 2_000;

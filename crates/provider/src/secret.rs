@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// A secret value. It has no `Display` and no `Serialize`, and its `Debug` shows nothing of it.
+/// A secret value. It has no `Display` and no `Serialize`, and its `Debug` reveals nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value; surrounding white space does not count.
+    /// Wraps a value, trimming surrounding white space.
     #[must_use]
     pub fn new(value: &str) -> Self {
         Self(value.trim().to_owned())
     }
 
-    /// The value itself: for a request header, or to register it for redaction. Never for a log.
+    /// The value itself, for a request header or for registration with the redaction. Never for a log.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

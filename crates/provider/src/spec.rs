@@ -1,4 +1,4 @@
-//! A model as it is called: everything resolved, nothing to look up.
+//! A fully resolved model, ready to be called.
 
 use crate::capabilities::Capabilities;
 use crate::script::Script;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A key with the name that logs and events call it by.
+/// A key, with the name that logs and events use for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential {
     /// Its name.
@@ -23,7 +23,7 @@ pub struct Credential {
 /// The deadlines of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// To connect.
+    /// For the connection.
     pub connect: Duration,
     /// From the start to the first sign of an answer.
     pub first_byte: Duration,
@@ -50,34 +50,34 @@ impl From<&RetryConfig> for Deadlines {
     }
 }
 
-/// Where servers of one dialect differ.
+/// The differences between servers of one dialect.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact about a server on its own, not a state of one thing"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compat {
-    /// The output limit is called `max_completion_tokens`, as at OpenAI itself; everybody else has `max_tokens`.
+    /// The output limit is called `max_completion_tokens`, as at OpenAI itself; other servers call it `max_tokens`.
     pub max_completion_tokens: bool,
-    /// Reasoning is sent back under the field it came in; OpenAI itself refuses unknown fields.
+    /// Reasoning is sent back in the field where it arrived; OpenAI itself refuses unknown fields.
     pub replay_reasoning: bool,
-    /// The server caches prompts where it is told to.
+    /// The server caches prompts at explicit marks.
     pub prompt_cache: bool,
-    /// The server counts tokens at the end of a stream when `stream_options` asks for it.
+    /// The server reports token counts at the end of a stream if `stream_options` requests them.
     pub usage_in_stream: bool,
     /// The server knows the role `developer`.
     pub developer_role: bool,
-    /// The server takes `tool_choice`.
+    /// The server accepts `tool_choice`.
     pub tool_choice: bool,
-    /// Tool call ids have exactly nine letters and digits, as Mistral wants them.
+    /// Tool call ids have exactly nine letters and digits, as Mistral requires.
     pub short_tool_ids: bool,
-    /// The key goes into the header `api-key`, as Azure wants it, and not into `authorization`.
+    /// The key is sent in the header `api-key`, as Azure requires, not in `authorization`.
     pub api_key_header: bool,
-    /// How the server is told how hard to think, in the chat dialect.
+    /// How the chat dialect tells the server how hard to think.
     pub thinking: ThinkingSwitch,
 }
 
-/// Whether OpenAI's own models are at an address: at OpenAI itself, or as deployments at Azure.
+/// Whether an address serves OpenAI's own models: OpenAI itself, or deployments at Azure.
 pub(crate) fn is_openai(base_url: &str) -> bool {
     ["//api.openai.com", ".openai.azure.com"]
         .iter()
@@ -85,7 +85,7 @@ pub(crate) fn is_openai(base_url: &str) -> bool {
 }
 
 impl Compat {
-    /// What is known about a server by its dialect and address, with what the configuration says over it.
+    /// The known differences of a server, by its dialect and address, overridden by the configuration.
     #[must_use]
     pub fn of(dialect: Dialect, base_url: &str, config: &CompatConfig) -> Self {
         let at = |host: &str| base_url.contains(host);
@@ -122,7 +122,7 @@ impl Compat {
     }
 }
 
-/// A resolved model: whom to ask, with which key, within which limits.
+/// A resolved model: its server, its keys, its limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSpec {
     /// The name under `[models]`.
@@ -131,58 +131,58 @@ pub struct ModelSpec {
     pub provider: String,
     /// The protocol.
     pub dialect: Dialect,
-    /// Where the server is, without a slash at the end.
+    /// The server's base URL, without a trailing slash.
     pub base_url: String,
-    /// What the provider calls it.
+    /// The provider's name for the model.
     pub model: String,
-    /// Tokens of input and output together.
+    /// In tokens, input and output together.
     pub context_window: u64,
-    /// Tokens of one answer.
+    /// In tokens per answer.
     pub max_output: u32,
     /// US dollars per million tokens; absent: cost is not counted.
     pub price: Option<Price>,
-    /// How it is told about tools.
+    /// How tools are described to it.
     pub tool_protocol: ToolProtocol,
-    /// Configured names to try when this one has no capacity.
+    /// Configured names of models to try when this one has no capacity.
     pub fallbacks: Vec<String>,
-    /// The keys; the first is used, several may rotate. Empty for servers that need none.
+    /// The keys; the first one is used, or several rotate. Empty for servers that need none.
     pub credentials: Vec<Credential>,
-    /// Further request headers.
+    /// Additional request headers.
     pub headers: Vec<(String, String)>,
     /// The deadlines of one attempt.
     pub deadlines: Deadlines,
-    /// Calls at the same time at its provider.
+    /// The provider's limit of concurrent calls.
     pub max_concurrent: u32,
-    /// Where the server differs from others of its dialect.
+    /// The differences of the server from others of its dialect.
     pub compat: Compat,
     /// What the model can do.
     pub capabilities: Capabilities,
-    /// How freely it chooses its words; absent: nothing is said. Already empty where the model refuses it.
+    /// The sampling temperature; absent: not sent. Already cleared if the model refuses it.
     pub temperature: Option<f64>,
-    /// How hard it is asked to think; absent: nothing is said.
+    /// How hard it should think; absent: not sent.
     pub thinking: Option<ThinkingLevel>,
-    /// Answers are asked for in pieces.
+    /// Answers are streamed.
     pub stream: bool,
-    /// A script file to which its answers are added.
+    /// A script file that records its answers.
     pub record: Option<PathBuf>,
-    /// The turns, for the scripted dialect.
+    /// The script, for the scripted dialect.
     pub script: Option<Arc<Script>>,
 }
 
 impl ModelSpec {
-    /// The credential of a name; without a name, or where it is unknown, the first.
+    /// The credential with this name; the first one if there is no name or it is unknown.
     #[must_use]
     pub fn credential(&self, name: Option<&str>) -> Option<&Credential> {
         let named = name.and_then(|name| self.credentials.iter().find(|credential| credential.name == name));
         named.or_else(|| self.credentials.first())
     }
 
-    /// The same model as one session wants it, without what the server was found to refuse.
+    /// The model as adjusted for one session, without the request parts that the server refused.
     #[must_use]
     pub fn adjusted(&self, adjust: &Adjust) -> Self {
         let mut spec = self.clone();
         spec.thinking = adjust.thinking.or(spec.thinking);
-        // A raw completion has no calls of its own, whatever a session wishes.
+        // A raw completion has no native tool calls, whatever the session requests.
         if spec.dialect != Dialect::LlamaCompletion {
             spec.tool_protocol = adjust.tool_protocol.unwrap_or(spec.tool_protocol);
         }
@@ -199,8 +199,8 @@ impl ModelSpec {
         spec
     }
 
-    /// Takes over a window that is smaller than the configured one. An answer that could fill it would leave no room for
-    /// the question.
+    /// Applies a window that is smaller than the configured one. The output limit shrinks, too, because an answer that
+    /// could fill the window would leave no room for the input.
     pub(crate) fn fit_into(&mut self, window: u64) {
         if window < self.context_window {
             self.context_window = window;
@@ -209,7 +209,7 @@ impl ModelSpec {
         }
     }
 
-    /// What a call cost, when the price is known.
+    /// The cost of a call, if the price is known.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         self.price.map(|price| price.cost(usage))
@@ -244,22 +244,22 @@ impl ModelSpec {
     }
 }
 
-/// What one session asks of a model beyond its configuration, and what its server was found to refuse.
+/// The adjustments of one session to the configured model, and what the server refused so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Adjust {
-    /// How hard it is asked to think.
+    /// How hard the model should think.
     pub thinking: Option<ThinkingLevel>,
-    /// How it is told about tools.
+    /// How tools are described to it.
     pub tool_protocol: Option<ToolProtocol>,
-    /// What is left out of its requests.
+    /// The request parts to omit.
     pub without: Vec<RequestPart>,
-    /// The window that the server told, in tokens.
+    /// The context window that the server reported, in tokens.
     pub window: Option<u64>,
-    /// Tokens of one answer at most.
+    /// The most tokens per answer.
     pub max_output: Option<u32>,
 }
 
-/// What the encoded messages of a conversation depend on, besides the conversation.
+/// What the encoding of a conversation depends on, apart from the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HistoryKey {
     name: String,
@@ -283,7 +283,7 @@ impl HistoryKey {
     }
 }
 
-/// The dialect's name, as the configuration spells it.
+/// The dialect's name in the configuration.
 pub(crate) const fn dialect_name(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Anthropic => "anthropic",

@@ -1,22 +1,22 @@
-//! Server-sent events, byte by byte, without I/O.
+//! An incremental decoder of server-sent events, without I/O.
 
 use memchr::memchr2;
 
 /// One event: its name and its data lines joined by newlines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SseEvent {
-    /// The event's name; empty when the server gave none.
+    /// The event's name; empty if the server gave none.
     pub(crate) name: String,
     /// The data.
     pub(crate) data: String,
 }
 
-/// What the decoder found.
+/// An item of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SseItem {
     /// An event.
     Event(SseEvent),
-    /// A comment: the server lives, but there is no progress.
+    /// A comment: the server is alive, but there is no progress.
     Comment,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct TooLong;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// Cuts bytes into events. Lines end in LF, CR or CRLF, wherever the chunks are cut; bytes that are no UTF-8 become
+/// Splits bytes into events. Lines end in LF, CR or CRLF, whatever the chunk boundaries; invalid UTF-8 becomes
 /// replacement characters; a byte order mark at the start is dropped.
 #[derive(Debug)]
 pub(crate) struct SseDecoder {
@@ -56,7 +56,7 @@ impl SseDecoder {
         }
     }
 
-    /// Takes the next bytes and appends what they complete.
+    /// Takes the next bytes and appends the items that they complete.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], items: &mut Vec<SseItem>) -> Result<(), TooLong> {
         while let Some(first) = bytes.first() {
             if self.after_cr {
@@ -82,7 +82,7 @@ impl SseDecoder {
         Ok(())
     }
 
-    /// The stream ended. An event without its blank line still counts: many servers forget it.
+    /// Ends the stream. An event without its final blank line still counts: many servers forget it.
     pub(crate) fn finish(&mut self, items: &mut Vec<SseItem>) -> Result<(), TooLong> {
         if !self.line.is_empty() {
             self.end_line(items)?;
@@ -98,7 +98,7 @@ impl SseDecoder {
             line = line.strip_prefix(BOM).unwrap_or(line);
         }
         let result = self.take_line(line, items);
-        // The buffer goes back, so that a long stream allocates once.
+        // Keeps the buffer, so that a long stream allocates only once.
         self.line = taken;
         self.line.clear();
         result

@@ -1,10 +1,10 @@
-//! How hard a model is asked to think: the wish, mended to what the model takes.
+//! The thinking level: maps the requested level to one that the model accepts.
 
 use crate::spec::ModelSpec;
 use agentd_protocol::ThinkingLevel;
 use agentd_settings::ThinkingForm;
 
-/// The level to ask for: the one wished, or the nearest that this model takes. None: nothing is said.
+/// The level to request: the configured one, or the nearest that this model accepts. None: not sent.
 pub(crate) fn level(spec: &ModelSpec) -> Option<ThinkingLevel> {
     let wished = spec
         .thinking
@@ -12,7 +12,7 @@ pub(crate) fn level(spec: &ModelSpec) -> Option<ThinkingLevel> {
     Some(nearest(wished, &spec.capabilities.thinking_levels))
 }
 
-/// The nearest of the levels that are taken; of two that are equally near the smaller. No list: all are taken.
+/// The nearest accepted level; of two equally near ones, the lower. An empty list accepts all.
 fn nearest(wished: ThinkingLevel, taken: &[ThinkingLevel]) -> ThinkingLevel {
     let place = |level: ThinkingLevel| {
         ThinkingLevel::ALL
@@ -27,7 +27,7 @@ fn nearest(wished: ThinkingLevel, taken: &[ThinkingLevel]) -> ThinkingLevel {
         .unwrap_or(wished)
 }
 
-/// The tokens that a level stands for where thinking is asked for by a number.
+/// The token budget of a level, for models that take a number.
 pub(crate) const fn tokens(level: ThinkingLevel) -> u32 {
     match level {
         ThinkingLevel::Off => 0,

@@ -1,10 +1,10 @@
-//! The head of a request to a proxy: where it wants to go, and what is passed on. Pure.
+//! Parses the head of a proxy request: its destination, and what to forward. Pure.
 
-/// The most bytes of a head.
+/// The maximum size of a head in bytes.
 pub(crate) const MAX_HEAD: usize = 32 << 10;
 const MAX_HEADERS: usize = 128;
 
-/// For one connection, not for who is at its end.
+/// Headers that apply to a single connection and are not forwarded.
 const OF_THE_CONNECTION: [&str; 8] = [
     "connection",
     "keep-alive",
@@ -16,10 +16,10 @@ const OF_THE_CONNECTION: [&str; 8] = [
     "upgrade",
 ];
 
-/// What is wanted.
+/// A parsed request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The host as it was written, without brackets around an address.
+    /// The host as written, without the brackets around an address.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) kind: Kind,
@@ -27,16 +27,16 @@ pub(crate) struct Wanted {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Bytes in both directions.
+    /// Forward bytes in both directions.
     Tunnel,
-    /// One request: its head as it is passed on, and how many bytes of a body follow.
+    /// One request: the head to forward, and the length of the body in bytes.
     Request { head: Vec<u8>, body: u64 },
 }
 
-/// A head, and how long it was; nothing while it is not complete.
+/// Parses a head and returns its length; `None` while it is incomplete.
 ///
 /// # Errors
-/// Why it is refused.
+/// Why the request is refused.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Wanted, usize)>, &'static str> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -72,7 +72,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Wanted, usize)>, &'static str
     Ok(Some((Wanted { host, port, kind }, length)))
 }
 
-/// A host and a port. Whatever could be read in two ways is none.
+/// Parses a host and a port. Rejects anything ambiguous.
 fn place(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {
@@ -95,7 +95,7 @@ fn place(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
     (good && port != 0).then(|| (inner.unwrap_or(host).to_owned(), port))
 }
 
-/// The head for who is at the other end, and the length of the body.
+/// The head for the server, and the length of the body.
 fn passed_on(
     method: &str,
     path: &str,

@@ -1,11 +1,11 @@
-//! The way from an isolated session to the hosts that the operator listed (`sandbox.network`). It speaks HTTP as proxies do:
-//! `CONNECT` for anything encrypted, and plain requests, each on a connection of its own.
+//! The proxy from an isolated session to the hosts that the operator listed (`sandbox.network`). It speaks the HTTP proxy
+//! protocol: `CONNECT` for anything encrypted, and plain requests, each on its own connection.
 //!
-//! A name is judged as it was asked for, looked up once, and every address that it stands for is judged; the connection goes
-//! to exactly such an address. What is not public is reached only where its address itself is listed.
+//! It judges a name as requested, looks it up once, and judges each of its addresses; then it connects to exactly such an
+//! address. An address that is not public must itself be listed.
 //!
-//! Invariants: I6 (connections, heads and waits are bounded), I7 (what is not listed, cannot be read, or has two meanings
-//! is refused), I8 (headers for proxies are not passed on).
+//! Invariants: I6 (connections, heads and waits are bounded), I7 (anything unlisted, unreadable or ambiguous is refused),
+//! I8 (proxy headers are not forwarded).
 //!
 //! Flow: socket of a session -> [`Proxy`] -> head -> rules -> look-up -> rules -> connection.
 

@@ -1,4 +1,4 @@
-//! Passing bytes on, with an end to every silence.
+//! Forwards bytes, with an idle timeout.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,9 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout};
 
-/// A connection over which nothing goes for so long is closed.
+/// The idle timeout of a connection.
 const SILENCE: Duration = Duration::from_secs(600);
-/// When something last went over a connection, in either direction.
+/// When bytes last passed over a connection, in either direction.
 struct Heard {
     begun: Instant,
     last_ms: AtomicU64,
@@ -36,7 +36,7 @@ impl Heard {
 
 const CHUNK: usize = 16 << 10;
 
-/// Passes bytes on in both directions until both have ended, or nothing goes for a while.
+/// Forwards bytes in both directions until both have ended, or the connection is idle for too long.
 pub(crate) async fn both_ways(inside: UnixStream, outside: TcpStream, first: &[u8]) -> io::Result<()> {
     let (mut from_inside, mut to_inside) = inside.into_split();
     let (mut from_outside, mut to_outside) = outside.into_split();
@@ -53,8 +53,8 @@ pub(crate) async fn both_ways(inside: UnixStream, outside: TcpStream, first: &[u
     tokio::try_join!(there, back).map(drop)
 }
 
-/// Sends one request and passes its answer back. What the other side sends behind the request is not passed on: it could
-/// be a second request, which nobody judged.
+/// Sends one request and returns its response. Does not forward bytes after the request: they could be a second request,
+/// which was never judged.
 pub(crate) async fn answer(
     inside: UnixStream,
     outside: TcpStream,
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     let left = body.saturating_sub(u64::try_from(held).unwrap_or(u64::MAX));
     let there = async {
         pass(&mut from_inside, &mut to_outside, left, &heard).await?;
-        // The answer decides when it is over, whatever else is said.
+        // The response decides when the exchange is over; the client's further bytes do not.
         std::future::pending::<io::Result<()>>().await
     };
     let back = async {
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Passes at most so many bytes on.
+/// Forwards at most `left` bytes.
 async fn pass(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -99,7 +99,7 @@ async fn pass(
         let buffer = chunk.get_mut(..room).unwrap_or_default();
         let count = match timeout(SILENCE, from.read(buffer)).await {
             Ok(count) => count?,
-            // The other direction may be at work.
+            // The other direction may be active.
             Err(_) if !heard.silent() => continue,
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         };

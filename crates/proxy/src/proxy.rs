@@ -1,4 +1,4 @@
-//! The gate of sessions, and one connection of theirs.
+//! The sessions' network gate, and the handling of one connection.
 
 use crate::head::{Kind, Wanted, read};
 use crate::pass::{answer, both_ways};
@@ -14,23 +14,23 @@ use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-/// Connections of one session at the same time; more wait.
+/// The maximum number of concurrent connections of one session; more wait.
 const CONNECTIONS: usize = 64;
-/// How long a head may take to come.
+/// The deadline for receiving a head.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// How long looking up a name and connecting may take together.
+/// The deadline for looking up a name and connecting.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
-/// The most addresses of one name that are tried.
+/// The maximum number of addresses to try per name.
 const ADDRESSES: usize = 8;
 
-/// Judges what sessions want from the network, and fetches what is listed. Clones have the same rules.
+/// Judges the sessions' network requests, and connects to listed hosts. Clones share the rules.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     rules: Arc<Rules>,
     resolver: Arc<dyn Resolver>,
 }
 
-/// Why nothing was connected.
+/// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("{0}")]
@@ -57,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// The end of a session's proxy, with all its connections.
+/// A session's proxy: dropping it ends the proxy with all its connections.
 struct Open(AbortHandle);
 
 impl Drop for Open {
@@ -95,14 +95,14 @@ async fn serve(proxy: Proxy, socket: UnixListener) {
         let proxy = proxy.clone();
         connections.spawn(async move {
             let _place = place;
-            // A connection that breaks is seen by both of its ends.
+            // Both ends notice a broken connection.
             let _ = proxy.one(stream).await;
         });
     }
 }
 
 impl Proxy {
-    /// A proxy to the hosts of these rules.
+    /// Creates a proxy to the hosts of these rules.
     #[must_use]
     pub fn new(rules: Rules, resolver: Arc<dyn Resolver>) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Proxy {
         }
     }
 
-    /// A connection to an address that was judged.
+    /// Connects to an address after judging it.
     async fn connect(&self, wanted: &Wanted) -> Result<TcpStream, Refusal> {
         let (host, port) = (wanted.host.clone(), wanted.port);
         if !self.rules.names(&host, port) {
@@ -177,7 +177,7 @@ impl Proxy {
     }
 }
 
-/// The head of a request, and what came behind it. Without a reason when the other side is gone.
+/// Reads the head of a request, and the bytes after it. The error has no reason if the client is gone.
 async fn head(inside: &mut UnixStream) -> Result<(Wanted, Vec<u8>), Option<Refusal>> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 4_096];

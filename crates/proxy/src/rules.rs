@@ -1,9 +1,9 @@
-//! Which hosts are reached. Pure.
+//! The rules for which hosts a session may reach. Pure.
 
 use agentd_settings::{OpenedPlace, Reachable};
 use std::net::IpAddr;
 
-/// What may be reached without a port of its own in the list.
+/// The allowed ports of entries without a port.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
 /// The hosts that the operator listed.
@@ -11,13 +11,13 @@ const USUAL_PORTS: [u16; 2] = [80, 443];
 pub struct Rules(Vec<Reachable>);
 
 impl Rules {
-    /// These and no others.
+    /// Allows these hosts and no others.
     #[must_use]
     pub const fn new(listed: Vec<Reachable>) -> Self {
         Self(listed)
     }
 
-    /// Whether this host is listed with this port, by its name or as an address.
+    /// Whether this host and port are listed, by name or as an address.
     pub(crate) fn names(&self, host: &str, port: u16) -> bool {
         let address = address(host);
         self.0.iter().any(|entry| {
@@ -30,7 +30,7 @@ impl Rules {
         })
     }
 
-    /// Whether an address may be connected to that is not public: only when it is itself listed.
+    /// Whether a connection to an address that is not public is allowed: only if the address itself is listed.
     pub(crate) fn opens(&self, address: IpAddr, port: u16) -> bool {
         self.0.iter().any(|entry| {
             let same = matches!(&entry.place.what, OpenedPlace::Net(net) if net.contains(&address));
@@ -39,14 +39,14 @@ impl Rules {
     }
 }
 
-/// A host that is written as an address. One in a spelling of its own is a name, which nobody has.
+/// Parses a host that is written as an address. An unusual spelling counts as a name, which no host has.
 pub(crate) fn address(host: &str) -> Option<IpAddr> {
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.unwrap_or(host).parse().ok()
 }
 
-/// Label by label from the right. A label has only the characters of one, so nothing in front of the listed name can
-/// end the host for another reader.
+/// Compares the name after checking each label's characters, so that nothing in front of the listed name can end the host
+/// for another parser.
 fn is_named(host: &str, name: &str, below: bool) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let label = |label: &str| {
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Each of these ended with a listed name for a suffix check while a resolver or a server read another host.
+    /// Each of these passed a suffix check with a listed name while a resolver or a server read another host.
     #[test]
     fn i7_redteam_a_host_that_only_ends_like_a_listed_one_is_not_reached() {
         let rules = rules(&["*.github.com", "crates.io"]);

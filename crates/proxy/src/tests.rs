@@ -1,4 +1,4 @@
-//! The proxy with servers and clients on this machine.
+//! Tests the proxy with servers and clients on this machine.
 
 use crate::{Proxy, Rules};
 use agentd_sandbox::Gate as _;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Every name stands for this machine.
+/// Every name resolves to this machine.
 #[derive(Debug)]
 struct Here;
 
@@ -39,7 +39,7 @@ struct World {
 }
 
 impl World {
-    /// A server, and a proxy; `PORT` in what is listed is the server's.
+    /// Starts a server and a proxy; `PORT` in `listed` stands for the server's port.
     async fn new(listed: &[&str]) -> Self {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Says something (`PORT` is the server's) and reads to the end.
+    /// Sends a text (`PORT` stands for the server's port) and reads to the end.
     async fn says(&self, text: &str) -> String {
         let mut stream = UnixStream::connect(&self.socket).await.unwrap();
         let text = text.replace("PORT", &self.port.to_string());

@@ -1,4 +1,4 @@
-//! The tags of files from earlier maps: a file that did not change is neither read nor parsed again.
+//! Caches the tags of files from earlier maps: an unchanged file is neither read nor parsed again.
 
 use crate::error::MapError;
 use crate::tags::Tags;
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
-/// Raised when grammars, queries or the form change, so that old tags are not believed.
+/// Incremented when grammars, queries or the format change, so that old tags are discarded.
 const VERSION: u32 = 1;
-/// The most bytes of a cache that are written or read.
+/// The largest cache to read or write.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Tells two states of a file apart without reading it: from its device, inode, size and times.
+/// Identifies the state of a file without reading it: derived from its device, inode, size and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     stamp: Stamp,
-    /// SHA-256 of the content, its first half.
+    /// The first half of the SHA-256 of the content.
     content: [u8; 16],
     tags: Tags,
 }
 
-/// Tags by path; what a map did not ask for is forgotten when it is written.
+/// Tags by path; writing the cache drops entries that the map did not use.
 #[derive(Debug, Default)]
 pub struct Cache {
     old: BTreeMap<String, Entry>,
@@ -44,10 +44,10 @@ struct Read {
 }
 
 impl Cache {
-    /// From what [`Cache::bytes`] gave.
+    /// Reads the result of [`Cache::bytes`].
     ///
     /// # Errors
-    /// When it is of another version, too large, or broken: begin with an empty one.
+    /// The cache has another version, is too large, or is damaged: start with an empty one.
     pub fn read(bytes: &[u8]) -> Result<Self, MapError> {
         if bytes.len() > MAX_BYTES {
             return Err(MapError::Cache("it is too large".to_owned()));
@@ -62,10 +62,10 @@ impl Cache {
         })
     }
 
-    /// To be kept for the next map; `None` when it is too large.
+    /// Serializes the cache for the next map; `None` if it is too large.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// The cache cannot be serialized.
     pub fn bytes(&self) -> Result<Option<Vec<u8>>, MapError> {
         let written = Written {
             version: VERSION,
@@ -75,29 +75,29 @@ impl Cache {
         Ok((bytes.len() <= MAX_BYTES).then_some(bytes))
     }
 
-    /// Whether something is in it that was not in what it was read from.
+    /// Whether it differs from what was read.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.parsed > 0 || !self.old.is_empty()
     }
 
-    /// How many files were parsed, not found.
+    /// The number of files that had to be parsed.
     #[must_use]
     pub const fn parsed(&self) -> usize {
         self.parsed
     }
 
-    /// Its files and their tags, by path.
+    /// The files and their tags, by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &Tags)> {
         self.new.iter().map(|(path, entry)| (path.as_str(), &entry.tags))
     }
 
-    /// Forgets a file, so that it is parsed again.
+    /// Removes a file, so that it is parsed again.
     pub(crate) fn forget(&mut self, path: &str) {
         self.new.remove(path);
     }
 
-    /// Takes over the tags of a file that did not change. Whether they were there.
+    /// Reuses the tags of a file with an unchanged stamp. Returns whether it had them.
     pub fn known(&mut self, path: &str, stamp: Stamp) -> bool {
         if self.old.get(path).is_none_or(|entry| entry.stamp != stamp) {
             return false;
@@ -108,7 +108,7 @@ impl Cache {
         true
     }
 
-    /// Takes over the tags of a file that was read and has the content that it had.
+    /// Reuses the tags of a file that was read, if its content is unchanged. Returns whether it had them.
     pub fn known_content(&mut self, path: &str, stamp: Stamp, source: &[u8]) -> bool {
         let content = hash(source);
         if self.old.get(path).is_none_or(|entry| entry.content != content) {
@@ -120,10 +120,10 @@ impl Cache {
         true
     }
 
-    /// The tags of a file that was read: those of the same content, or what `parse` says.
+    /// Adds a file that was read, with the tags of equal content or else those from `parse`.
     ///
     /// # Errors
-    /// Those of `parse`; then the file is in no map, and is parsed again when it changes.
+    /// Those of `parse`; then the file is in no map until it changes and is parsed again.
     pub fn add(
         &mut self,
         path: &str,

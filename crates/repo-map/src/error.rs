@@ -1,17 +1,17 @@
-//! What can go wrong.
+//! The errors of maps and tags.
 
-/// Why a map, or the tags of a file, could not be had.
+/// Why a map, or the tags of a file, could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// The query of a language does not fit its grammar; a test holds that it does.
+    /// The query of a language does not match its grammar; a test verifies that it does.
     #[error("the tags of {language} cannot be looked for: {why}")]
     Query {
         /// The language.
         language: &'static str,
-        /// What the grammar says.
+        /// The error of the parser library.
         why: String,
     },
-    /// The file is larger than what is parsed.
+    /// The file exceeds the parse limit.
     #[error("the file has {bytes} bytes; at most {most} are parsed")]
     TooLarge {
         /// Its size.
@@ -19,10 +19,10 @@ pub enum MapError {
         /// The limit.
         most: usize,
     },
-    /// The parser was stopped.
+    /// The parser was stopped, because the file is too complex or the caller asked for it.
     #[error("the file cannot be parsed in bounded time")]
     TooHard,
-    /// A cache that was not written by this version, or was cut off.
+    /// The cache is damaged, or is not from this version.
     #[error("the cache of the map cannot be read: {0}")]
     Cache(String),
 }

@@ -1,5 +1,5 @@
-//! Languages without a grammar here: what Universal Ctags says of them, when it is installed. The caller starts it and hands
-//! it the content of each file, so that it reads none by itself.
+//! Languages without a grammar here: their tags come from Universal Ctags, if it is installed. The caller runs it and
+//! passes it the content of each file, so that ctags itself opens none.
 
 use crate::tags::{Definition, Kind, Reference, Tags};
 use serde::Deserialize;
@@ -7,14 +7,14 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Ends of names of files that ctags is asked about.
+/// Extensions of the files for ctags.
 const FOREIGN: [&str; 24] = [
     "clj", "cljs", "d", "dart", "el", "elm", "ex", "exs", "erl", "f90", "hs", "jl", "kt", "lisp", "lua", "m",
     "ml", "pas", "php", "pl", "pm", "scala", "swift", "vim",
 ];
 
-/// How ctags is started. The first word keeps it from reading options that a source tree brings along (`.ctags.d`); in its
-/// sandbox it opens no file.
+/// The command line of ctags. The first option keeps it from reading option files of the source tree (`.ctags.d`); in
+/// its sandbox mode it opens no file.
 pub const CTAGS: [&str; 5] = [
     "ctags",
     "--options=NONE",
@@ -23,13 +23,13 @@ pub const CTAGS: [&str; 5] = [
     "--fields=+n",
 ];
 
-/// A longer name is no name; more of one file are cut off.
+/// The longest name, and the most tags of a file; longer names and further tags are dropped.
 const MAX_NAME: usize = 120;
 const MAX_TAGS: usize = 10_000;
-/// A shorter word of a source is no name that tells anything.
+/// Shorter words of a source say too little to count as names.
 const MIN_WORD: usize = 3;
 
-/// Whether a file is one of those that ctags is asked about.
+/// Whether ctags handles this file.
 #[must_use]
 pub fn is_foreign(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -37,21 +37,21 @@ pub fn is_foreign(path: &str) -> bool {
     end.is_some_and(|(_, end)| FOREIGN.contains(&end))
 }
 
-/// The words to ctags that announce the content of a file; so many bytes follow them.
+/// The request to ctags for a file; `bytes` bytes of content must follow it.
 #[must_use]
 pub fn question(path: &str, bytes: usize) -> String {
     let command = json!({ "command": "generate-tags", "filename": path, "size": bytes });
     format!("{command}\n")
 }
 
-/// Whether the first line that ctags says tells that it is the one that is meant: others have the name, too.
+/// Whether the first line from ctags identifies Universal Ctags: other programs have the same name.
 #[must_use]
 pub fn is_universal(line: &str) -> bool {
     let said = serde_json::from_str::<Line<'_>>(line);
     said.is_ok_and(|line| line.what == "program" && line.name == "Universal Ctags")
 }
 
-/// What ctags answers about one file, line by line.
+/// The answer of ctags about one file, read line by line.
 #[derive(Debug, Default)]
 pub struct Answer {
     definitions: Vec<Definition>,
@@ -70,12 +70,12 @@ struct Line<'a> {
 }
 
 impl Answer {
-    /// Takes a line. Whether it was the last one. Lines that are no tags are left out.
+    /// Adds a line, ignoring lines that are not tags. Returns whether it was the last one.
     pub fn take(&mut self, line: &str) -> bool {
         let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
             return false;
         };
-        // "M.greet" and "Moon::rise" are used as "greet" and "rise".
+        // Uses of "M.greet" and "Moon::rise" say "greet" and "rise".
         let last = line.name.rsplit(['.', ':']).next().unwrap_or_default();
         let odd = last.is_empty() || last.len() > MAX_NAME || last.contains(char::is_control);
         if line.what == "tag" && line.line > 0 && !odd && self.definitions.len() < MAX_TAGS {
@@ -88,7 +88,7 @@ impl Answer {
         matches!(line.what.as_ref(), "completed" | "error")
     }
 
-    /// The tags of the file: ctags says what is defined, the words of the source what is used.
+    /// The tags of the file: definitions from ctags, references from the words of the source.
     #[must_use]
     pub fn tags(mut self, source: &[u8]) -> Tags {
         self.definitions.sort_by_key(|definition| definition.line);
@@ -99,7 +99,7 @@ impl Answer {
     }
 }
 
-/// The words that may be names. Those in remarks and strings are among them; the rank only follows what is defined.
+/// The words that may be names, including those in comments and strings; ranking only follows defined names.
 fn words(source: &[u8], defined: &[Definition]) -> Vec<Reference> {
     let mut words: BTreeMap<&str, u32> = BTreeMap::new();
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -113,7 +113,7 @@ fn words(source: &[u8], defined: &[Definition]) -> Vec<Reference> {
             *words.entry(word).or_default() += 1;
         }
     }
-    // Where a name is defined it is not used.
+    // The definition itself is not a use.
     for definition in defined {
         if let Some(count) = words.get_mut(definition.name.as_str()) {
             *count = count.saturating_sub(1);

@@ -1,15 +1,15 @@
-//! The grammars, and the queries that find tags with them.
+//! The grammars, and their queries for tags.
 
 use crate::language::Language;
 use tree_sitter::Language as Grammar;
 
-/// The grammar of the shell comes without a query.
+/// The shell grammar comes without a query.
 const BASH_TAGS: &str = "
 (function_definition name: (word) @name) @definition.function
 (command name: (command_name (word) @name)) @reference.call
 ";
 
-/// What the grammars' own queries leave out and readers ask for.
+/// Definitions that the grammar's own query leaves out but readers look for.
 const RUST_MORE: &str = "
 (const_item name: (identifier) @name) @definition.constant
 (static_item name: (identifier) @name) @definition.constant
@@ -32,7 +32,7 @@ const TYPESCRIPT_MORE: &str = "
 (type_alias_declaration name: (type_identifier) @name) @definition.type
 (enum_declaration name: (identifier) @name) @definition.type
 ";
-/// Definitions alone: the query of the crate names its captures in ways of its own.
+/// A replacement for the query of the crate, which names its captures differently.
 const C_SHARP_TAGS: &str = "
 (class_declaration name: (identifier) @name) @definition.class
 (interface_declaration name: (identifier) @name) @definition.interface
@@ -71,7 +71,7 @@ fn grammar(language: Language) -> Grammar {
     }
 }
 
-/// The query that finds its tags: `@name` within `@definition.KIND` or `@reference.KIND`.
+/// The query for the tags of a language: `@name` within `@definition.KIND` or `@reference.KIND`.
 fn query(language: Language) -> String {
     let parts: &[&str] = match language {
         Language::Bash => &[BASH_TAGS],
@@ -84,7 +84,7 @@ fn query(language: Language) -> String {
         Language::Python => &[tree_sitter_python::TAGS_QUERY],
         Language::Ruby => &[tree_sitter_ruby::TAGS_QUERY],
         Language::Rust => &[tree_sitter_rust::TAGS_QUERY, RUST_MORE],
-        // What is common with JavaScript, then its own.
+        // The JavaScript part first, then its own.
         Language::Tsx | Language::TypeScript => &[
             tree_sitter_javascript::TAGS_QUERY,
             tree_sitter_typescript::TAGS_QUERY,

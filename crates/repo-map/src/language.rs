@@ -19,7 +19,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages with a grammar.
     pub const ALL: [Self; 12] = [
         Self::Bash,
         Self::C,
@@ -35,7 +35,7 @@ impl Language {
         Self::TypeScript,
     ];
 
-    /// The language of a file, by the end of its name.
+    /// The language of a file, by its extension.
     #[must_use]
     pub fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -57,7 +57,7 @@ impl Language {
         })
     }
 
-    /// For people.
+    /// The name for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

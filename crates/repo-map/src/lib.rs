@@ -1,7 +1,7 @@
-//! A map of a source tree for a model that has not read it: what its files define, the most used first, in so many tokens.
+//! Maps a source tree for a model that has not read it: what its files define, most used first, within a token budget.
 //!
-//! Pure: the caller walks the tree and reads the files, so it decides what may be seen. Limits everywhere, since the files
-//! are anybody's: bytes and time of a parse, tags of a file, files of a map (I6).
+//! Pure: the caller walks the tree and reads the files, so it decides what may be seen. The files are untrusted, so
+//! everything has a limit: bytes and time of a parse, tags of a file, files of a map (I6).
 //!
 //! Flow: file -> [`Language::of`] -> [`Tagger::tags`] -> [`Cache`] -> [`rank`] -> [`render`]. A language without a grammar:
 //! [`is_foreign`] -> [`question`] to ctags, which the caller runs -> [`Answer`] -> [`Cache`].

@@ -1,4 +1,4 @@
-//! Making a map: files in, the places to show out.
+//! Makes a map: takes files and returns the places to show.
 
 use crate::cache::{Cache, Stamp};
 use crate::error::MapError;
@@ -9,7 +9,7 @@ use crate::tagger::Tagger;
 use crate::tags::Tags;
 use std::collections::BTreeMap;
 
-/// A definition to be shown.
+/// A definition to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -20,7 +20,7 @@ pub struct Place {
     pub name: String,
 }
 
-/// A map while it is made.
+/// A map under construction.
 #[derive(Debug, Default)]
 pub struct SourceMap {
     cache: Cache,
@@ -29,7 +29,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Begins with what an earlier one knew.
+    /// Starts with the cache of an earlier map.
     #[must_use]
     pub fn new(cache: Cache) -> Self {
         Self {
@@ -38,8 +38,8 @@ impl SourceMap {
         }
     }
 
-    /// Takes a file whose language has a grammar. `read` is called when it is not known yet; `None` leaves it out.
-    /// `stop` is asked during the parse; a file that was stopped is tried again next time.
+    /// Adds a file whose language has a grammar. Calls `read` if the file is not cached; `None` leaves it out. The
+    /// parser polls `stop`; a stopped file is tried again next time.
     pub fn add(
         &mut self,
         path: &str,
@@ -74,43 +74,43 @@ impl SourceMap {
         }
     }
 
-    /// Whether a file without a grammar is as it was when ctags was asked about it.
+    /// Whether a file without a grammar is unchanged since ctags read it.
     pub fn knows(&mut self, path: &str, stamp: Stamp) -> bool {
         self.cache.known(path, stamp)
     }
 
-    /// The same for one that was read: its times may have changed and its content not.
+    /// The same for a file that was read: its times may have changed while its content did not.
     pub fn knows_content(&mut self, path: &str, stamp: Stamp, source: &[u8]) -> bool {
         self.cache.known_content(path, stamp, source)
     }
 
-    /// Takes a file without a grammar and what ctags said of it; `None` when it had no answer.
+    /// Adds a file without a grammar and the answer of ctags, if there was one.
     pub fn add_foreign(&mut self, path: &str, stamp: Stamp, source: &[u8], answer: Option<Answer>) {
         self.failed += usize::from(answer.is_none());
         let tags = answer.map(|answer| answer.tags(source)).unwrap_or_default();
-        // Without the fault: what ctags cannot read it cannot read the next time either.
+        // Cached even without an answer: ctags would fail on the same content again.
         let _ = self.cache.add(path, stamp, source, |_| Ok(tags));
     }
 
-    /// How many files could not be read or parsed.
+    /// The number of files that could not be read or parsed.
     #[must_use]
     pub const fn failed(&self) -> usize {
         self.failed
     }
 
-    /// How many files are in it.
+    /// The number of files in the map.
     #[must_use]
     pub fn files(&self) -> usize {
         self.cache.files().count()
     }
 
-    /// What is known, to be kept for the next map.
+    /// The cache, to be stored for the next map.
     #[must_use]
     pub const fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// The weightiest definitions, at most `most`.
+    /// The definitions with the highest weight, at most `most`.
     #[must_use]
     pub fn places(&self, focus: &Focus, most: usize) -> Vec<Place> {
         let files: Vec<(&str, &Tags)> = self.cache.files().collect();

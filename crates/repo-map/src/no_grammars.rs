@@ -1,4 +1,4 @@
-//! In the place of the grammars in a program that parses nothing.
+//! Replaces the grammars in a program that parses nothing.
 
 use crate::language::Language;
 

@@ -1,31 +1,31 @@
-//! Which definitions matter: those in files that others use, seen from what the reader is busy with.
+//! Ranks definitions: those in files that others use come first, relative to what the reader works on.
 //!
-//! PageRank over files, as aider's repository map does it, with the names between them as nodes of their own: a file hands
-//! its weight to the names it uses, a name to the files that define it. So the work grows with the number of tags, not with
-//! the product of users and definers.
+//! PageRank over files, as in aider's repository map, but with the names between them as separate nodes: a file passes
+//! its weight to the names it uses, a name to the files that define it. So the work grows with the number of tags, not
+//! with the product of users and definers.
 
 use crate::tags::Tags;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How much of a file's weight goes on to what it uses.
+/// The share of a file's weight that passes to the names it uses.
 const DAMPING: f64 = 0.85;
 /// The most rounds; after some twenty the order hardly changes.
 const ROUNDS: u32 = 30;
-/// A round that moves less than this was the last one.
+/// The iteration ends when a round moves less than this.
 const ENOUGH: f64 = 1e-6;
-/// How much more a file or name counts that the reader is busy with.
+/// The factor for a file that the reader works on.
 const FOCUS: f64 = 50.0;
 const NAMED: f64 = 10.0;
-/// A name that is made of several words says more than a short one.
+/// The factor for a long name of several words, which is more specific.
 const TELLING: f64 = 4.0;
-/// A name of which the file says that it is for itself.
+/// The factor for a name that is marked as private.
 const PRIVATE: f64 = 0.1;
-/// A name that so many files define says little.
+/// Names that more files than this define count less.
 const COMMON: usize = 5;
-/// A file that uses its own names.
+/// The factor for a file's uses of names that it defines itself.
 const OWN: f64 = 0.1;
 
-/// What the reader is busy with.
+/// What the reader works on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Focus {
     /// Paths of files.
@@ -34,28 +34,28 @@ pub struct Focus {
     pub names: BTreeSet<String>,
 }
 
-/// One definition with its weight.
+/// A definition with its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// Which of the files.
+    /// The index of the file.
     pub file: usize,
-    /// Which of its definitions.
+    /// The index of the definition in the file.
     pub definition: usize,
-    /// Its weight; all of them together are about one.
+    /// Its weight; the sum over all definitions is about 1.
     pub weight: f64,
 }
 
-/// Files and names, and who uses and defines what.
+/// The graph of files and names, with uses and definitions as edges.
 struct Graph {
-    /// By file: the names it uses and how much of its weight each gets; the parts are one together.
+    /// By file: the names it uses, and the share of its weight that each gets; the shares add up to 1.
     uses: Vec<Vec<(usize, f64)>>,
     /// By name: the files that define it.
     definers: Vec<Vec<usize>>,
-    /// By file: the weight it has by itself; one together.
+    /// By file: its initial weight; the sum is 1.
     bias: Vec<f64>,
 }
 
-/// All definitions, the weightiest first; in the order of files and lines where they weigh the same.
+/// All definitions, the highest weight first; equal weights in the order of files and lines.
 #[must_use]
 pub fn rank(files: &[(&str, &Tags)], focus: &Focus) -> Vec<Ranked> {
     let names = names(files);
@@ -69,7 +69,7 @@ pub fn rank(files: &[(&str, &Tags)], focus: &Focus) -> Vec<Ranked> {
             let name = names.get(definition.name.as_str()).copied().unwrap_or_default();
             let shared = graph.definers.get(name).map_or(1, Vec::len).max(1);
             let used = inflow.get(name).copied().unwrap_or_default() / count(shared);
-            // What nobody uses still has a part of its file, so that a file of a focus shows what is in it.
+            // An unused definition still gets a share of its file's weight, so that a focused file shows its contents.
             let mut weight = used + own * 0.05 / count(all);
             if focus.names.contains(&definition.name) {
                 weight = weight.mul_add(NAMED, 1.0 / count(shared));
@@ -94,7 +94,7 @@ pub fn rank(files: &[(&str, &Tags)], focus: &Focus) -> Vec<Ranked> {
     ranked
 }
 
-/// The names that some file defines, numbered.
+/// The names that files define, numbered.
 fn names<'a>(files: &[(&str, &'a Tags)]) -> BTreeMap<&'a str, usize> {
     let mut names = BTreeMap::new();
     for definition in files.iter().flat_map(|(_, tags)| &tags.definitions) {
@@ -130,7 +130,7 @@ impl Graph {
         }
     }
 
-    /// Hands weights round until they hardly move: those of the files, and what went through each name.
+    /// Passes weights around until they converge. Returns those of the files, and the flow through each name.
     fn settle(&self) -> (Vec<f64>, Vec<f64>) {
         let mut weights = self.bias.clone();
         let mut inflow = vec![0.0; self.definers.len()];
@@ -174,7 +174,7 @@ impl Graph {
     }
 }
 
-/// What a file uses, and how much of its weight each name gets.
+/// The names that a file uses, and the share of its weight that each gets.
 fn uses(
     file: usize,
     tags: &Tags,
@@ -199,7 +199,7 @@ fn uses(
     uses
 }
 
-/// How much a name says.
+/// How specific a name is.
 fn telling(name: &str, shared: usize, focus: &Focus) -> f64 {
     let mut weight = 1.0;
     if focus.names.contains(name) {
@@ -240,7 +240,7 @@ fn bias(files: &[(&str, &Tags)], focus: &Focus) -> Vec<f64> {
     bias
 }
 
-/// Numbers of files are far below what a float counts exactly.
+/// The number of files is far below the limit of exact integers in a float.
 #[expect(clippy::cast_precision_loss, reason = "numbers of files and names are small")]
 const fn count(n: usize) -> f64 {
     n as f64

@@ -1,29 +1,29 @@
-//! Writes a map down: the weightiest definitions that fit, by file, each with its line.
+//! Renders a map: the highest-ranked definitions that fit, by file, each with its line.
 
 use std::collections::BTreeMap;
 
 /// A longer line is cut.
 const MAX_LINE: usize = 120;
 
-/// How many tokens a text is about. Tokenizers differ; four bytes a token is what they come to for code.
+/// The approximate number of tokens of a text. Tokenizers differ; code averages about four bytes per token.
 #[must_use]
 pub const fn tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-/// A written map.
+/// A rendered map.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rendered {
     /// The text; empty when nothing fits.
     pub text: String,
-    /// How many definitions are in it.
+    /// The number of definitions in it.
     pub definitions: usize,
-    /// Of how many files.
+    /// The number of files in it.
     pub files: usize,
 }
 
-/// Writes as many of `lines` (path, line number, its text), the weightiest first, as fit into `budget` tokens. Files come in
-/// the order of their weightiest line.
+/// Renders as many of `lines` (path, line number, its text; highest weight first) as fit into `budget` tokens. Files
+/// are in the order of their highest-ranked line.
 #[must_use]
 pub fn render(lines: &[(&str, u32, &str)], budget: usize) -> Rendered {
     let (mut fits, mut most) = (0, lines.len());
@@ -70,7 +70,7 @@ fn written(lines: &[(&str, u32, &str)]) -> Rendered {
     }
 }
 
-/// One line without what is around it, and without what a terminal would act on.
+/// A line without surrounding white space, without control characters, and of bounded length.
 fn cut(line: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let line = line.trim();

@@ -1,4 +1,4 @@
-//! Finds the tags of a file with the grammar of its language.
+//! Finds the tags of a file by the grammar of its language.
 
 use crate::error::MapError;
 use crate::grammars;
@@ -11,22 +11,22 @@ use tree_sitter::{
     StreamingIterator as _, Tree,
 };
 
-/// A larger file is generated, or data: it is left out.
+/// Larger files are generated or data, and left out.
 pub const MAX_FILE_BYTES: usize = 2_000_000;
-/// How often the parser, and then the search, may report before they are stopped: ordinary code makes them report once in
-/// some 35 bytes, and small files have this much more.
+/// The parser, and then the search, may report progress once per so many bytes before they are stopped. Ordinary code
+/// causes a report about every 35 bytes; the constant below it gives small files some more.
 const BYTES_PER_REPORT: usize = 12;
 const MORE_REPORTS: usize = 4_000;
-/// Brackets that are open at the same time; recovering from more of them costs the parsers time by the square.
+/// The most brackets open at the same time; the cost of error recovery grows with their square.
 const MAX_OPEN: i32 = 1_000;
-/// The most definitions, and the most names that are used, of one file.
+/// The most definitions, and the most used names, of one file.
 const MAX_TAGS: usize = 10_000;
-/// A longer name is no name.
+/// Longer words are not names.
 const MAX_NAME: usize = 120;
-/// How many half-found patterns a search keeps; beyond that it forgets the oldest.
+/// The most partial matches that a search keeps; beyond that it drops the oldest.
 const MAX_MATCHES: u32 = 4_096;
 
-/// What one capture of a query means.
+/// The meaning of a capture in a query.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     Name,
@@ -35,7 +35,7 @@ enum Meaning {
     Other,
 }
 
-/// Looks for tags; costs memory, so it is made once for many files of a language.
+/// Finds tags; uses much memory, so it is shared by many files of a language.
 pub struct Tagger {
     parser: Parser,
     query: Query,
@@ -49,10 +49,10 @@ impl std::fmt::Debug for Tagger {
 }
 
 impl Tagger {
-    /// For one language.
+    /// Creates a tagger for one language.
     ///
     /// # Errors
-    /// When its query does not fit its grammar.
+    /// The query does not match the grammar.
     pub fn new(language: Language) -> Result<Self, MapError> {
         let failed = |why: String| MapError::Query {
             language: language.name(),
@@ -73,10 +73,10 @@ impl Tagger {
         })
     }
 
-    /// The tags of a file. `stop` is asked now and then.
+    /// Finds the tags of a file. Polls `stop` from time to time.
     ///
     /// # Errors
-    /// When the file is too large, takes too long, or `stop` says so.
+    /// The file is too large or takes too long, or `stop` returned true.
     pub fn tags(&mut self, source: &[u8], stop: &dyn Fn() -> bool) -> Result<Tags, MapError> {
         if source.len() > MAX_FILE_BYTES {
             return Err(MapError::TooLarge {
@@ -98,7 +98,7 @@ impl Tagger {
         let options = ParseOptions::new().progress_callback(&mut progress);
         let mut input = |at: usize, _| plain.get(at..).unwrap_or_default();
         let tree = self.parser.parse_with_options(&mut input, None, Some(options));
-        // A parse that was stopped would go on with the next file otherwise.
+        // Otherwise a stopped parse would continue with the next file.
         self.parser.reset();
         tree
     }
@@ -149,7 +149,7 @@ impl Tagger {
         })
     }
 
-    /// The name, its line, and what it is of one match.
+    /// The name, line and meaning of one match.
     fn read(&self, found: &tree_sitter::QueryMatch<'_, '_>, source: &[u8]) -> Option<(String, u32, Meaning)> {
         let (mut name, mut what) = (None, None);
         for capture in found.captures() {
@@ -179,7 +179,7 @@ fn meaning(capture: &str) -> Meaning {
     }
 }
 
-/// How much longer something may go on.
+/// The remaining effort for an operation.
 struct Budget<'a> {
     left: usize,
     stop: &'a dyn Fn() -> bool,
@@ -203,7 +203,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// Whether too many brackets are open at once, wherever they stand: strings count, for what they hold is mostly closed.
+/// Whether too many brackets are open at once. Brackets in strings count, too; those are usually balanced.
 fn deep(source: &[u8]) -> bool {
     let (mut open, mut most) = ([0_i32; 3], 0);
     for byte in source {
@@ -224,8 +224,8 @@ fn deep(source: &[u8]) -> bool {
     most > MAX_OPEN
 }
 
-/// The text as grammars get it, byte for byte in the same places: some of their scanners look other characters up in tables
-/// that end where ASCII does. To a programming language they are letters.
+/// The text for the grammars, with the same byte offsets: some of their scanners look up other characters in tables
+/// that cover only ASCII. Replaces each such byte with a letter, which is what these are to a programming language.
 fn ascii(source: &[u8]) -> Vec<u8> {
     source
         .iter()

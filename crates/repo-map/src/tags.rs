@@ -1,8 +1,8 @@
-//! What a file defines and what it names.
+//! The names that a file defines and uses.
 
 use serde::{Deserialize, Serialize};
 
-/// What a definition is.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// A function outside a type.
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// From the last part of a capture's name, as the grammars' queries have them.
+    /// The kind for the last part of a capture's name in the grammars' queries.
     pub(crate) fn of(capture: &str) -> Self {
         match capture {
             "function" => Self::Function,
@@ -38,7 +38,7 @@ impl Kind {
 pub struct Definition {
     /// The name.
     pub name: String,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// The line of the name, from 1.
     pub line: u32,
@@ -49,15 +49,15 @@ pub struct Definition {
 pub struct Reference {
     /// The name.
     pub name: String,
-    /// How often.
+    /// How often the file uses it.
     pub count: u32,
 }
 
 /// The tags of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tags {
-    /// What it defines, by line.
+    /// The definitions, by line.
     pub definitions: Vec<Definition>,
-    /// What it uses, by name; each name once.
+    /// The references, by name; each name once.
     pub references: Vec<Reference>,
 }

@@ -1,19 +1,19 @@
-//! What must not work behind the walls, tried from there: the program starts itself for it under its own eyes.
+//! Escape attempts made from inside the sandbox: the program starts itself there and tries what must fail.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The second argument of a warden that only tries something.
+/// The second argument of a warden that only makes an escape attempt.
 pub(crate) const ATTEMPT_ARG: &str = "attempt";
-/// The walls held.
+/// The exit code when the sandbox held.
 pub(crate) const HELD: u8 = 3;
 
-/// How long a connection may take: behind good walls it fails at once.
+/// The connection timeout: inside a working sandbox a connection fails at once.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 
-/// Tries what the arguments say. Nothing when they ask for no attempt.
+/// Makes the attempt that the arguments name; `None` when they name none.
 pub(crate) fn asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(2);
     if words.next()? != ATTEMPT_ARG {
@@ -30,7 +30,7 @@ pub(crate) fn asked() -> Option<ExitCode> {
     })
 }
 
-/// Whether it worked.
+/// Whether the attempt succeeded.
 fn attempt(kind: &str, target: &str) -> Option<bool> {
     Some(match kind {
         "write" => fs::write(target, "written").is_ok(),

@@ -11,15 +11,15 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// A directory whose files may be read and written, and nothing outside it, whatever links and renames say.
-/// All methods block: they are for threads that may.
+/// A directory whose files may be read and written, and nothing outside it, whatever links and renames do. All methods
+/// block: call them only on threads that may block.
 #[derive(Debug)]
 pub struct Beneath {
     pub(crate) root: OwnedFd,
     path: PathBuf,
 }
 
-/// What something in a directory is.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -32,18 +32,18 @@ pub enum EntryKind {
     Special,
 }
 
-/// Something in a directory.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its name, without the directory.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// Which file it was, in which state; another write gives another version.
+/// The identity and state of a file; every write gives another version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     device: u64,
@@ -54,7 +54,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version as one number, the same in each run of a program: for telling without reading whether a file changed.
+    /// The version as one number, stable across runs of a program. It shows without reading whether a file changed.
     #[must_use]
     pub fn stamp(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -69,22 +69,22 @@ impl Version {
 pub struct OpenFile {
     /// The file.
     pub file: File,
-    /// Where it really is, relative to the root: another path than asked for, when links were followed.
+    /// Its real path, relative to the root; differs from the requested path if links were followed.
     pub real: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
     /// Its version.
     pub version: Version,
-    /// Who may read, write and execute it: the nine permission bits.
+    /// The nine permission bits.
     pub mode: u32,
 }
 
 impl Beneath {
-    /// Opens the directory. Sessions keep the real path of theirs, so a link on the way is one that somebody put there
-    /// since, and it is not followed (I7).
+    /// Opens the directory. Sessions store the real path of theirs, so a link on the way was put there since, and it is not
+    /// followed (I7).
     ///
     /// # Errors
-    /// When it is not there, not a directory, or a link leads to another one.
+    /// When it is missing, is not a directory, or a link leads to another one.
     pub fn open(workdir: &Path) -> Result<Self, SandboxError> {
         let opened = Self::open_anywhere(workdir)?;
         if opened.path != workdir {
@@ -96,10 +96,10 @@ impl Beneath {
         Ok(opened)
     }
 
-    /// Opens the directory wherever links lead; [`Beneath::path`] says where that is.
+    /// Opens the directory and follows links; [`Beneath::path`] returns the real path.
     ///
     /// # Errors
-    /// When it is not there, or not a directory.
+    /// When it is missing, or not a directory.
     pub fn open_anywhere(workdir: &Path) -> Result<Self, SandboxError> {
         let failed = |errno: Errno| SandboxError::Workdir {
             path: workdir.to_owned(),
@@ -111,31 +111,31 @@ impl Beneath {
         Ok(Self { root, path })
     }
 
-    /// Where the directory really is.
+    /// The real path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path as a model writes it, relative to the directory and clean.
+    /// Cleans a path that a model wrote and makes it relative to the directory.
     ///
     /// # Errors
-    /// When it leads outside, or is no path.
+    /// When it leads outside, or is not a valid path.
     pub fn relative(&self, path: &str) -> Result<PathBuf, SandboxError> {
         beneath_path::relative(&self.path, path)
     }
 
-    /// Opens a regular file for reading; links inside the directory are followed, and `real` says where they led.
+    /// Opens a regular file for reading. It follows links inside the directory; `real` holds the target.
     ///
     /// # Errors
-    /// When it is not there, outside, or not a regular file.
+    /// When it is missing, outside, or not a regular file.
     pub fn open_file(&self, path: &Path) -> Result<OpenFile, SandboxError> {
         let place = self.open_path(path, ResolveFlags::empty())?;
         let stat = stat_of(&place, path)?;
         if kind_of(&stat) != EntryKind::File {
             return Err(wrong_kind(path, &stat, "a regular file"));
         }
-        // Opened through the descriptor, it is the file that was just looked at.
+        // Reopened through the descriptor, so it is the file that was just checked.
         let file = self.reopen(&place, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, path)?;
         Ok(OpenFile {
             file: file.into(),
@@ -149,7 +149,7 @@ impl Beneath {
     /// Reads a regular file of at most `max` bytes.
     ///
     /// # Errors
-    /// As [`Beneath::open_file`], and when it is larger.
+    /// As [`Beneath::open_file`], and when the file is larger.
     pub fn read(&self, path: &Path, max: u64) -> Result<(Vec<u8>, OpenFile), SandboxError> {
         let mut opened = self.open_file(path)?;
         let mut bytes = Vec::new();
@@ -174,10 +174,10 @@ impl Beneath {
         Ok((bytes, opened))
     }
 
-    /// What is at a path; a link is not followed, neither at the end nor on the way.
+    /// Describes what is at a path, without following links, neither at the end nor on the way.
     ///
     /// # Errors
-    /// When nothing is there, or a link is on the way.
+    /// When the path does not exist, or a link is on the way.
     pub fn entry(&self, path: &Path) -> Result<Entry, SandboxError> {
         let name = path
             .file_name()
@@ -196,10 +196,10 @@ impl Beneath {
         })
     }
 
-    /// The entries of a directory by name, at most `max`, and whether there are more. No link is followed on the way.
+    /// The entries of a directory by name, at most `max`, and whether there are more. Does not follow links on the way.
     ///
     /// # Errors
-    /// When it is not there, or not a directory.
+    /// When it is missing, or not a directory.
     pub fn list(&self, path: &Path, max: usize) -> Result<(Vec<Entry>, bool), SandboxError> {
         let place = self.open_path(path, ResolveFlags::NO_SYMLINKS)?;
         let stat = stat_of(&place, path)?;
@@ -225,7 +225,7 @@ impl Beneath {
                 found.file_name(),
                 rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
             ) else {
-                // It went away in the meantime.
+                // It disappeared in the meantime.
                 continue;
             };
             let name = String::from_utf8_lossy(name).into_owned();
@@ -261,7 +261,7 @@ impl Beneath {
 
     fn resolve(&self, path: &Path, flags: OFlags, extra: ResolveFlags) -> Result<OwnedFd, SandboxError> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | extra;
-        // The kernel answers AGAIN when something was renamed during the walk.
+        // The kernel returns AGAIN when something was renamed during the walk.
         for _ in 0..64 {
             match openat2(&self.root, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! The names in a directory, for walks: without a look at each entry, where the file system tells its kind.
+//! Directory listings for walks: without a stat of each entry, where the file system reports its kind.
 
 use crate::beneath::{Beneath, EntryKind, failure, kind_of, stat_of, wrong_kind};
 use crate::error::SandboxError;
@@ -12,15 +12,15 @@ use std::path::Path;
 pub struct Named {
     /// The name, without the directory.
     pub name: OsString,
-    /// What it is; a link is not followed.
+    /// The kind of the entry; links are not followed.
     pub kind: EntryKind,
 }
 
 impl Beneath {
-    /// The names in a directory in order, at most `max`, and whether there are more. No link is followed on the way.
+    /// The names in a directory in order, at most `max`, and whether there are more. Does not follow links on the way.
     ///
     /// # Errors
-    /// When it is not there, or not a directory.
+    /// When it is missing, or not a directory.
     pub fn names(&self, path: &Path, max: usize) -> Result<(Vec<Named>, bool), SandboxError> {
         let place = self.open_path(path, ResolveFlags::NO_SYMLINKS)?;
         let stat = stat_of(&place, path)?;
@@ -44,7 +44,7 @@ impl Beneath {
                 FileType::RegularFile => EntryKind::File,
                 FileType::Directory => EntryKind::Directory,
                 FileType::Symlink => EntryKind::Symlink,
-                // Not every file system tells.
+                // Some file systems do not report the kind.
                 FileType::Unknown => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => kind_of(&stat),
                     Err(_) => continue,

@@ -1,10 +1,10 @@
-//! Paths as models write them, made relative to the working directory. Pure.
+//! Makes paths that models write relative to the working directory. Pure.
 
 use crate::error::SandboxError;
 use std::path::{Component, Path, PathBuf};
 
-/// The path relative to `root`, without `.` and `..` in it; `.` for `root` itself. Works on the text alone: the result
-/// names what a judge of paths sees, and exactly that is opened.
+/// The path relative to `root`, without `.` and `..`; `.` for `root` itself. Works on the text alone: what the permission
+/// check sees is exactly what is opened.
 pub(crate) fn relative(root: &Path, path: &str) -> Result<PathBuf, SandboxError> {
     let bad = |why| {
         Err(SandboxError::BadPath {
@@ -24,7 +24,7 @@ pub(crate) fn relative(root: &Path, path: &str) -> Result<PathBuf, SandboxError>
     };
     let given = Path::new(path);
     let mut clean = PathBuf::new();
-    // An absolute path is cleaned before the comparison, so that `/root/../etc` is not taken for one inside.
+    // Cleans an absolute path before the comparison, so that `/root/../etc` does not pass for one inside.
     for component in given.components() {
         match component {
             Component::Prefix(_) | Component::CurDir => {}

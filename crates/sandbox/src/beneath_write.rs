@@ -1,4 +1,4 @@
-//! Writing beneath a directory: whole files, all at once or not at all.
+//! Writes whole files beneath a directory, atomically.
 
 use crate::beneath::{Beneath, EntryKind, Version, failure, kind_of, show, stat_of, version_of, wrong_kind};
 use crate::error::SandboxError;
@@ -16,19 +16,19 @@ use std::io::Write as _;
 use std::path::{Component, Path};
 use std::sync::{Mutex, PoisonError};
 
-/// Held from the last look at a file until it is replaced, so that of two sessions that change one file one loses.
+/// Held from the last check of a file until its replacement: when two sessions change one file, one of them fails.
 static REPLACING: Mutex<()> = Mutex::new(());
 
 impl Beneath {
-    /// Creates a file with this content, and the directories above it. Durable when this returns.
+    /// Creates a file with this content, along with missing parent directories. Durable on return.
     ///
     /// # Errors
-    /// When something is there already, or a link is on the way.
+    /// When the path exists already, or a link is on the way.
     pub fn create_new(&self, Judged(path): Judged<'_>, content: &[u8]) -> Result<(), SandboxError> {
         self.create(path, content, None)
     }
 
-    /// Creates a file as [`Beneath::create_new`] does, with the permission bits of another one.
+    /// Creates a file as [`Beneath::create_new`] does, with the permission bits of another file.
     ///
     /// # Errors
     /// As [`Beneath::create_new`].
@@ -48,11 +48,11 @@ impl Beneath {
         temporary.rename(name, RenameFlags::NOREPLACE, path)
     }
 
-    /// Removes a file. Durable when this returns.
+    /// Removes a file. Durable on return.
     ///
     /// # Errors
-    /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
-    /// names (hard links), or a link is on the way.
+    /// [`SandboxError::Changed`] when it is no longer the `expected` version; another error when it is not a regular file,
+    /// has other names (hard links), or a link is on the way.
     pub fn remove(&self, Judged(path): Judged<'_>, expected: &Version) -> Result<(), SandboxError> {
         let name = file_name(path)?;
         let directory = self.open_directory(parent(path), path)?;
@@ -63,7 +63,7 @@ impl Beneath {
         fsync(&directory).map_err(failed)
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     ///
     /// # Errors
     /// When it is not empty, not a directory, or a link is on the way.
@@ -73,11 +73,11 @@ impl Beneath {
         unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(|errno| failure("remove", path, errno))
     }
 
-    /// Replaces a file's content; it keeps its mode. Durable when this returns.
+    /// Replaces a file's content and keeps its mode. Durable on return.
     ///
     /// # Errors
-    /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
-    /// names (hard links), or a link is on the way.
+    /// [`SandboxError::Changed`] when it is no longer the `expected` version; another error when it is not a regular file,
+    /// has other names (hard links), or a link is on the way.
     pub fn replace(
         &self,
         Judged(path): Judged<'_>,
@@ -93,10 +93,10 @@ impl Beneath {
         temporary.rename(name, RenameFlags::empty(), path)
     }
 
-    /// Whether a file could be replaced: regular, no link, one name. Its version and mode are not looked at.
+    /// Whether a file could be replaced: regular, not a link, only one name. Ignores its version and mode.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why it could not.
     pub fn check_writable(&self, path: &Path) -> Result<(), SandboxError> {
         let place = self.open_path(path, ResolveFlags::NO_SYMLINKS)?;
         refuse_unless_plain(&stat_of(&place, path)?, path)
@@ -114,7 +114,7 @@ impl Beneath {
         if version_of(&stat) != *expected {
             return Err(SandboxError::Changed { path: show(path) });
         }
-        // Without set-user-id and the like: the content is new.
+        // Drops set-user-id and similar bits: the content is new.
         Ok(Mode::from_raw_mode(stat.st_mode & 0o777))
     }
 
@@ -124,7 +124,7 @@ impl Beneath {
         if kind_of(&stat) != EntryKind::Directory {
             return Err(wrong_kind(directory, &stat, "a directory"));
         }
-        // To be synced it must be open for reading.
+        // A directory must be open for reading to be synced.
         openat(
             &place,
             ".",
@@ -162,7 +162,7 @@ fn refuse_unless_plain(stat: &rustix::fs::Stat, path: &Path) -> Result<(), Sandb
         EntryKind::Symlink => Err(SandboxError::Symlink { path: show(path) }),
         EntryKind::File if stat.st_nlink > 1 => Err(SandboxError::Linked {
             path: show(path),
-            // Its type differs between machines.
+            // The field's type differs between machines.
             links: stat.st_nlink.to_string(),
         }),
         EntryKind::File => Ok(()),
@@ -170,7 +170,7 @@ fn refuse_unless_plain(stat: &rustix::fs::Stat, path: &Path) -> Result<(), Sandb
     }
 }
 
-/// A file under a name of its own beside the one that it will become; removed when it does not.
+/// A temporary file beside its target; removed unless it is renamed to that.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: String,

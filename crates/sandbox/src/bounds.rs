@@ -1,10 +1,10 @@
-//! How much the commands of one session may use, and what is said when it was too much. Pure but for the machine's size.
+//! The resource bounds of one session's commands, and the message about an exceeded one. Pure but for the machine's size.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
 
-/// The least memory that commands are given where the machine does not tell how much it has.
+/// The memory bound where the machine's memory size is unknown.
 const LEAST_MEMORY: u64 = 1 << 30;
 
 /// What the commands of one session may use together.
@@ -12,11 +12,11 @@ const LEAST_MEMORY: u64 = 1 << 30;
 pub struct Bounds {
     /// Processes and threads at the same time.
     pub processes: u64,
-    /// Bytes of memory, of all its processes together.
+    /// Bytes of memory, summed over all processes.
     pub memory: u64,
-    /// Bytes of one file that they write.
+    /// Bytes per file that they write.
     pub file: u64,
-    /// Files that they make in one go: while at least one command, or what one left behind, runs.
+    /// Files that they create in one go: while at least one command, or what one left behind, runs.
     pub new_files: u64,
 }
 
@@ -44,7 +44,7 @@ fn total(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1_024)
 }
 
-/// What there was too much of.
+/// The exceeded resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -58,19 +58,19 @@ pub enum Bound {
     NewFiles,
 }
 
-/// A bound that was exceeded; what exceeded it was killed.
+/// An exceeded bound; the processes that exceeded it were killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exceeded {
-    /// Which.
+    /// The resource.
     pub bound: Bound,
-    /// How much there may be.
+    /// The limit.
     pub limit: u64,
-    /// It was not this command but what an earlier one had left running.
+    /// An earlier command's leftovers exceeded it, not this command.
     pub earlier: bool,
 }
 
 impl Exceeded {
-    /// In one word or two, for a record.
+    /// A short name, for a record.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self.bound {

@@ -1,10 +1,9 @@
-//! The path broker: a thread of the warden that carries out the calls by which commands change names, modes and times.
+//! The path broker: a thread of the warden that performs the calls by which commands change names, modes and times.
 //!
-//! Seccomp cannot see paths, and Landlock cannot carve a name out of a tree. So a filter hands these calls over, and the
-//! broker does them itself: it reads the path once, opens the directory, asks where that really is, and acts on what it
-//! opened. It never lets a call go on by itself, since the path could be another one by then. Calls of a session come one
-//! after the other. The thread is behind Landlock, too, so that a mistake here cannot write outside (I7: without
-//! the broker the calls fail).
+//! Seccomp cannot see paths, and Landlock cannot exempt a name in a tree. So a filter passes these calls on, and the broker
+//! performs them itself: it reads the path once, opens the directory, asks for its real path, and acts on what it opened.
+//! It never lets a call continue, since the path could be another one by then. It handles a session's calls one at a time.
+//! Landlock confines this thread, too, so that a mistake here cannot write outside (I7: without the broker the calls fail).
 
 mod bare;
 mod call;
@@ -40,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::Target;
 
-/// Hands the calls of the calling thread, and of all that it starts, over to the listener.
+/// Passes calls of the calling thread, and of everything that it starts, to the listener.
 pub(crate) fn listen() -> io::Result<Listener> {
     Listener::install(&program::program())
 }
@@ -53,7 +52,7 @@ pub(crate) struct Broker {
 }
 
 impl Broker {
-    /// Confines the calling thread, and what it starts, to writing where commands may write.
+    /// Confines the calling thread, and everything that it starts, to the places where commands may write.
     pub(crate) fn prepare(
         walls: &Confinement,
         workdir: &Path,
@@ -73,12 +72,12 @@ impl Broker {
         })
     }
 
-    /// Answers calls for as long as there can be any. The thread that makes them must have been started.
+    /// Answers calls as long as there can be any. The thread that makes them must already be running.
     pub(crate) fn begin(&self) -> Result<(), String> {
-        // The directory and the mask of new files are this thread's own from here on: callers have their own.
+        // From here on, this thread has its own working directory and umask: callers have theirs.
         nix::sched::unshare(CloneFlags::CLONE_FS).map_err(|errno| format!("the broker: {errno}"))?;
         rustix::process::umask(Mode::empty());
-        // Else a file that grows too large would end the warden.
+        // Otherwise a file that grows too large would end the warden.
         let mut growth = SigSet::empty();
         growth.add(Signal::SIGXFSZ);
         growth
@@ -86,14 +85,14 @@ impl Broker {
             .map_err(|errno| format!("the broker: {errno}"))
     }
 
-    /// Answers calls. When it ends, they fail.
+    /// Answers calls. After it ends, they fail.
     pub(crate) fn serve(&mut self, listener: Listener) {
         let listener = Arc::new(listener);
         loop {
             match listener.receive() {
                 Ok(notification) => self.answer(&listener, &notification),
                 Err(error) => match error.raw_os_error() {
-                    // Who asked is gone.
+                    // The caller is gone.
                     Some(libc::ENOENT | libc::EINTR) => {}
                     _ => return,
                 },
@@ -163,7 +162,7 @@ impl Broker {
         }
     }
 
-    /// Where a real path lies.
+    /// Classifies a real path.
     fn spot(&self, path: &Path) -> Spot {
         match bare::around(self.places.guarded(), path) {
             Some(repository) => self.places.locate_in_repository(&repository, path),
@@ -174,7 +173,7 @@ impl Broker {
     fn spot_of(&self, object: &Object) -> Spot {
         const NAMELESS: [&str; 4] = ["pipe:", "socket:", "anon_inode:", "/memfd:"];
         let path = object.path.to_string_lossy();
-        // Some file systems count no names at all, so that alone says nothing.
+        // Some file systems count no links at all, so this alone proves nothing.
         let removed = object.stat.st_nlink == 0 && path.ends_with(" (deleted)");
         if object.kind() == FileType::CharacterDevice {
             Spot::Device

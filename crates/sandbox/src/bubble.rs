@@ -1,5 +1,5 @@
-//! A session's view of the file system as arguments for bubblewrap, which makes the namespaces where only programs with a
-//! profile may (AppArmor on Ubuntu), or where it is set-user-id and user namespaces are switched off.
+//! Translates a session's view of the file system into arguments for bubblewrap, which creates the namespaces where only
+//! programs with a profile may (AppArmor on Ubuntu), or where it is set-user-id and user namespaces are disabled.
 
 use crate::environment::Environment;
 use crate::mounts::{Access, Mount, View};
@@ -12,19 +12,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the program of the warden is inside.
+/// The path of the warden's program inside the sandbox.
 pub(crate) const PROGRAM: &str = "/run/agentd/warden";
-/// What that is: the descriptor of the program, which comes in as standard error. A path could lead to another version.
+/// The source of that program: its descriptor, passed in as standard error. A path could lead to another version.
 const DESCRIPTOR: &str = "/proc/self/fd/2";
 
-/// Where bubblewrap is on the PATH of commands.
+/// The location of bubblewrap on the commands' PATH.
 pub(crate) fn find(environment: &Environment) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| *name == "PATH")?.1;
     let mut candidates = path.split(':').map(|dir| Path::new(dir).join("bwrap"));
     candidates.find(|candidate| candidate.is_absolute() && candidate.is_file())
 }
 
-/// Its arguments, as a file that it reads, so that the process list does not show them. Only the daemon writes `covers`.
+/// Passes the arguments in a file, so that the process list does not show them. Only the daemon writes `covers`.
 pub(crate) fn arguments(view: &View, covers: &Path) -> io::Result<OwnedFd> {
     let mut plan = Plan::default();
     plan.flags(&[
@@ -58,7 +58,7 @@ pub(crate) fn arguments(view: &View, covers: &Path) -> io::Result<OwnedFd> {
     plan.file()
 }
 
-/// An empty file or directory without any permission.
+/// An empty file or directory without any permissions.
 fn cover(covers: &Path, directory: bool) -> io::Result<PathBuf> {
     fs::create_dir_all(covers)?;
     let path = covers.join(if directory { "dir" } else { "file" });

@@ -1,13 +1,13 @@
-//! What is kept of an output: its beginning, its end, and how long it was. Pure.
+//! A bounded record of an output: its beginning, its end, and its length. Pure.
 
 use std::collections::VecDeque;
 
-/// How much of an output is kept in memory.
+/// How much of an output to keep in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureLimits {
-    /// Bytes of the beginning.
+    /// Bytes kept from the beginning.
     pub head: usize,
-    /// Bytes of the end.
+    /// Bytes kept from the end.
     pub tail: usize,
 }
 
@@ -23,13 +23,13 @@ impl Default for CaptureLimits {
 /// Output that was not reported before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fresh {
-    /// Where in the whole output it begins, in bytes. A gap to the end of the one before was not kept.
+    /// Its offset in the whole output, in bytes. A gap after the preceding piece means that output was dropped.
     pub offset: u64,
-    /// The output; what is not UTF-8 is replaced.
+    /// The output; invalid UTF-8 is replaced.
     pub text: String,
 }
 
-/// The most of an output that waits to be reported.
+/// The maximum amount of output that waits to be reported.
 const FRESH: usize = 16 << 10;
 
 /// A bounded record of an output of any length.
@@ -72,13 +72,13 @@ impl Capture {
         keep_last(&mut self.fresh, chunk, FRESH);
     }
 
-    /// Bytes of the whole output.
+    /// The length of the whole output in bytes.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Lines of the whole output; a last line without a line end counts.
+    /// The number of lines of the whole output; counts a last line without a line end.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         match self.last {
@@ -87,26 +87,26 @@ impl Capture {
         }
     }
 
-    /// The beginning: everything, as long as it fits.
+    /// The beginning of the output: all of it, as long as it fits.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The end, without what is in the beginning.
+    /// The end, without the part that is in the beginning.
     #[must_use]
     pub fn tail(&self) -> Vec<u8> {
         self.tail.iter().copied().collect()
     }
 
-    /// Bytes between the beginning and the end that are not kept.
+    /// The number of dropped bytes between the beginning and the end.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         let kept = self.head.len().saturating_add(self.tail.len());
         self.bytes.saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
     }
 
-    /// Takes what was not reported before. A character that is not complete yet stays for the next time.
+    /// Takes the output that was not reported yet. An incomplete character stays for the next call.
     pub fn take_fresh(&mut self) -> Option<Fresh> {
         let bytes = self.fresh.make_contiguous();
         let complete = bytes.len() - unfinished(bytes);
@@ -126,7 +126,7 @@ fn keep_last(queue: &mut VecDeque<u8>, chunk: &[u8], limit: usize) {
     queue.extend(chunk);
 }
 
-/// How many bytes at the end are the start of a character whose rest is still to come.
+/// The number of bytes at the end that begin an incomplete character.
 fn unfinished(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let Some(byte) = bytes.len().checked_sub(back).and_then(|at| bytes.get(at)) else {

@@ -1,4 +1,4 @@
-//! Runs a command to its end and keeps what it says.
+//! Runs a command to its end and keeps its output.
 
 use crate::capture::{Capture, CaptureLimits, Fresh};
 use crate::error::SandboxError;
@@ -12,26 +12,26 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Output is reported at most this often.
+/// The minimum interval between reports of output.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
-/// How long output that is there already is read after the command's end. Others may hold the pipe for ever.
+/// How long to read pending output after the command's end. Others may hold the pipe forever.
 const DRAIN_WITHIN: Duration = Duration::from_millis(100);
-/// How long the end of a terminal is waited for after that of its leader. Others may hold it for ever.
+/// How long to wait for a terminal to close after its leader's exit. Others may hold it forever.
 const HANG_UP_WITHIN: Duration = Duration::from_millis(500);
-/// How long a command that was told to end may take (the warden kills it after 500 ms).
+/// The deadline for a command that was told to end (the warden kills it after 500 ms).
 const KILL_WITHIN: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 << 10;
 
-/// How a command's output is kept.
+/// How to keep a command's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectSpec {
-    /// How long it may run.
+    /// The command's time limit.
     pub time: Duration,
-    /// What is kept in memory.
+    /// What to keep in memory.
     pub limits: CaptureLimits,
-    /// Where the whole output is put when it is longer than the kept beginning.
+    /// Where to write the whole output if it is longer than the kept beginning.
     pub spill_dir: PathBuf,
-    /// The most that is put there.
+    /// The maximum size of that file.
     pub spill_bytes: u64,
 }
 
@@ -40,11 +40,11 @@ pub struct CollectSpec {
 pub struct Collected {
     /// How it ended.
     pub exit: Exit,
-    /// Whether it was ended because its time was over.
+    /// Whether it exceeded its time limit and was killed.
     pub timed_out: bool,
-    /// What is kept of its output.
+    /// The kept output.
     pub output: Capture,
-    /// The whole output (up to the cap), when memory does not have it.
+    /// The whole output (up to the cap), if memory does not hold it.
     pub spill: Option<SpillFile>,
     /// Why the whole output could not be kept.
     pub spill_error: Option<String>,
@@ -63,8 +63,8 @@ struct Collector<'a> {
 }
 
 impl Running {
-    /// Reads the output until the command ends (not until all who hold the pipe end) and says how it ended. Reports
-    /// output while it comes. When the time is over the command is killed. Dropping the future kills it, too.
+    /// Reads the output until the command ends (not until every holder of the pipe ends) and returns how it ended. Reports
+    /// output as it arrives. Kills the command when its time is up, or when the future is dropped.
     ///
     /// # Errors
     /// When the warden is lost, or the command cannot be killed.
@@ -76,7 +76,7 @@ impl Running {
         self.collect_until(spec, std::future::pending(), report).await
     }
 
-    /// The same; the command is told to end when `stop` comes.
+    /// The same; ends the command when `stop` completes.
     ///
     /// # Errors
     /// As for [`Running::collect`].
@@ -143,15 +143,15 @@ impl Running {
         Ok(collector.finish(exit, timed_out).await)
     }
 
-    /// Reads what was said before the end; whether somebody may say more.
+    /// Reads the output from before the end; returns whether more may follow.
     async fn rest(&mut self, collector: &mut Collector<'_>, buffer: &mut [u8]) -> bool {
         if self.at_terminal {
-            // What was said last may still be on its way through the terminal; behind it comes its end.
+            // The last output may still be on its way through the terminal; its end follows.
             let rest = collector.drain_to_the_end(&mut self.output, buffer);
             return timeout(HANG_UP_WITHIN, rest).await.is_err();
         }
         let rest = collector.drain(&self.output, buffer);
-        // At the deadline whoever still writes is no longer the command.
+        // At the deadline any remaining writer is no longer the command.
         timeout(DRAIN_WITHIN, rest).await.unwrap_or(true)
     }
 }
@@ -179,15 +179,15 @@ impl Collector<'_> {
         if let Spill::Open(spilling) = &mut self.spill
             && let Err(error) = spilling.write(chunk).await
         {
-            // The command goes on: its output is still counted, and its ends are kept.
+            // The command continues: its output is still counted, and its ends are kept.
             self.spill = Spill::Failed(error);
         }
     }
 
-    /// Reads what is there already; whether the pipe is still open.
+    /// Reads the pending output; returns whether the pipe is still open.
     async fn drain(&mut self, output: &pipe::Receiver, buffer: &mut [u8]) -> bool {
         loop {
-            // The kernel is asked: the runtime may not know yet what was written just before the end.
+            // Reads the pipe directly: the runtime may not know yet what was written just before the end.
             match rustix::io::read(output, &mut *buffer) {
                 Ok(0) => return false,
                 Ok(count) => self.take(buffer.get(..count).unwrap_or_default()).await,
@@ -198,7 +198,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Reads until there will be no more.
+    /// Reads until the end of the output.
     async fn drain_to_the_end(&mut self, output: &mut pipe::Receiver, buffer: &mut [u8]) {
         while let Ok(count @ 1..) = output.read(buffer).await {
             self.take(buffer.get(..count).unwrap_or_default()).await;
@@ -224,8 +224,8 @@ impl Collector<'_> {
     }
 }
 
-/// Reads and forgets what the processes say that the command left behind: with a closed pipe their next word would kill
-/// them, with a full one they would hang. Ends at the latest with the warden.
+/// Reads and discards the output of processes that the command left behind: with a closed pipe their next write would kill
+/// them, with a full one they would hang. Ends with the warden at the latest.
 fn keep_draining(mut running: Running) {
     tokio::spawn(async move {
         let mut buffer = vec![0; 4096];

@@ -1,4 +1,4 @@
-//! What a confined warden and its commands may touch.
+//! What a confined warden and its commands may access.
 
 use crate::environment::Environment;
 use crate::hidden::Hidden;
@@ -8,42 +8,42 @@ use agentd_protocol::SandboxLevel;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The walls around one session's commands. They write below the working directory and a private temporary directory,
-/// and nowhere else.
+/// The sandbox around one session's commands. They write below the working directory and a private temporary directory, and
+/// nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// How strong they are.
+    /// The level of the sandbox.
     pub level: SandboxLevel,
-    /// The session's temporary directory; made when it is not there.
+    /// The session's temporary directory; created if missing.
     pub temp: PathBuf,
-    /// What may be read and run besides these two: [`readable`].
+    /// What may be read and run apart from these two: [`readable`].
     pub read: Vec<PathBuf>,
-    /// What makes the namespaces of an isolated session.
+    /// What creates the namespaces of an isolated session.
     #[serde(default)]
     pub builder: Builder,
-    /// What commands may not read in the working directory. Only namespaces can hide it.
+    /// What commands must not read in the working directory. Only namespaces can hide it.
     #[serde(skip)]
     pub hidden: Hidden,
-    /// Which paths of the working directory commands must not write, without what git's configuration names there.
+    /// Which paths of the working directory commands must not write; those that git's configuration names are added later.
     pub protected: ProtectedPaths,
-    /// The warden carries out the calls that change names and modes, and refuses protected ones. False where the kernel
-    /// hands over no calls: only mounts guard what exists then.
+    /// Whether the warden performs the calls that change names and modes, and refuses protected ones. False where the
+    /// kernel cannot pass calls on: then only mounts protect what already exists.
     pub broker: bool,
 }
 
-/// What makes the namespaces of an isolated session.
+/// What creates the namespaces of an isolated session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Builder {
     /// The warden itself.
     #[default]
     Warden,
-    /// The program `bwrap`. Some systems let only programs with a profile make user namespaces, and have one for it.
+    /// The program `bwrap`. Some systems let only programs with a profile create user namespaces, and have one for it.
     Bubblewrap,
 }
 
 impl Confinement {
-    /// The usual walls of a level.
+    /// The default confinement of a level.
     #[must_use]
     pub fn new(level: SandboxLevel, temp: PathBuf, read: Vec<PathBuf>) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Confinement {
         }
     }
 
-    /// The temporary directory as commands see it.
+    /// The temporary directory's path as commands see it.
     pub(crate) fn temp_inside(&self) -> &Path {
         match self.level {
             SandboxLevel::Isolated => Path::new("/tmp"),
@@ -80,7 +80,7 @@ const PROGRAMS: [&str; 10] = [
     "/gnu/store",
 ];
 
-/// Settings of the machine that programs read and that hold no secret.
+/// The machine's settings that programs read and that hold no secrets.
 const SETTINGS: [&str; 44] = [
     "alternatives",
     "bash.bashrc",
@@ -141,8 +141,8 @@ const HOME: [&str; 9] = [
     ".rustup",
 ];
 
-/// What commands may read and run: programs, the machine's settings that are no secrets, the toolchains on PATH, and what
-/// the operator adds. What is not there is left out later.
+/// What commands may read and run: programs, the machine's settings without secrets, the toolchains on PATH, and what the
+/// operator adds. Missing paths are dropped later.
 #[must_use]
 pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
     let value = |name: &str| {
@@ -181,7 +181,7 @@ pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// A directory of programs, and what lies beside it as programs expect it.
+/// A directory of programs, with the sibling directories that programs expect.
 fn toolchain(entry: &Path) -> Vec<PathBuf> {
     if !entry.is_absolute() {
         return Vec::new();

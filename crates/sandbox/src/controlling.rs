@@ -1,5 +1,5 @@
-//! How a command gets the terminal that it is started at: between the fork and the command the program itself runs for a
-//! moment, leads a session, takes the terminal, and becomes the command.
+//! Gives a command its controlling terminal: between the fork and the command, the program itself runs for a moment, starts
+//! a session, acquires the terminal, and executes the command.
 
 use crate::resident::WARDEN_ARG;
 use rustix::process::{ioctl_tiocsctty, setsid};
@@ -8,27 +8,27 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
-/// The second argument of a warden that takes a terminal and becomes a command.
+/// The second argument of a warden that acquires a terminal and executes a command.
 const TERMINAL_ARG: &str = "terminal";
-/// The program as its children find it, inside of every wall.
+/// The program's path for its children, inside every sandbox.
 pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
-/// As shells have it, when a program cannot be run.
+/// The exit code that shells use when a program cannot be run.
 const CANNOT_RUN: u8 = 126;
 
-/// The words that start a command at the terminal that is its standard input.
+/// The arguments that start a command at the terminal on its standard input.
 pub(crate) fn words(argv: &[String]) -> Vec<String> {
     let ours = [OWN_PROGRAM, WARDEN_ARG, TERMINAL_ARG].map(str::to_owned);
     ours.into_iter().chain(argv.iter().cloned()).collect()
 }
 
-/// Becomes the command of the arguments. Nothing when they name none; an exit code when it could not be done.
+/// Executes the command in the arguments. Returns `None` if they name none, and an exit code on failure.
 pub(crate) fn asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(2);
     if words.next()? != TERMINAL_ARG {
         return None;
     }
     let error = become_command(words);
-    // The terminal is the only one who hears it.
+    // Only the terminal can show the error.
     let _ = writeln!(std::io::stderr(), "the command was not started: {error}");
     Some(ExitCode::from(CANNOT_RUN))
 }
@@ -41,7 +41,7 @@ fn become_command(mut words: impl Iterator<Item = OsString>) -> std::io::Error {
     let Some(program) = words.next() else {
         return std::io::Error::from(std::io::ErrorKind::InvalidInput);
     };
-    // Without a terminal of its own nothing is run at it.
+    // Runs nothing without its own terminal.
     if let Err(errno) = setsid().and_then(|_| ioctl_tiocsctty(std::io::stdin())) {
         return errno.into();
     }

@@ -1,15 +1,15 @@
-//! The way into a group of processes, for a warden that another program builds the walls around.
+//! Enters a cgroup on behalf of a warden whose sandbox another program builds.
 
 use crate::leaf::enter;
 use crate::resident::FAILED;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// The second argument of a process that goes into a group first. Then come the door of the group and the program to become.
+/// The second argument of a process that enters a cgroup first. The cgroup's door and the program to run follow.
 pub(crate) const ENTER_ARG: &str = "enter";
 
-/// Goes into the group that the arguments name, and becomes the program that they name. Nothing when they say nothing of it;
-/// an exit code when it could not be done.
+/// Enters the cgroup that the arguments name, and executes the program that they name. Returns `None` if they ask for no
+/// such thing, and an exit code on failure.
 #[expect(
     clippy::disallowed_methods,
     reason = "it becomes the program that builds the walls"
@@ -21,7 +21,7 @@ pub(crate) fn asked() -> Option<ExitCode> {
         return None;
     }
     let door = words.next()?;
-    // Where the kernel does not let it in, the watch still looks at what is used.
+    // If the kernel denies entry, the watch still checks resource usage.
     let _ = enter(Path::new(&door));
     if let Some(program) = words.next() {
         let _ = Command::new(program).args(words).exec();

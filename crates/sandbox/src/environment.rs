@@ -1,4 +1,4 @@
-//! What commands see of the environment: an allow-list.
+//! The environment of commands: an allow-list.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ const ALLOWED: [&str; 9] = [
 ];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The environment of commands: nothing is in it that was not put there by name (I8).
+/// The environment of commands: it holds only variables that were added by name (I8).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment(BTreeMap<String, String>);
 
@@ -29,7 +29,7 @@ impl Environment {
         Self(env)
     }
 
-    /// The same with one more variable.
+    /// Returns a copy with one more variable.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.insert(name.into(), value.into());

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A refusal or a failure. The texts are written to be read by a model, too.
+/// A refusal or a failure. The texts are written for models, too.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Commands cannot be confined as the settings ask.
@@ -22,7 +22,7 @@ pub enum SandboxError {
         /// Why.
         source: io::Error,
     },
-    /// The warden is gone, and every process under it.
+    /// The warden and every process under it are gone.
     #[error("the process warden ended, and with it everything that ran under it")]
     WardenGone,
     /// The warden did not answer in time.
@@ -41,10 +41,10 @@ pub enum SandboxError {
         /// Why.
         message: String,
     },
-    /// A message between the daemon and a warden was not what it should be.
+    /// A message between the daemon and a warden was invalid.
     #[error("bad message between daemon and process warden: {0}")]
     Message(String),
-    /// A command line is too long to be handed over.
+    /// A command line is too long to pass on.
     #[error("the command is {bytes} bytes long; at most {max} are possible: put it into a file and run that")]
     CommandTooLong {
         /// Its length.
@@ -55,20 +55,20 @@ pub enum SandboxError {
     /// The working directory cannot be used.
     #[error("cannot open the working directory {path}: {source}")]
     Workdir {
-        /// Which.
+        /// The directory.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// Another directory is in the place of the working directory.
+    /// Another directory took the place of the working directory.
     #[error(
         "the working directory {path} was replaced by a link since the session began: it leads to {real} now; nothing was \
          done. Put the directory back, or begin a session in the other one"
     )]
     Replaced {
-        /// Where it was.
+        /// The original path.
         path: PathBuf,
-        /// Where the link leads.
+        /// The target of the link.
         real: PathBuf,
     },
     /// The path leaves the working directory.
@@ -81,7 +81,7 @@ pub enum SandboxError {
         /// The working directory.
         root: PathBuf,
     },
-    /// The path cannot be a path.
+    /// The path is invalid.
     #[error("{path:?} is not a usable path: {why}")]
     BadPath {
         /// The path as given.
@@ -89,7 +89,7 @@ pub enum SandboxError {
         /// Why not.
         why: &'static str,
     },
-    /// Nothing is there.
+    /// Nothing exists at the path.
     #[error("{path} does not exist")]
     NotFound {
         /// The path.
@@ -101,14 +101,14 @@ pub enum SandboxError {
         /// The path.
         path: String,
     },
-    /// It is something else than was asked for.
+    /// It is not of the requested kind.
     #[error("{path} is {found}, not {wanted}")]
     WrongKind {
         /// The path.
         path: String,
-        /// What it is.
+        /// The actual kind.
         found: &'static str,
-        /// What it should be.
+        /// The requested kind.
         wanted: &'static str,
     },
     /// A symbolic link is in the way of a write.
@@ -117,14 +117,14 @@ pub enum SandboxError {
         /// The path.
         path: String,
     },
-    /// Other names share the file; a write would change them, too.
+    /// Other names share the file; a write would change those, too.
     #[error(
         "{path} has {links} hard links; changing it would change a file that may be outside the working directory"
     )]
     Linked {
         /// The path.
         path: String,
-        /// How many names it has.
+        /// The number of names.
         links: String,
     },
     /// The call that wants to write it was judged for other paths.
@@ -133,12 +133,12 @@ pub enum SandboxError {
         /// The path.
         path: String,
     },
-    /// Nobody approved the write.
+    /// The write was not approved.
     #[error("{path} is protected: {why}. Writing it needs an approval, and this call has none")]
     Protected {
         /// The path.
         path: String,
-        /// Why it is.
+        /// The reason for the protection.
         why: &'static str,
     },
     /// The file is larger than the limit.
@@ -160,9 +160,9 @@ pub enum SandboxError {
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
+        /// Its object.
         path: String,
         /// Why it failed.
         source: io::Error,
@@ -170,7 +170,7 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
-    /// The walls around commands cannot be built.
+    /// The sandbox around commands cannot be built.
     pub(crate) fn no_walls(message: impl Into<String>) -> Self {
         Self::Unsupported {
             message: message.into(),

@@ -1,4 +1,4 @@
-//! A command's family: its process group, everything below it, and what it left behind.
+//! A command's family: its process group, its descendants, and what it left behind.
 
 use crate::processes::{Process, Table, with_descendants};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,9 +27,9 @@ impl Family {
         self.leader == pid
     }
 
-    /// The members that live now. `home` is the warden: only processes below it are looked at, so a pid that was reused
-    /// elsewhere is never a member. `others` are the leaders of the other running commands; when there are none, orphans
-    /// that appeared since the start are members, too (a daemon that forked twice and left its group is such an orphan).
+    /// The running members. `home` is the warden: only its descendants are considered, so a reused pid elsewhere is never a
+    /// member. `others` are the leaders of the other running commands; when there are none, orphans that appeared since the
+    /// start are members, too (a daemon that forked twice and left its group is such an orphan).
     pub(crate) fn living(&mut self, table: &Table, home: i32, others: &BTreeSet<i32>) -> Vec<i32> {
         let mut ours = with_descendants(table, [home]);
         ours.remove(&home);

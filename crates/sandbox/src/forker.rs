@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce(&mut Line) + Send>;
 
-/// The kernel ties "dies with its parent" to the parent's thread, and the threads of a runtime come and go. It also has the
-/// line to the nursery.
+/// The kernel ties "dies with its parent" to the parent's thread, and a runtime's threads come and go. This thread also
+/// holds the connection to the fork server.
 static THREAD: LazyLock<Result<Sender<Job>, String>> = LazyLock::new(|| {
     let (jobs, queue) = channel::<Job>();
     std::thread::Builder::new()
@@ -34,7 +34,7 @@ pub(crate) async fn spawn(mut command: Command) -> io::Result<Child> {
     let runtime = Handle::current();
     there(move |line| {
         let _inside = runtime.enter();
-        // The command holds the other side's descriptors; as long as they are open here, their end would not be seen.
+        // The command holds the other side's descriptors; while they are open here, their end would go unnoticed.
         let child = command.spawn()?;
         line.note(child.id());
         Ok(child)
@@ -42,7 +42,7 @@ pub(crate) async fn spawn(mut command: Command) -> io::Result<Child> {
     .await
 }
 
-/// Forks a warden from the nursery. The descriptor of its process.
+/// Forks a warden from the fork server. Returns the descriptor of its process.
 pub(crate) async fn fork(exe: PathBuf, birth: Birth, socket: OwnedFd) -> io::Result<OwnedFd> {
     there(move |line| line.ask(&exe, &birth, &socket)).await
 }
@@ -53,7 +53,7 @@ pub(crate) async fn there<T: Send + 'static>(
     let jobs = THREAD.as_ref().map_err(|error| io::Error::other(error.clone()))?;
     let (answer, done) = oneshot::channel();
     let job = move |line: &mut Line| {
-        // Nobody waits any more when the session is gone; then the process is, too, with its socket.
+        // If the session is gone, the caller stopped waiting; then the process exits as well, when its socket closes.
         let _ = answer.send(work(line));
     };
     let gone = || io::Error::other("the thread that starts wardens ended");

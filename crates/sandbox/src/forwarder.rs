@@ -1,5 +1,5 @@
-//! Inside a session's own network there is one thing to connect to: this, which hands every byte on to the socket at which
-//! the daemon judges. It runs in the warden, outside of the walls of the commands.
+//! The only address that an isolated session's network can reach: a forwarder to the socket at which the daemon judges
+//! connections. It runs in the warden, outside of the commands' sandbox.
 
 use crate::network::{INSIDE, SOCKET};
 use std::io::{self, Read, Write};
@@ -8,29 +8,29 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where it listens, in a network that is the session's alone.
+/// The port that it listens on, in the session's own network namespace.
 pub(crate) const PORT: u16 = 3128;
-/// Connections at the same time; more are closed at once.
+/// The maximum number of concurrent connections; more are closed at once.
 pub(crate) const CONNECTIONS: usize = 64;
-/// It copies and nothing else; but the allocator sets itself up in each thread, and an unoptimised one needs more than 64 KiB.
+/// Copying needs little; but the allocator sets itself up in each thread, and an unoptimised one needs more than 64 KiB.
 const STACK: usize = 256 << 10;
 
-/// Begins to listen.
+/// Starts listening.
 pub(crate) fn start() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
     let places = Arc::new(());
     thread(move || {
         for stream in listener.incoming() {
-            // A connection that broke before it was taken is none.
+            // Ignores a connection that broke before it was accepted.
             let Ok(stream) = stream else { continue };
             if Arc::strong_count(&places) > CONNECTIONS {
                 continue;
             }
             let place = Arc::clone(&places);
-            // Without a thread the connection is closed.
+            // If no thread can be started, the connection is closed.
             let _ = thread(move || {
                 let _place = place;
-                // Either side may go at any time; the other one sees it.
+                // Either side may close at any time; the other side sees it.
                 let _ = connect(&stream);
             });
         }
@@ -49,7 +49,7 @@ fn connect(inside: &TcpStream) -> io::Result<()> {
     let (mut from, mut to) = (inside.try_clone()?, outside.try_clone()?);
     let there = std::thread::Builder::new().stack_size(STACK).spawn(move || {
         let copied = copy(&mut from, &mut to);
-        // The other direction ends by itself.
+        // The other direction ends on its own.
         let _ = to.shutdown(Shutdown::Write);
         copied
     })?;

@@ -1,4 +1,4 @@
-//! What the daemon and a warden say to each other: a length, then JSON. Descriptors travel with the length.
+//! The messages between the daemon and a warden: a length, then JSON. Descriptors travel with the length.
 
 use crate::bounds::{Bounds, Exceeded};
 use crate::confinement::Confinement;
@@ -6,72 +6,72 @@ use crate::error::SandboxError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::PathBuf;
 
-/// Longest message in bytes.
+/// The longest message in bytes.
 pub(crate) const MAX_FRAME: usize = 1 << 20;
 
-/// To the warden.
+/// A message to the warden.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// What commands may use; the first word. `places` are where they write; `shared` is a file system in
-    /// memory that only they have.
+    /// What commands may use; the first message. `places` are where they write; `shared` is an in-memory file system that
+    /// only they have.
     Bind {
         bounds: Bounds,
         places: Vec<PathBuf>,
         shared: Option<PathBuf>,
-        /// What every command sees, and nothing besides it but what its own request has.
+        /// The environment of every command; its own request may add to it.
         environment: Vec<(String, String)>,
     },
-    /// Build the walls, before any command.
+    /// Build the sandbox, before any command.
     Confine {
         walls: Confinement,
         workdir: PathBuf,
-        /// There is a way to the network.
+        /// Whether the session has a network proxy.
         network: bool,
     },
-    /// Start a command; two or three descriptors (its stdout, its stderr, and its stdin if it has one) come with it.
+    /// Start a command; its two or three descriptors (stdout, stderr, and stdin if it has one) travel along.
     Run {
         id: u64,
         argv: Vec<String>,
         cwd: PathBuf,
         env: Vec<(String, String)>,
-        /// The three are a terminal, which becomes its own.
+        /// The three are a terminal, which becomes its controlling terminal.
         terminal: bool,
     },
-    /// Stop a command and all that descends from it: TERM and 500 ms later KILL, or KILL at once.
+    /// Stop a command and all its descendants: TERM and 500 ms later KILL, or KILL at once.
     Kill { id: u64, now: bool },
 }
 
-/// From the warden.
+/// A message from the warden.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// The walls stand; the version of Landlock in use.
+    /// The sandbox is built; the version of Landlock in use.
     Confined { landlock_abi: u32 },
-    /// The walls cannot be built.
+    /// The sandbox cannot be built.
     NotConfined { message: String },
-    /// It runs.
+    /// The command runs.
     Started { id: u64, pid: u32 },
-    /// It could not be started.
+    /// The command could not be started.
     Refused {
         id: u64,
         errno: Option<i32>,
         message: String,
     },
-    /// It ended.
+    /// The command ended.
     Exited {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
         exceeded: Option<Exceeded>,
     },
-    /// The last word: nothing that it started is left.
+    /// The last message: none of the warden's descendants is left.
     Ended,
-    /// No command ran, but what one had left behind; it was killed.
+    /// What an earlier command had left behind exceeded a bound while no command ran, and was killed.
     Exceeded { exceeded: Exceeded },
 }
 
-/// A message with its length in front.
+/// Encodes a message with its length in front.
 pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, SandboxError> {
     let body = serde_json::to_vec(message).map_err(|error| SandboxError::Message(error.to_string()))?;
     if body.len() > MAX_FRAME {
@@ -86,7 +86,7 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, SandboxError>
     Ok(frame)
 }
 
-/// The length of the body that follows these four bytes.
+/// The length of the body after these four bytes.
 pub(crate) fn body_length(header: [u8; 4]) -> Result<usize, SandboxError> {
     let length = usize::try_from(u32::from_be_bytes(header)).unwrap_or(usize::MAX);
     if length > MAX_FRAME {
@@ -96,7 +96,7 @@ pub(crate) fn body_length(header: [u8; 4]) -> Result<usize, SandboxError> {
     }
 }
 
-/// The message of a body.
+/// Decodes the body of a message.
 pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, SandboxError> {
     serde_json::from_slice(body).map_err(|error| SandboxError::Message(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Where the walls stand: the working directory as it really lies, and what must not be beneath it.
+//! The directory to confine: the working directory's real path, and what must not be beneath it.
 
 use crate::error::SandboxError;
 use rustix::fs::{Mode, OFlags, open};
@@ -8,18 +8,18 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A path without links.
+/// The real path, without links.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     let place = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()))
 }
 
-/// Which directory this is, whatever it is called.
+/// The identity of a directory, whatever its name.
 pub(crate) fn identity(dir: &Path) -> Option<(u64, u64)> {
     fs::metadata(dir).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Refuses a working directory that holds what decides over the walls: commands may write all that is beneath it.
+/// Refuses a working directory that contains what controls the sandbox: commands may write everything beneath it.
 pub(crate) fn keep_apart(workdir: &Path, precious: &Path, what: &str) -> Result<(), SandboxError> {
     let unknown = |error: io::Error| SandboxError::no_walls(format!("{}: {error}", workdir.display()));
     let (dir, beneath) = (real(workdir).map_err(unknown)?, real(precious).map_err(unknown)?);

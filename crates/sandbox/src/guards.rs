@@ -8,16 +8,16 @@ use std::fmt;
 /// How a guard is enforced at a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// The kernel or the warden refuses it, by these means.
+    /// The kernel or the warden enforces it, by these means.
     By(&'static str),
-    /// Only permission rules look at it, before a command starts, and they read text.
+    /// Only permission rules check it, before a command starts, and they read text.
     Text,
-    /// Nothing.
+    /// Nothing enforces it.
     Open,
 }
 
 impl Hold {
-    /// Whether something other than text holds.
+    /// Whether more than a check of text enforces it.
     #[must_use]
     pub const fn holds(self) -> bool {
         matches!(self, Self::By(_))
@@ -38,13 +38,13 @@ impl fmt::Display for Hold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
-    /// Landlock's interface 6, where there is no process namespace.
+    /// Landlock's ABI 6, where there is no process namespace.
     Scopes,
     /// A cgroup that counts processes.
     Processes,
     /// A cgroup that limits memory.
     Memory,
-    /// The path broker; without it, this holds.
+    /// The path broker; without it, this mechanism enforces the guard.
     Broker {
         isolated: Hold,
         confined: Hold,
@@ -54,7 +54,7 @@ enum Needs {
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
-    /// The object of the guard, in words.
+    /// What it guards, in words.
     pub what: &'static str,
     isolated: Hold,
     confined: Hold,
@@ -62,7 +62,7 @@ pub struct Guard {
     needs: Needs,
 }
 
-/// Landlock's interface that keeps signals and abstract sockets inside.
+/// The Landlock ABI that confines signals and abstract sockets.
 const SCOPES: u32 = 6;
 const WATCH: Hold = Hold::By("a look a few times a second");
 
@@ -225,7 +225,7 @@ const GUARDS: [Guard; 21] = [
 ];
 
 impl Guard {
-    /// What holds at a level on a machine that has everything.
+    /// The enforcement at a level on a machine with every feature.
     #[must_use]
     pub const fn at(&self, level: SandboxLevel) -> Hold {
         match level {
@@ -235,7 +235,7 @@ impl Guard {
         }
     }
 
-    /// What holds at a level on this machine, as far as it was found out.
+    /// The enforcement at a level on this machine, as far as probed.
     #[must_use]
     pub fn here(&self, level: SandboxLevel, found: Option<&Findings>) -> Hold {
         let Some(found) = found else {
@@ -262,7 +262,7 @@ pub const RISK_OF_NONE: &str = "a hostile tool acts as the daemon's user: it can
     start a process through cron or systemd that answers other sessions' approvals (control.local_approvals = false refuses \
     all answers over the socket)";
 
-/// Every guard there is.
+/// Lists all guards.
 #[must_use]
 pub const fn guards() -> &'static [Guard] {
     &GUARDS
@@ -275,7 +275,7 @@ pub fn gaps(level: SandboxLevel, found: Option<&Findings>) -> Vec<(&'static str,
     held.filter(|(_, hold)| !hold.holds()).collect()
 }
 
-/// The gaps in words: `by text only: A, B; not guarded: C`. Empty without any.
+/// The gaps in words: `by text only: A, B; not guarded: C`. Empty if there are none.
 #[must_use]
 pub fn gaps_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
     let gaps = gaps(level, found);
@@ -291,7 +291,7 @@ pub fn gaps_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(". ")
 }
 
-/// The level, with the number of its gaps where it has any: `confined, 5 gaps`.
+/// The level, with the number of its gaps, if any: `confined, 5 gaps`.
 #[must_use]
 pub fn level_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
     let word = match level {

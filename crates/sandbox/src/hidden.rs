@@ -1,4 +1,4 @@
-//! Paths that a deny rule names inside of a tree that commands may read.
+//! Paths that a deny rule names inside a tree that commands may read.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The walk reads at most this many entries, level by level. Below that, rules deny by text only.
+/// The walk reads at most this many entries, level by level. Deeper down, rules deny by text only.
 const MAX_ENTRIES: usize = 50_000;
-/// The most mounts that hide something.
+/// The maximum number of mounts that hide something.
 const MAX_MOUNTS: usize = 1_024;
-/// A name that no rule has by accident: a rule that matches it below a directory matches everything there.
+/// A name that no rule contains by accident: a rule that matches it below a directory matches everything there.
 const ANY_NAME: &str = "any name at all";
 
 type Rule = dyn Fn(&Path, &Path) -> bool + Send + Sync;
 
-/// The rule that says what is hidden: of a working directory and an absolute path. Without one nothing is.
+/// Decides what is hidden, by a working directory and an absolute path. Without a rule nothing is hidden.
 #[derive(Clone, Default)]
 pub struct Hidden(Option<Arc<Rule>>);
 
@@ -32,14 +32,14 @@ impl Hidden {
         self.0.as_ref().is_some_and(|rule| rule(workdir, path))
     }
 
-    /// A path or all that could be below it.
+    /// Whether a path, or everything that could be below it, is hidden.
     fn whole(&self, workdir: &Path, path: &Path) -> bool {
         let below = path.join(ANY_NAME);
         self.matches(workdir, path)
             || (self.matches(workdir, &below) && self.matches(workdir, &below.join(ANY_NAME)))
     }
 
-    /// Finds what exists in a working directory and is hidden: paths, and whether each is a directory.
+    /// Finds the existing hidden paths in a working directory, and whether each is a directory.
     pub(crate) fn found(&self, workdir: &Path) -> Vec<(PathBuf, bool)> {
         let mut found = Vec::new();
         if self.0.is_none() {
@@ -53,7 +53,7 @@ impl Hidden {
                 if entries > MAX_ENTRIES || found.len() >= MAX_MOUNTS {
                     return found;
                 }
-                // The walk finds the target of a link at its own place.
+                // The walk finds a link's target at its own path.
                 let Ok(kind) = entry.file_type() else { continue };
                 let path = entry.path();
                 match kind.is_dir() {

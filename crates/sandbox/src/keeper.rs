@@ -1,4 +1,4 @@
-//! The task that keeps a warden process: starts it, waits for its end, and cleans up behind it.
+//! The task that manages a warden process: starts it, waits for its exit, and cleans up after it.
 
 use crate::beneath::Beneath;
 use crate::bubble;
@@ -30,13 +30,13 @@ use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-/// How long a warden that was told to end may take.
+/// The deadline for the exit of a warden that was told to end.
 const END_WITHIN: Duration = Duration::from_secs(15);
-/// How long a look at the working directory may take.
+/// The deadline for inspecting the working directory.
 const LOOK_WITHIN: Duration = Duration::from_secs(10);
 
-/// Starts the process; the receiver turns true when it and all below it are gone. `ended` is what it said last: whether
-/// nothing is left below it. Also what its commands see.
+/// Starts the process; the receiver turns true when it and all its descendants are gone. `ended` is the warden's last
+/// report: whether it left nothing behind. Also returns the environment of its commands.
 pub(crate) async fn start(
     spec: &WardenSpec,
     walls: Option<&Confinement>,
@@ -68,7 +68,7 @@ pub(crate) async fn start(
         keep(process, closed, ended, format!("{}={marker}", mark::NAME)).await;
         drop(network);
         if let Some(leaf) = leaf {
-            // Nothing is in it any more, unless the warden itself was killed.
+            // It is empty by now, unless the warden itself was killed.
             let _ = beside(move || leaf.end()).await;
         }
         gone_tx.send_replace(true);
@@ -92,7 +92,7 @@ async fn process(
         Some(walls) if needs_bubblewrap(walls) => {
             let view = view(spec, walls, network).await?;
             let mut command = isolated(spec, walls, &view, leaf)?;
-            // It goes to the working directory by itself: a start that blocks there would block all others.
+            // It enters the working directory on its own: a start that blocks there would block all others.
             command.env(mark::NAME, marker).current_dir("/").stdin(socket);
             let child = forker::spawn(command).await;
             child.map(Process::Spawned).map_err(failed)
@@ -113,7 +113,7 @@ async fn process(
     }
 }
 
-/// What an isolated session sees of the file system. Looks at the disk, so not in the runtime.
+/// An isolated session's view of the file system. Reads the disk, so it must not run in the runtime.
 async fn view(
     spec: &WardenSpec,
     walls: &Confinement,
@@ -126,7 +126,7 @@ async fn view(
     planned?.map_err(|error| SandboxError::no_walls(error.to_string()))
 }
 
-/// Runs what looks at the working directory on a thread that may block.
+/// Runs code that inspects the working directory on a thread that may block.
 pub(crate) async fn in_workdir<T: Send + 'static>(
     spec: &WardenSpec,
     work: impl FnOnce() -> T + Send + 'static,
@@ -139,12 +139,12 @@ pub(crate) async fn in_workdir<T: Send + 'static>(
     })
 }
 
-/// Makes the temporary directory, and looks at where the walls are to stand.
+/// Creates the temporary directory, and checks the directories to confine.
 async fn look(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<(), SandboxError> {
     let walls = walls.map(|walls| (walls.temp.clone(), needs_bubblewrap(walls)));
     let (workdir, environment) = (spec.workdir.clone(), spec.environment.clone());
     let looked = in_workdir(spec, move || {
-        // A missing directory and a missing program give the same error number; say which it is.
+        // A missing directory and a missing program give the same error number; this tells them apart.
         if !std::fs::metadata(&workdir).is_ok_and(|found| found.is_dir()) {
             let source = std::io::Error::from(std::io::ErrorKind::NotFound);
             return Err(SandboxError::Workdir {
@@ -169,7 +169,7 @@ async fn look(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<(), Sand
     looked.await?
 }
 
-/// What commands see.
+/// The environment of the commands.
 fn environment(spec: &WardenSpec, walls: Option<&Confinement>, marker: &str) -> Environment {
     let environment = spec.environment.clone().with(mark::NAME, marker);
     match walls {
@@ -182,7 +182,7 @@ fn needs_bubblewrap(walls: &Confinement) -> bool {
     walls.level == SandboxLevel::Isolated && walls.builder == Builder::Bubblewrap
 }
 
-/// Opens the network that was asked for. Without namespaces a list of hosts would hold nothing back (I7).
+/// Opens the requested network. Without namespaces a list of hosts would restrict nothing (I7).
 fn network(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<Option<Opened>, SandboxError> {
     match (&spec.network, walls) {
         (None, _) => Ok(None),
@@ -205,7 +205,7 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
     Err(std::io::Error::other("it is a link"))
 }
 
-/// A warden inside bubblewrap, whose own environment is only its mark: commands can read it.
+/// A warden inside bubblewrap, whose own environment is only the mark: commands can read it.
 #[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
 fn isolated(
     spec: &WardenSpec,
@@ -219,7 +219,7 @@ fn isolated(
     };
     let bwrap = bubble::find(&spec.environment)
         .ok_or_else(|| SandboxError::no_walls("bubblewrap (`bwrap`) is not on the PATH of commands"))?;
-    // The program as it runs here, whatever lies at its path by now: an upgrade may have replaced it.
+    // The program as it runs here, whatever its path holds by now: an upgrade may have replaced it.
     let exe = open(&spec.exe, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| start(errno.into()))?;
     let plan = bubble::arguments(view, &walls.temp.with_extension("hidden")).map_err(start)?;
@@ -239,21 +239,21 @@ fn isolated(
     Ok(command)
 }
 
-/// Words with which the program goes into a group first.
+/// The arguments with which the program enters a cgroup first.
 fn entering(leaf: &Leaf) -> [OsString; 2] {
     [ENTER_ARG.into(), leaf.door().into()]
 }
 
 /// The process of a warden.
 enum Process {
-    /// Our child: bubblewrap around it.
+    /// Our child: bubblewrap around the warden.
     Spawned(Child),
-    /// A child of the nursery: the descriptor of the process.
+    /// A child of the fork server: the descriptor of the process.
     Forked(OwnedFd),
 }
 
 impl Process {
-    /// A process that is gone already is fine.
+    /// Sends a signal; ignores a process that is already gone.
     fn signal(&self, signal: Signal) {
         let _ = match self {
             Self::Spawned(child) => {
@@ -264,7 +264,7 @@ impl Process {
         };
     }
 
-    /// Waits for the end of the process itself. What has closed its socket is about to.
+    /// Waits for the exit of the process itself, which is imminent once it has closed its socket.
     async fn over(self) {
         match self {
             Self::Spawned(mut child) => drop(timeout(END_WITHIN, child.wait()).await),
@@ -290,7 +290,7 @@ async fn keep(
     let last = tokio::select! {
         last = &mut ended => Some(last),
         () = told => {
-            // A tool may have stopped its warden; it must go on to be able to end.
+            // A tool may have stopped its warden (SIGSTOP); it must run to be able to end.
             process.signal(Signal::CONT);
             timeout(END_WITHIN, ended).await.ok()
         }
@@ -301,7 +301,7 @@ async fn keep(
     }
     process.signal(Signal::KILL);
     process.over().await;
-    // It did not end by its own will, so it did not clean up.
+    // It did not exit on its own, so it did not clean up.
     strays::look();
     let _ = beside(move || kill_marked(|variable| variable == marker.as_bytes())).await;
 }

@@ -1,4 +1,4 @@
-//! The file rules of the kernel: Landlock, for the calling thread and all that it starts.
+//! Landlock, the kernel's file rules, for the calling thread and everything that it starts.
 
 use crate::confinement::Confinement;
 use crate::controlling::OWN_PROGRAM;
@@ -10,9 +10,9 @@ use landlock::{
 };
 use std::path::Path;
 
-/// Without these rights a file can be emptied that may not be written.
+/// The minimum: with older ABIs a process can truncate a file that it may not write.
 const NEEDED: ABI = ABI::V3;
-/// What is used where the kernel has it: devices, TCP, signals and abstract sockets.
+/// Used where the kernel supports it: devices, TCP, signals and abstract sockets.
 const WANTED: ABI = ABI::V6;
 
 /// Devices that every program may use.
@@ -24,7 +24,7 @@ const DEVICES: [&str; 6] = [
     "/dev/urandom",
     "/dev/zero",
 ];
-/// What of the machine is no secret. The rest of /proc shows other processes.
+/// The parts of /proc without secrets. The rest of /proc shows other processes.
 const MACHINE: [&str; 10] = [
     "/proc/cpuinfo",
     "/proc/filesystems",
@@ -37,10 +37,10 @@ const MACHINE: [&str; 10] = [
     "/proc/version",
     "/sys/devices/system/cpu",
 ];
-/// These are a session's own where there are namespaces.
+/// Namespaces make these private to a session.
 const OWN: [&str; 3] = ["/dev/pts", "/dev/ptmx", "/dev/shm"];
 
-/// Restricts the calling thread. The version of the kernel's interface, or why it cannot be done.
+/// Restricts the calling thread. Returns the version of the kernel's ABI, or why this failed.
 pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
     let abi = apply(walls, workdir, network).map_err(|error| {
         format!("Landlock is not there as needed (interface 3, Linux 6.2, enabled with lsm=): {error}")
@@ -48,8 +48,8 @@ pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Re
     abi.ok_or_else(|| "Landlock was not enforced".to_owned())
 }
 
-/// Restricts where the calling thread, and what it starts, may write: a wall around the broker, which does for commands what
-/// they may not do themselves. What it may read stays.
+/// Restricts where the calling thread, and everything that it starts, may write. It confines the broker, which does for
+/// commands what they may not do themselves. Reading is unaffected.
 pub(crate) fn restrict_writes(walls: &Confinement, workdir: &Path) -> Result<(), String> {
     apply_writes(walls, workdir).map_err(|error| format!("Landlock around the broker: {error}"))
 }
@@ -89,7 +89,7 @@ fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u3
         .add_rules(path_beneath_rules(&walls.read, read))?
         .add_rules(path_beneath_rules(DEVICES, all))?
         .add_rules(path_beneath_rules(MACHINE, read))?
-        // It becomes the commands that have a terminal.
+        // This program is executed and then becomes the commands that have a terminal.
         .add_rules(path_beneath_rules([OWN_PROGRAM], read))?;
     if isolated {
         rules = rules

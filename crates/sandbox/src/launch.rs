@@ -1,4 +1,4 @@
-//! How the warden starts commands, and what of itself it keeps from them.
+//! How the warden starts commands, and what they do not inherit from it.
 
 use crate::controlling;
 use nix::sys::signal::{SigSet, Signal};
@@ -9,13 +9,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The signals that are read and not obeyed: the socket alone decides when the warden ends.
+/// Signals that are read and ignored: only the socket decides when the warden ends.
 pub(crate) fn taken_signals() -> SigSet {
     use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD].into_iter().collect()
 }
 
-/// Closes what the daemon's own parent left open: commands get 0, 1 and 2 and nothing else.
+/// Closes what the daemon's own parent left open: commands get descriptors 0, 1 and 2 and nothing else.
 pub(crate) fn close_inherited() {
     let Ok(entries) = fs::read_dir("/proc/self/fd") else {
         return;
@@ -25,12 +25,12 @@ pub(crate) fn close_inherited() {
         .filter(|fd| *fd > 2)
         .collect();
     for fd in open {
-        // The directory that was just read is among them and closed already.
+        // They include the directory that was just read, which is closed already.
         let _ = nix::unistd::close(fd);
     }
 }
 
-/// Starts a command in a process group of its own, with three descriptors and no signal blocked.
+/// Starts a command in its own process group, with three descriptors and no blocked signals.
 pub(crate) fn command(
     argv: &[String],
     cwd: &Path,
@@ -41,14 +41,14 @@ pub(crate) fn command(
     spawn(command.process_group(0))
 }
 
-/// The same in a session of its own, whose terminal is what the descriptors are.
+/// The same in its own session, whose terminal is on the descriptors.
 pub(crate) fn at_terminal(
     argv: &[String],
     cwd: &Path,
     env: Vec<(String, String)>,
     descriptors: Vec<OwnedFd>,
 ) -> Result<u32, std::io::Error> {
-    // A leader of a group could not begin a session.
+    // A group leader could not start a session.
     spawn(&mut with_descriptors(
         &controlling::words(argv),
         cwd,
@@ -74,7 +74,7 @@ fn with_descriptors(
         return Err(invalid("two or three descriptors expected"));
     };
     let stdin = descriptors.next().map_or_else(Stdio::null, Stdio::from);
-    // A program that has to be looked for cannot be started in the fast way, with the environment of its own.
+    // A program that needs a PATH search cannot be started the fast way with its own environment.
     let mut command = Command::new(found(program, &env));
     command
         .arg0(program)
@@ -88,7 +88,7 @@ fn with_descriptors(
     Ok(command)
 }
 
-/// Where a program lies on the PATH that it will see; the name itself where it is a path, or is nowhere.
+/// Resolves a program on the PATH that it will see; returns the name itself if it is a path, or not found.
 fn found(program: &str, env: &[(String, String)]) -> PathBuf {
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
     let dirs = path.into_iter().flat_map(|(_, path)| path.split(':'));
@@ -101,7 +101,7 @@ fn found(program: &str, env: &[(String, String)]) -> PathBuf {
 }
 
 fn spawn(command: &mut Command) -> Result<u32, std::io::Error> {
-    // A command inherits the mask of the thread that starts it.
+    // A command inherits the signal mask of the thread that starts it.
     let mask = taken_signals();
     mask.thread_unblock()?;
     let spawned = command.spawn();

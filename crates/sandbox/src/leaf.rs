@@ -1,5 +1,5 @@
-//! The kernel's own group of processes (cgroup) around a session's commands, where this machine lets us make one: it counts
-//! and limits without anybody looking. Version 2 limits processes and memory, version 1 here only processes.
+//! The cgroup around a session's commands, where this machine allows us to create one: it counts and limits without
+//! polling. Version 2 limits processes and memory, version 1 here only processes.
 
 mod places;
 
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of a warden, its way to the network, and bubblewrap: they are in the group, and are not the session's.
+/// The processes of a warden, its network proxy and bubblewrap: they are in the cgroup, but not the session's.
 const SPARE: u64 = 160;
-/// The watch sees a session that has passed the bound and tells which; the kernel stops it this much later.
+/// The watch notices a session that exceeds a bound and reports which bound; the kernel's limit is higher by this.
 const SLACK: u64 = 16;
-/// How often a group that is being left is tried to be removed, and how long after the last time.
+/// How often to retry the removal of a cgroup that is being emptied, and the delay between attempts.
 const TRIES: u32 = 100;
 const AGAIN: Timespec = Timespec {
     tv_sec: 0,
@@ -29,13 +29,13 @@ const AGAIN: Timespec = Timespec {
 /// What the kernel limits on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KernelLimits {
-    /// How many processes a session has.
+    /// The number of processes per session.
     pub processes: bool,
-    /// How much memory it has.
+    /// The memory per session.
     pub memory: bool,
 }
 
-/// Found out once: a program's place among the groups does not change by itself.
+/// Determined once: a program's place in the cgroup tree does not change by itself.
 static PLACE: LazyLock<Option<Place>> = LazyLock::new(find);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -50,14 +50,14 @@ pub fn kernel_limits() -> KernelLimits {
         })
 }
 
-/// A group of its own for one warden and all below it.
+/// A cgroup for one warden and its descendants.
 #[derive(Debug)]
 pub(crate) struct Leaf {
     dir: PathBuf,
 }
 
 impl Leaf {
-    /// Makes one; nothing where that cannot be done, and the watch is all there is.
+    /// Creates one; `None` where that is impossible, and the watch is the only enforcement.
     pub(crate) fn make(bounds: Bounds) -> Option<Self> {
         let place = PLACE.as_ref()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -87,12 +87,12 @@ impl Leaf {
         Ok(())
     }
 
-    /// Who writes its number into this file is in the group, and so is all that it starts.
+    /// A process that writes its pid into this file is in the cgroup, and so is everything that it starts.
     pub(crate) fn door(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
-    /// Kills who is left in the group and removes it. Blocks for a moment.
+    /// Kills the remaining processes in the cgroup and removes it. Blocks for a moment.
     pub(crate) fn end(&self) {
         for _ in 0..TRIES {
             if fs::write(self.dir.join("cgroup.kill"), "1").is_err() {
@@ -102,7 +102,7 @@ impl Leaf {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {}
                 _ => return,
             }
-            // Without descriptors this only waits.
+            // Without descriptors, poll only sleeps.
             let _ = poll(&mut [], Some(&AGAIN));
         }
     }
@@ -115,7 +115,7 @@ impl Leaf {
     }
 }
 
-/// Enters the group behind a door, with the calling process.
+/// Moves the calling process into the cgroup behind a door.
 pub(crate) fn enter(door: &Path) -> io::Result<()> {
     fs::write(door, "0")
 }

@@ -1,4 +1,4 @@
-//! Which levels of the sandbox there are here, and which one is used.
+//! Which levels of the sandbox work on this machine, and which one to use.
 
 use crate::confinement::Builder;
 use crate::error::SandboxError;
@@ -7,11 +7,11 @@ use agentd_protocol::SandboxLevel;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};
 
-/// What was found out about a level.
+/// What the probe found about a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// A command ran at it, and what must not work did not work.
+    /// A command ran at it, and every escape attempt failed.
     Works,
     /// It does not work here.
     Missing(Refusal),
@@ -25,12 +25,12 @@ impl Finding {
     }
 }
 
-/// What is missing, and what to do about it.
+/// What is missing, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What.
+    /// The missing part.
     pub message: String,
-    /// The way out.
+    /// The fix.
     pub fix: String,
 }
 
@@ -43,30 +43,30 @@ impl From<Refusal> for SandboxError {
     }
 }
 
-/// What was found out about this machine.
+/// What the probe found about this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     /// Namespaces, Landlock and seccomp.
     pub isolated: Finding,
-    /// What makes the namespaces.
+    /// What creates the namespaces.
     #[serde(default)]
     pub builder: Builder,
     /// Landlock and seccomp.
     pub confined: Finding,
-    /// The version of Landlock's interface; 0 when there is none. Below 6 commands can signal other sessions' processes.
+    /// The version of Landlock's ABI; 0 if there is none. Below 6, commands can signal other sessions' processes.
     pub landlock_abi: u32,
-    /// The daemon runs as root, whom a limit of processes does not hold back.
+    /// The daemon runs as root, which a process limit does not restrict.
     pub root: bool,
-    /// The broker that keeps commands from protected names, and from modes and times outside. Both levels use it where
-    /// it works, and stand without it.
+    /// The broker that keeps commands from protected names, and from modes and times outside. Both levels use it where it
+    /// works, and work without it.
     #[serde(default = "unknown")]
     pub broker: Finding,
-    /// What the kernel limits for each session by itself.
+    /// What the kernel itself limits per session.
     #[serde(default)]
     pub kernel: KernelLimits,
 }
 
-/// What findings of an earlier version say.
+/// The value for findings of an earlier version.
 fn unknown() -> Finding {
     Finding::Missing(Refusal {
         message: "not tried yet".to_owned(),
@@ -74,20 +74,20 @@ fn unknown() -> Finding {
     })
 }
 
-/// Which level the settings ask for.
+/// The level that the settings ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The best that works here.
+    /// The highest level that works here.
     Best,
-    /// This one and no other.
+    /// Exactly this one.
     Exactly(SandboxLevel),
 }
 
-/// The level at which sessions run. None is never chosen unless it was asked for by name, and a level that does not work
-/// is never replaced by a lower one (I7).
+/// The level at which sessions run. The level none is chosen only by name, and a level that does not work is never replaced
+/// by a lower one (I7).
 ///
 /// # Errors
-/// What is missing, and what to do.
+/// What is missing, and how to fix it.
 pub fn choose(wanted: Wanted, require: SandboxLevel, found: &Findings) -> Result<SandboxLevel, Refusal> {
     let finding = |level| match level {
         SandboxLevel::Isolated => Some(&found.isolated),
@@ -131,8 +131,8 @@ pub fn choose(wanted: Wanted, require: SandboxLevel, found: &Findings) -> Result
     })
 }
 
-/// Hides this process's memory and environment from other processes of the same user (not from root): no debugger, no
-/// `/proc/PID/environ`, no core file. For the daemon, which holds credentials; wardens and commands start visible again (I8).
+/// Hides this process's memory and environment from the user's other processes (not from root): no debugger, no
+/// `/proc/PID/environ`, no core file. For the daemon, which holds credentials; its children start visible again (I8).
 ///
 /// # Errors
 /// When the kernel refuses.

@@ -1,12 +1,12 @@
-//! Where commands and files are kept in: a resident process warden per session, an environment by allow-list, captured
-//! output with bounds, and file access beneath one directory.
+//! Confines commands and file access: a resident warden process per session, an environment by allow-list, captured output
+//! with bounds, and file access beneath one directory.
 //!
-//! Invariants: I5 (a warden is the parent or the subreaper of all that it starts, and kills every descendant when its
-//! socket to the daemon closes, also after kill -9 of the daemon; what outlives its warden becomes the daemon's child, which
-//! ends it), I8 (commands see an allow-list of the environment and
-//! no descriptors but 0, 1 and 2), I6 (output is always drained and never held whole in memory), I7 (what cannot be
-//! looked at is refused: an unknown peer counts as a descendant of a tool, a level of the sandbox that does not work here is an
-//! error and never replaced by a lower one, and a warden that cannot build its walls runs nothing).
+//! Invariants: I5 (a warden is the parent or the subreaper of everything that it starts, and kills every descendant when
+//! its socket to the daemon closes, also after kill -9 of the daemon; processes that outlive their warden become children
+//! of the daemon, which kills them), I8 (commands see an allow-list of the environment and no descriptors but 0, 1 and 2),
+//! I6 (output is always drained and never held whole in memory), I7 (unreadable means refused: an unknown peer counts as a
+//! descendant of a tool, a sandbox level that does not work here is an error and never replaced by a lower one, and a
+//! warden that cannot build its sandbox runs nothing).
 //!
 //! Flow: `WardenSlot::get` -> `Warden::run` -> (socket, descriptors) -> `warden_main` -> `Running::collect`.
 

@@ -1,4 +1,4 @@
-//! The daemon's line to the nursery.
+//! The daemon's connection to the fork server.
 
 use crate::error::SandboxError;
 use crate::mark;
@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long the nursery may take for a word.
+/// The fork server's deadline for an answer.
 const WORD_WITHIN: Duration = Duration::from_secs(10);
 
-/// The line, opened when it is first needed, and again when the nursery is gone.
+/// The connection, opened when first needed, and reopened when the fork server is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     open: Option<Open>,
-    /// Nurseries that did not answer in time; they end when their wardens have.
+    /// Fork servers that did not answer in time; they exit after their wardens.
     left: Vec<Child>,
-    /// Children that were started beside the nursery, by pid, with their start times: a pid may be reused.
+    /// Children that were started without the fork server, by pid, with start times: pids are reused.
     beside: BTreeMap<i32, u64>,
 }
 
@@ -37,19 +37,19 @@ struct Open {
 
 /// Why there is no warden.
 enum Trouble {
-    /// The nursery is dead: what it was asked for will not come any more.
+    /// The fork server is dead: it will not answer the pending request any more.
     Dead,
-    /// It does not answer, and may do later what it was asked for.
+    /// It does not answer, and may still carry out the request later.
     Stuck,
-    /// It cannot be started, or the kernel gives no process.
+    /// It cannot be started, or the kernel cannot create a process.
     Said(io::Error),
 }
 
 impl Line {
-    /// Has a warden forked whose socket is `socket`. The descriptor of its process. Blocks.
+    /// Forks a warden with the socket `socket`. Returns the descriptor of its process. Blocks.
     ///
     /// # Errors
-    /// When there is no nursery and none can be started, it is stuck, or the kernel gives no process.
+    /// When no fork server runs and none can be started, when it hangs, or when the kernel cannot create a process.
     pub(crate) fn ask(&mut self, exe: &Path, birth: &Birth, socket: &OwnedFd) -> io::Result<OwnedFd> {
         let answer = match self.once(exe, birth, socket) {
             Err(Trouble::Dead) => self.once(exe, birth, socket),
@@ -85,16 +85,16 @@ impl Line {
         }
     }
 
-    /// Notes a child that was started beside the nursery.
+    /// Records a child that was started without the fork server.
     pub(crate) fn note(&mut self, child: Option<u32>) {
         let process = child.and_then(|pid| read(i32::try_from(pid).ok()?));
         self.beside
             .extend(process.map(|process| (process.pid, process.started)));
     }
 
-    /// The children that were started here and not waited for yet.
+    /// The children that were started here and not reaped yet.
     pub(crate) fn own_children(&mut self) -> BTreeSet<i32> {
-        // A nursery that was waited for is none any more: its pid may be another process's.
+        // A fork server that was reaped does not count: another process may have its pid.
         if let Some(open) = &mut self.open
             && !matches!(open.child.try_wait(), Ok(None))
         {
@@ -108,7 +108,7 @@ impl Line {
         nurseries.chain(self.beside.keys().copied()).collect()
     }
 
-    /// Leaves the nursery to itself: it ends when it has seen that, and its wardens have ended.
+    /// Abandons the fork server: it exits when it has noticed that, and after its wardens.
     fn hang_up(&mut self) {
         self.left.extend(self.open.take().map(|open| open.child));
     }

@@ -1,6 +1,6 @@
 //! The file system of an isolated session as a list of mounts.
 //!
-//! The list is a value. [`crate::root`] carries it out with system calls, [`crate::bubble`] as arguments for bubblewrap.
+//! The list is a value. [`crate::root`] applies it by system calls, [`crate::bubble`] as arguments for bubblewrap.
 
 use crate::confinement::Confinement;
 use crate::ground::real;
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One step. Later steps lie on top of earlier ones.
+/// One step. Later steps cover earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mount {
-    /// A file or a directory of the machine with all that is mounted below it. `from` has no links in it.
+    /// A file or a directory of the machine with everything mounted below it. `from` contains no links.
     Bind {
         from: PathBuf,
         at: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) enum Mount {
     },
     /// A symbolic link.
     Link { to: PathBuf, at: PathBuf },
-    /// Covers an existing file or directory with an empty one that has no permissions.
+    /// Covers an existing file or directory with an empty one without permissions.
     Hide { at: PathBuf, directory: bool },
 }
 
@@ -39,13 +39,13 @@ pub(crate) enum Access {
 pub(crate) struct View {
     /// An existing directory that the new root may cover while it is being built.
     pub(crate) base: PathBuf,
-    /// Where commands start. Below it nothing is created, so that no mount point is left behind there.
+    /// Where commands start. Nothing is created below it, so no mount point is left behind there.
     pub(crate) workdir: PathBuf,
     pub(crate) mounts: Vec<Mount>,
 }
 
 impl View {
-    /// Plans the view of a session. `network` is the directory of its way to the network, if it has one.
+    /// Plans the view of a session. `network` is the directory of its network socket, if it has one.
     pub(crate) fn plan(workdir: &Path, walls: &Confinement, network: Option<&Path>) -> std::io::Result<Self> {
         let mut view = Self {
             base: real(&walls.temp)?,
@@ -144,7 +144,7 @@ mod tests {
             },
         ];
         assert_eq!(view.mounts, expected);
-        // The broker replaces a configuration after a look at it, so that a mount must not be in the way.
+        // The broker checks a configuration and then replaces it, so a mount must not be in the way.
         walls.broker = true;
         let brokered = View::plan(&workdir, &walls, None).unwrap();
         let but_config = |mount: &&Mount| **mount != own(&git.join("config"), Access::Read);

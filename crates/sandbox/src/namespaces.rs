@@ -1,4 +1,4 @@
-//! The namespaces of an isolated session, made by the process that becomes its warden.
+//! The namespaces of an isolated session, created by the process that becomes its warden.
 //!
 //! The fork server forks a holder, which leaves the machine's namespaces and forks the warden. The warden is process 1 of
 //! its process namespace: no process in there can signal it, orphans become its children, and the kernel kills all of them
@@ -23,8 +23,8 @@ use rustix::thread::set_name;
 use std::fs::{self, File};
 use std::io::Write as _;
 
-/// Leaves the machine's namespaces. The socket comes back in the warden; nothing does in the holder, when the warden has
-/// ended.
+/// Leaves the machine's namespaces. Returns the socket in the warden, and `None` in the holder, after the warden has
+/// exited.
 ///
 /// # Errors
 /// The kernel refuses a step. The daemon reads which one from the socket.
@@ -66,7 +66,7 @@ fn leave() -> Result<(), String> {
     map("gid_map", &format!("{group} {group} 1"))
 }
 
-/// Forks the warden and builds its file system; whether this is the warden.
+/// Forks the warden and builds its file system; returns whether this is the warden.
 fn split(view: &View) -> Result<bool, String> {
     let text = |errno: Errno| errno.to_string();
     let holder = pidfd_open(getpid(), PidfdFlags::empty()).map_err(text)?;
@@ -76,7 +76,7 @@ fn split(view: &View) -> Result<bool, String> {
         Err(error) => return Err(error.to_string()),
     }
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(text)?;
-    // The parent has no process number in this namespace, so its descriptor tells whether it still lives.
+    // The parent has no pid in this namespace, so its descriptor tells whether it is still alive.
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -90,7 +90,7 @@ fn split(view: &View) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Waits for the end of the warden, without any rights.
+/// Waits for the warden's exit, without any privileges.
 fn hold() -> Result<(), String> {
     let _ = set_name(c"agentd-holder");
     let nothing = File::open("/dev/null").map_err(|error| error.to_string())?;
@@ -100,7 +100,7 @@ fn hold() -> Result<(), String> {
     Ok(())
 }
 
-/// Switches on the network device of the namespace, which leads nowhere but to itself.
+/// Enables the namespace's loopback device.
 fn loopback() -> Result<(), Errno> {
     const NEW_LINK: u16 = 16;
     const REQUEST: u16 = 1;
@@ -110,7 +110,7 @@ fn loopback() -> Result<(), Errno> {
     message.extend(32_u32.to_ne_bytes());
     message.extend(NEW_LINK.to_ne_bytes());
     message.extend(REQUEST.to_ne_bytes());
-    // No sequence, no sender; then any family, no type.
+    // Neither sequence number nor sender; then any family, no type.
     message.extend([0; 12]);
     message.extend(FIRST.to_ne_bytes());
     message.extend(UP.to_ne_bytes());

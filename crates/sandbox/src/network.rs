@@ -1,4 +1,4 @@
-//! The one way from an isolated session to the network: a socket at which somebody outside judges what is asked for.
+//! The only way from an isolated session to the network: a socket behind which the daemon judges each request.
 
 use crate::error::SandboxError;
 use crate::forwarder::PORT;
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::UnixListener;
 
-/// Where the socket is inside.
+/// The socket's directory inside the sandbox.
 pub(crate) const INSIDE: &str = "/run/agentd/network";
-/// What the socket is called.
+/// The socket's file name.
 pub(crate) const SOCKET: &str = "s";
 
-/// Answers at sessions' sockets. What it gives for one is dropped when the session's warden ends; no connection may
-/// outlive it.
+/// Serves the sessions' sockets. The value that it returns for one is dropped when the session's warden ends; no connection
+/// may outlive it.
 pub trait Gate: fmt::Debug + Send + Sync {
-    /// Begins to answer at a socket.
+    /// Starts to serve a socket.
     fn open(&self, socket: UnixListener) -> Box<dyn Send + Sync>;
 }
 
-/// The network of a session. Clones are the same gate.
+/// The network of a session. Clones share one gate.
 #[derive(Debug, Clone)]
 pub struct Network(Arc<dyn Gate>);
 
 impl Network {
-    /// Everything through this gate.
+    /// Sends all connections through this gate.
     #[must_use]
     pub fn through(gate: Arc<dyn Gate>) -> Self {
         Self(gate)
     }
 
-    /// Opens it for one warden, beside its temporary directory.
+    /// Opens the gate for one warden, beside its temporary directory.
     pub(crate) fn open(&self, temp: &Path) -> Result<Opened, SandboxError> {
         let dir = temp.with_extension("net");
         let failed = |source: io::Error| SandboxError::Io {
@@ -39,7 +39,7 @@ impl Network {
             path: dir.display().to_string(),
             source,
         };
-        // Of a warden before this one.
+        // Removes the socket of an earlier warden.
         let _ = std::fs::remove_dir_all(&dir);
         crate::keeper::make_private(&dir).map_err(failed)?;
         let socket = UnixListener::bind(dir.join(SOCKET)).map_err(failed)?;
@@ -48,7 +48,7 @@ impl Network {
     }
 }
 
-/// A network that is open for one warden.
+/// A network that is open to one warden.
 pub(crate) struct Opened {
     dir: PathBuf,
     _gate: Box<dyn Send + Sync>,
@@ -62,12 +62,12 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // What is left goes with the next start of the daemon.
+        // The next start of the daemon removes what is left.
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
-/// What tells programs where the way out is.
+/// The variables that tell programs the address of the proxy.
 pub(crate) fn variables() -> impl Iterator<Item = (&'static str, String)> {
     let names = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
     names

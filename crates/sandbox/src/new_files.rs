@@ -1,25 +1,25 @@
-//! How many files commands made. The file system's own count of free entries is asked often, as it costs nothing; it does
-//! not tell who made them, so when it moved far the directories themselves are looked through, in a thread of its own.
+//! Counts the files that commands created. The file system's own count of free entries is cheap, so it is read often; but
+//! it does not tell who created them, so when it has moved far, a separate thread walks the directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A walk ends after this time.
+/// The time limit of a walk.
 const WALK: Duration = Duration::from_secs(5);
-/// A walk may take one part in so many of the time.
+/// Walks may take at most one part in this many of the time.
 const SHARE: u32 = 20;
-/// Between two walks at the least.
+/// The minimum interval between two walks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The clock of file systems is coarser than ours.
+/// File system timestamps are coarser than our clock.
 const COARSE: Duration = Duration::from_millis(20);
 
-/// What is counted: files made since the beginning, below some places.
+/// Counts the files that were created below some places since the start.
 pub(crate) struct NewFiles {
     limit: u64,
     places: Vec<PathBuf>,
-    /// Entries in use at the beginning in the file system of each place; nothing where it does not count them.
+    /// Entries in use at the start in the file system of each place; `None` where it does not count them.
     used: Vec<Option<u64>>,
     since: SystemTime,
     walk: Option<Receiver<u64>>,
@@ -38,7 +38,7 @@ impl NewFiles {
         }
     }
 
-    /// Counts from here on.
+    /// Starts counting.
     pub(crate) fn begin(&mut self) {
         self.since = now().checked_sub(COARSE).unwrap_or(SystemTime::UNIX_EPOCH);
         self.used = self.places.iter().map(|place| used(place)).collect();
@@ -49,7 +49,7 @@ impl NewFiles {
         }
     }
 
-    /// Whether there are too many. Does not wait: a walk that was begun tells the next time.
+    /// Whether there are too many. Does not block: a walk reports its result at a later call.
     pub(crate) fn exceeded(&mut self) -> bool {
         if let Some(walk) = &self.walk {
             return match walk.try_recv() {
@@ -70,7 +70,7 @@ impl NewFiles {
         false
     }
 
-    /// Whether there may be too many, as far as the file systems tell.
+    /// Whether there may be too many, judged by the file systems' counters.
     fn suspicious(&self) -> bool {
         self.places
             .iter()
@@ -87,7 +87,7 @@ impl NewFiles {
         let begun = Instant::now();
         let walk = move || {
             let until = Instant::now() + WALK;
-            // Nobody waits for it any more when the commands ended meanwhile.
+            // The receiver is gone when the commands have ended meanwhile.
             let _ = tell.send(count(&places, since, enough, until));
         };
         if std::thread::Builder::new()
@@ -109,29 +109,29 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// Without what is below another one: its files would count twice.
+/// Drops places below another one: their files would count twice.
 fn outermost(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     places.sort_unstable();
-    // Right behind a place, in this order, stands all that is below it.
+    // In this order, everything below a place follows directly after it.
     places.dedup_by(|place, before| place.starts_with(before));
     places
 }
 
-/// Entries in use in the file system of a place.
+/// The number of entries in use in the file system of a place.
 fn used(place: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(place).ok()?;
     (found.f_files > 0).then(|| found.f_files.saturating_sub(found.f_ffree))
 }
 
-/// Files below the places that are younger than `since`; stops at `enough`, and at a time.
+/// Counts files below the places that are younger than `since`; stops at `enough`, and at a time limit.
 fn count(places: &[PathBuf], since: SystemTime, enough: u64, until: Instant) -> u64 {
     let mut found = 0;
     let mut open: Vec<PathBuf> = places.to_vec();
     while let Some(dir) = open.pop() {
-        // What is gone, or is no directory any more, has nothing to count.
+        // A path that is gone, or is no longer a directory, has nothing to count.
         let Ok(entries) = fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
-            // Does not follow links.
+            // This does not follow links.
             let Ok(about) = entry.metadata() else { continue };
             let young = about
                 .created()

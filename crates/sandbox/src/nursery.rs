@@ -1,9 +1,9 @@
-//! The process that wardens are forked from, so that the program is loaded and linked once and not once per session: a
-//! warden begins in a fraction of the time, and shares what it does not change.
+//! The fork server: the process that wardens are forked from, so that the program is loaded and linked once and not once
+//! per session. A warden starts in a fraction of the time, and shares all pages that it does not change.
 //!
-//! It has one thread and holds nothing of any session: it learns where a warden begins, and the warden hears everything
-//! else over a socket of its own. A warden dies with it (a warden that is nobody's would leave commands that are nobody's),
-//! so when the daemon is gone it stays until the last warden has cleaned up (I5).
+//! It has one thread and holds no session data: it receives only a warden's start parameters, and the warden receives
+//! everything else over its own socket. Its wardens die with it (a warden without an owner would leave commands without
+//! one), so when the daemon is gone it stays until the last warden has cleaned up (I5).
 
 use crate::error::SandboxError;
 use crate::launch;
@@ -31,41 +31,40 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long the daemon may take for the rest of a message; after that it is given up as one that is gone.
+/// The deadline for the rest of a message; after that the daemon counts as gone.
 const REST_WITHIN: Duration = Duration::from_secs(5);
-/// The second argument of the program that makes it the nursery.
+/// The second argument that makes the program the fork server.
 pub(crate) const NURSERY_ARG: &str = "nursery";
 
-/// Where a warden begins; its socket comes along.
+/// The start parameters of a warden; its socket travels along.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Birth {
     /// The session's working directory.
     pub(crate) workdir: PathBuf,
-    /// The door of its group of processes.
+    /// The door of its cgroup.
     pub(crate) door: Option<PathBuf>,
-    /// The file system that it sees, in namespaces of its own.
+    /// The file system that it sees, in its own namespaces.
     pub(crate) view: Option<View>,
 }
 
-/// What became of it.
+/// The outcome.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Born {
-    /// It lives; the descriptor of the process comes along.
+    /// It runs; the descriptor of the process travels along.
     Alive,
-    /// The kernel gives no process.
+    /// The kernel cannot create a process.
     Not { message: String },
 }
 
-/// What this process is from here on.
+/// The role of this process from here on.
 pub(crate) enum Part {
     /// A warden that was just forked: its socket is its standard input.
     Warden,
-    /// Nothing more: the daemon is gone, and so are all wardens; or this process held the namespaces of a warden that
-    /// ended.
+    /// Finished: the daemon is gone, and so are all wardens; or this process held the namespaces of a warden that ended.
     Over,
 }
 
-/// Serves as the nursery, if the arguments say so.
+/// Runs the fork server, if the arguments ask for it.
 pub(crate) fn asked() -> Option<Result<Part, SandboxError>> {
     let second = std::env::args_os().nth(2)?;
     (second == NURSERY_ARG).then(|| Nursery::start()?.serve())
@@ -88,7 +87,7 @@ impl Nursery {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(|errno| failed(errno.into()))?;
         let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|errno| failed(errno.into()))?;
-        // For the rest of a message that has begun, and for an answer that nobody takes.
+        // For the rest of a message that has begun, and for an answer that the daemon does not read.
         for way in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, way, Some(REST_WITHIN)).map_err(|errno| failed(errno.into()))?;
         }
@@ -119,7 +118,7 @@ impl Nursery {
         Ok(Part::Over)
     }
 
-    /// Waits for a word of the daemon or the end of a warden; whether it is the daemon.
+    /// Waits for a message from the daemon or the exit of a warden; returns whether it is the daemon.
     fn wait(&self) -> bool {
         let mut fds = [
             PollFd::new(&self.socket, PollFlags::IN),
@@ -137,7 +136,7 @@ impl Nursery {
         }
     }
 
-    /// Forks; whether this is the new process.
+    /// Forks; returns whether this is the new process.
     fn bear(&mut self) -> bool {
         let pid = match fork() {
             Ok(Fork::Child) => return true,
@@ -153,7 +152,7 @@ impl Nursery {
             }
         };
         self.wardens.insert(pid);
-        // It was not waited for yet, so the number is still its own.
+        // It was not reaped yet, so the pid is still its own.
         let process = Pid::from_raw(pid).ok_or(Errno::SRCH);
         match process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(process) => self.say(&Born::Alive, Some(&process)),
@@ -170,13 +169,13 @@ impl Nursery {
         false
     }
 
-    /// A daemon that is gone does not hear it; the next look at its socket tells so.
+    /// Ignores a failure: if the daemon is gone, the next read of its socket shows that.
     fn say(&self, born: &Born, process: Option<&OwnedFd>) {
         let descriptors: Vec<_> = process.into_iter().map(OwnedFd::as_fd).collect();
         let _ = send(&self.socket, born, &descriptors);
     }
 
-    /// Waits for the last warden, each of which has a deadline of its own for its end. A tool may have stopped it.
+    /// Waits for the last warden, each of which has its own deadline to end. A tool may have stopped it (SIGSTOP).
     fn see_out(self) {
         for pid in self.wardens {
             signal(pid, Signal::CONT);
@@ -194,7 +193,7 @@ fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<Part,
     }
     let _ = set_name(c"agentd-warden");
     if let Some(door) = &birth.door {
-        // Where the kernel does not let it in, the watch still looks at what is used.
+        // If the kernel denies entry, the watch still checks resource usage.
         let _ = enter(door);
     }
     let socket = descriptors.into_iter().next().ok_or(SandboxError::WardenGone)?;

@@ -1,4 +1,4 @@
-//! Messages with descriptors over a socket that blocks: the way of the processes that have no runtime.
+//! Messages with descriptors over a blocking socket, for processes without a runtime.
 
 use crate::error::SandboxError;
 use crate::frame;
@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 
-/// The next message.
+/// Receives the next message.
 ///
 /// # Errors
-/// [`SandboxError::WardenGone`] when nobody is there any more; another when nothing came in time or what came is no message.
+/// [`SandboxError::WardenGone`] when the peer is gone; another error after a timeout or for an invalid message.
 pub(crate) fn receive<T: DeserializeOwned>(
     mut socket: impl Read + AsFd,
 ) -> Result<(T, Vec<OwnedFd>), SandboxError> {
@@ -46,7 +46,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
     Ok((frame::decode(&body)?, descriptors))
 }
 
-/// Sends a message; the descriptors go with its first bytes.
+/// Sends a message; the descriptors travel with its first bytes.
 pub(crate) fn send<T: Serialize>(
     mut socket: impl Write + AsFd,
     message: &T,

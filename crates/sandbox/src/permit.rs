@@ -1,25 +1,25 @@
-//! What one call may write: a [`Beneath`](crate::Beneath) changes only paths that a permit let through.
+//! What one call may write: a [`Beneath`](crate::Beneath) changes only paths that a permit covers.
 
 use crate::beneath::show;
 use crate::error::SandboxError;
 use agentd_protected::ProtectedPaths;
 use std::path::{Path, PathBuf};
 
-/// The files that one call may change: those that the permission gate judged, without protected ones unless these were
-/// approved. A tool that does not declare a path has no way to write it.
+/// The files that one call may change: those that the permission gate judged, without protected ones unless they were
+/// approved. A tool cannot write a path that it does not declare.
 #[derive(Debug, Clone)]
 pub struct WritePermit {
     declared: Vec<PathBuf>,
-    /// Absent: a person approved what is protected among them, or a rule spells it.
+    /// Absent: a person approved the protected paths among them, or a rule spells them out.
     protected: Option<ProtectedPaths>,
 }
 
-/// A path that may be changed. Only a [`WritePermit`] makes one.
+/// A path that may be changed. Only a [`WritePermit`] creates one.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a>(pub(crate) &'a Path);
 
 impl WritePermit {
-    /// Lets these paths through, except for protected ones.
+    /// Permits these paths, except for protected ones.
     #[must_use]
     pub fn new(declared: Vec<PathBuf>, protected: ProtectedPaths) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl WritePermit {
         }
     }
 
-    /// Lets these paths through, protected or not: for what was approved, and for a person who puts files back.
+    /// Permits these paths, protected or not: for approved calls, and for a person who restores files.
     #[must_use]
     pub const fn approved(declared: Vec<PathBuf>) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl WritePermit {
     /// Whether the permit covers a path: a declared one, or a directory above it.
     ///
     /// # Errors
-    /// The call was not judged for it, or it is protected and nobody approved that.
+    /// The call was not judged for it, or it is protected and not approved.
     pub fn judged<'a>(&self, path: &'a Path) -> Result<Judged<'a>, SandboxError> {
         if !self.declared.iter().any(|declared| declared.starts_with(path)) {
             return Err(SandboxError::Unjudged { path: show(path) });

@@ -1,4 +1,4 @@
-//! Commands that the daemon talks with: three pipes instead of one.
+//! Commands that the daemon exchanges messages with: three pipes instead of one.
 
 use crate::error::SandboxError;
 use crate::running::Running;
@@ -8,19 +8,19 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
 use tokio::net::unix::pipe;
 
-/// A running command with an input, an output, and an error output apart from it.
+/// A running command with separate stdin, stdout and stderr.
 #[derive(Debug)]
 pub struct Piped {
     /// Its standard input.
     pub stdin: pipe::Sender,
     /// Its standard output.
     pub stdout: pipe::Receiver,
-    /// The command; what is heard of it is its error output. Dropping it kills the command.
+    /// The command; its output is the stderr. Dropping it kills the command.
     pub running: Running,
 }
 
 impl Warden {
-    /// Starts a command that is talked with. Dropping [`Piped::running`] kills it.
+    /// Starts a command with three pipes. Dropping [`Piped::running`] kills it.
     ///
     /// # Errors
     /// As for [`Warden::run`].
@@ -44,7 +44,7 @@ impl Warden {
     }
 }
 
-/// A pipe for the output of a command, with two ends to write to.
+/// A pipe for a command's output, with two write ends.
 pub(crate) fn output_pipe() -> Result<(pipe::Receiver, OwnedFd, OwnedFd), SandboxError> {
     let (read, write) = new_pipe()?;
     let second = write.try_clone().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What a confined warden gives away for itself and for all that it starts.
+//! Drops the privileges of a confined warden and everything that it starts.
 
 use crate::bounds::Bounds;
 use rustix::io::Errno;
@@ -9,10 +9,10 @@ use rustix::thread::{
 };
 
 const OPEN_FILES: u64 = 65_536;
-/// Of the user, not of the session; it does not hold root back.
+/// `RLIMIT_NPROC` counts per user, not per session; it does not restrict root.
 const PROCESSES: u64 = 4_096;
 
-/// Gives away every privilege of the calling thread for good, and sets its limits.
+/// Drops every privilege of the calling thread for good, and sets its limits.
 pub(crate) fn drop_all() -> Result<(), String> {
     let failed = |what: &str| {
         let what = what.to_owned();
@@ -31,12 +31,12 @@ pub(crate) fn drop_all() -> Result<(), String> {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match capability_is_in_bounding_set(one) {
             Ok(true) => match remove_capability_from_bounding_set(one) {
-                // Who may not do this has no capability to lose.
+                // A process that may not do this has no capability to lose.
                 Ok(()) | Err(Errno::PERM) => {}
                 Err(error) => return Err(failed("bounding set")(error)),
             },
             Ok(false) => {}
-            // The kernel knows no more of them.
+            // The kernel knows no further capabilities.
             Err(_) => break,
         }
     }
@@ -53,8 +53,8 @@ pub(crate) fn drop_all() -> Result<(), String> {
     }
 }
 
-/// Sets what the kernel itself can hold each process to. The memory of one process is held to twice the bound: who
-/// passes the bound is told so by the watch, and this is for who is faster than that.
+/// Sets the limits that the kernel itself enforces per process. The memory limit is twice the bound: the watch reports a
+/// process that exceeds the bound, and this limit stops one that grows faster than the watch looks.
 pub(crate) fn bind(bounds: Bounds) -> Result<(), Errno> {
     limit(&[
         (Resource::Fsize, bounds.file),

@@ -1,4 +1,4 @@
-//! Finding out which levels work here: by running the real plan, and by trying from inside what must not work.
+//! Probes which levels work here: runs the real plan, and makes escape attempts from inside.
 
 use crate::attempt::{ATTEMPT_ARG, HELD};
 use crate::bounds::Bounds;
@@ -22,37 +22,37 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// What was found out is kept here, in the data directory.
+/// The file in the data directory that holds the findings.
 const FILE: &str = "sandbox.json";
-/// What to do where the broker does not work.
+/// How to fix a broker that does not work.
 const BROKER_FIX: &str = "run agentd where seccomp's user notification works: Linux 5.19 or later, not below a tool that has \
                           such a filter of its own (some container runtimes), and kernel.yama.ptrace_scope at most 1";
-/// How long finding out may take.
+/// The deadline for the probe.
 const WITHIN: Duration = Duration::from_secs(20);
-/// How long the probe's own warden may take to end.
+/// The deadline for the exit of the probe's own warden.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is needed to find out.
+/// The input of the probe.
 #[derive(Debug, Clone)]
 pub struct ProbeSpec {
     /// The daemon's own program.
     pub exe: PathBuf,
-    /// What commands see.
+    /// The environment of commands.
     pub environment: Environment,
-    /// What commands may read besides the usual.
+    /// What commands may read in addition to the defaults.
     pub read: Vec<PathBuf>,
     /// The data directory.
     pub data_dir: PathBuf,
 }
 
-/// What was found out, and under which circumstances.
+/// The findings, and the conditions under which they hold.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     circumstances: String,
     findings: Findings,
 }
 
-/// What was found out when the daemon of this data directory started.
+/// The findings at the start of this data directory's daemon.
 #[must_use]
 pub fn recorded(data_dir: &Path) -> Option<Findings> {
     read(data_dir).map(|record| record.findings)
@@ -62,10 +62,10 @@ fn read(data_dir: &Path) -> Option<Record> {
     serde_json::from_slice(&fs::read(data_dir.join(FILE)).ok()?).ok()
 }
 
-/// What the running daemon chose of it.
+/// What the running daemon chose from them.
 const IN_USE: &str = "sandbox-in-use.json";
 
-/// Puts down which level a daemon runs commands at, or why it runs none, for those who ask.
+/// Records the level at which a daemon runs commands, or why it runs none, for later queries.
 ///
 /// # Errors
 /// When the data directory cannot be used.
@@ -73,13 +73,13 @@ pub fn note_choice(data_dir: &Path, choice: &Result<SandboxLevel, Refusal>) -> i
     fs::write(data_dir.join(IN_USE), serde_json::to_vec(choice)?)
 }
 
-/// What the daemon of this data directory chose at its last start.
+/// The choice of this data directory's daemon at its last start.
 #[must_use]
 pub fn noted_choice(data_dir: &Path) -> Option<Result<SandboxLevel, Refusal>> {
     serde_json::from_slice(&fs::read(data_dir.join(IN_USE)).ok()?).ok()
 }
 
-/// Which levels work here. Once per boot of the machine and version of the program; after that from the data directory.
+/// Which levels work here. Probes once per boot of the machine and version of the program; then reads the data directory.
 ///
 /// # Errors
 /// When the data directory cannot be used.
@@ -102,7 +102,7 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         isolated(spec, &dir),
         level(spec, SandboxLevel::Confined, Builder::Warden, &dir)
     );
-    // It was made by us and holds nothing of worth.
+    // We created it, and it holds nothing of value.
     let _ = fs::remove_dir_all(&dir);
     let abi = |found: &Tried| found.abi.as_ref().ok().copied().unwrap_or(0);
     let lasts = isolated.lasts && confined.lasts;
@@ -140,7 +140,7 @@ fn finding(found: Result<u32, Refusal>) -> Finding {
     }
 }
 
-/// What the findings depend on.
+/// The conditions that the findings depend on.
 fn circumstances(spec: &ProbeSpec) -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let program = fs::metadata(&spec.exe).map(|found| {
@@ -150,7 +150,7 @@ fn circumstances(spec: &ProbeSpec) -> String {
     let bwrap = bubble::find(&spec.environment);
     let user = rustix::process::geteuid().as_raw();
     let kernel = kernel_limits();
-    // What an operator changes to allow user namespaces.
+    // The settings that an operator changes to allow user namespaces.
     let switches = [
         "user/max_user_namespaces",
         "kernel/apparmor_restrict_unprivileged_userns",
@@ -166,7 +166,7 @@ fn circumstances(spec: &ProbeSpec) -> String {
     )
 }
 
-/// What makes the namespaces, and what was found. Bubblewrap is only tried where the warden cannot make them.
+/// What creates the namespaces, and the finding. Tries bubblewrap only where the warden cannot create them.
 async fn isolated(spec: &ProbeSpec, dir: &Path) -> (Builder, Tried) {
     let own = level(spec, SandboxLevel::Isolated, Builder::Warden, dir).await;
     if own.abi.is_err() && bubble::find(&spec.environment).is_some() {
@@ -179,17 +179,17 @@ async fn isolated(spec: &ProbeSpec, dir: &Path) -> (Builder, Tried) {
     (Builder::Warden, own)
 }
 
-/// What was found of a level.
+/// The finding about a level.
 struct Tried {
     /// The version of Landlock in use, or what is missing.
     abi: Result<u32, Refusal>,
-    /// It works, but only without the broker: why.
+    /// It works, but only without the broker, for this reason.
     no_broker: Option<String>,
-    /// That is for good: a machine that was too busy to answer says nothing of its kernel, so the next start asks again.
+    /// Whether this is permanent: a machine that was too busy to answer proves nothing, so the next start probes again.
     lasts: bool,
 }
 
-/// Tries a level with the broker, and without where that does not work.
+/// Tries a level with the broker, and without it if that does not work.
 async fn level(spec: &ProbeSpec, level: SandboxLevel, builder: Builder, dir: &Path) -> Tried {
     let (abi, lasts) = one_way(spec, (level, builder), dir, true).await;
     let why = match abi {
@@ -235,7 +235,7 @@ async fn one_way(
     (Err(Refusal { fix, message }), lasting)
 }
 
-/// Ubuntu lets only programs with a profile use what a user namespace gives.
+/// Ubuntu lets only programs with a profile use the privileges of a user namespace.
 fn restricted_by_apparmor() -> bool {
     let switch = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     switch.is_ok_and(|value| value.trim() == "1")
@@ -259,7 +259,7 @@ fn fix(level: SandboxLevel) -> String {
     fix.to_owned()
 }
 
-/// Runs what must work and what must not. The version of Landlock in use.
+/// Runs what must work and what must fail. Returns the version of Landlock in use.
 async fn try_level(
     spec: &ProbeSpec,
     (level, builder): (SandboxLevel, Builder),
@@ -276,7 +276,7 @@ async fn try_level(
     fs::create_dir_all(&workdir).map_err(text)?;
     fs::create_dir_all(&outside).map_err(text)?;
     let mut read = readable(&spec.environment, &spec.read);
-    // A path of the settings may hold the place of the attempts.
+    // A path in the settings may contain the place of the attempts.
     read.retain(|path| !dir.starts_with(path));
     let walls = Confinement {
         builder,
@@ -327,7 +327,7 @@ async fn attempts(
     expect("the working directory cannot be written", write?, 0)?;
     expect("a command can read what it must not", read?, HELD)?;
     expect("a command can connect to the network", connect?, HELD)?;
-    // In a file system of its own it may write what nobody else sees.
+    // In its own file system it may write files that nothing else sees.
     if level == SandboxLevel::Confined {
         expect("a command can write outside of its directory", wrote?, HELD)?;
     }
@@ -337,7 +337,7 @@ async fn attempts(
     Ok(())
 }
 
-/// An attempt, made by this program, wherever it lies.
+/// An escape attempt, made by this program, wherever its file is.
 async fn attempt(warden: &Warden, workdir: &Path, kind: &str, target: String) -> Result<Exit, String> {
     let words = [OWN_PROGRAM, WARDEN_ARG, ATTEMPT_ARG, kind].map(str::to_owned);
     let argv = words.into_iter().chain([target]).collect();

@@ -1,4 +1,4 @@
-//! The process table, as far as it concerns us.
+//! Reads the process table.
 
 use rustix::event::{Timespec, poll};
 use rustix::io::Errno;
@@ -14,18 +14,18 @@ pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
     pub(crate) group: i32,
-    /// Dead, but not waited for yet.
+    /// Dead, but not reaped yet.
     pub(crate) dead: bool,
-    /// A thread of the kernel.
+    /// A kernel thread.
     pub(crate) kernel: bool,
-    /// When it started, in the kernel's ticks; with the pid it names a process for good.
+    /// The start time in kernel ticks; together with the pid it identifies a process uniquely.
     pub(crate) started: u64,
     pub(crate) threads: u64,
-    /// Pages in memory, also those that it shares with others.
+    /// Resident pages, including shared ones.
     pub(crate) pages: u64,
 }
 
-/// The flag of kernel threads in the process table.
+/// The flag of kernel threads in a `stat` file.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// All processes, by pid.
@@ -37,7 +37,7 @@ pub(crate) fn read(pid: i32) -> Option<Process> {
 }
 
 fn parse(pid: i32, stat: &str) -> Option<Process> {
-    // The name in parentheses may hold anything, also parentheses and spaces: the fields start after the last one.
+    // The name in parentheses may contain anything, even parentheses and spaces: the fields start after the last `)`.
     let mut fields = stat.get(stat.rfind(')')?.checked_add(2)?..)?.split(' ');
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
@@ -69,8 +69,8 @@ pub(crate) fn table() -> Table {
         .collect()
 }
 
-/// Reads a process and all below it, at a cost that does not grow with what others run. A child can be missed while
-/// another one ends: good enough to look at what is used, not to find out that nothing is left.
+/// Reads a process and its descendants, at a cost independent of the other processes. It can miss a child while another
+/// process exits: good enough to measure usage, not to prove that nothing is left.
 pub(crate) fn below(home: i32) -> Table {
     let mut found = Table::new();
     let mut open = vec![home];
@@ -81,7 +81,7 @@ pub(crate) fn below(home: i32) -> Table {
         }
         match children(pid) {
             Some(children) => open.extend(children),
-            // The kernel keeps no such list.
+            // This kernel does not provide the list.
             None if pid == home => return table(),
             None => {}
         }
@@ -89,7 +89,7 @@ pub(crate) fn below(home: i32) -> Table {
     found
 }
 
-/// How often the children are looked at again because a thread ended meanwhile: another one has its children then.
+/// How often to reread the children because a thread exited meanwhile: its children then move to another thread.
 const TRIES: usize = 16;
 
 /// The children of all threads of a process.
@@ -109,14 +109,14 @@ fn children_now(pid: i32) -> Option<Vec<i32>> {
     Some(all)
 }
 
-/// Whether the calling process has no child, living or dead. For a subreaper that is: nothing below it, since the
-/// kernel gives it what loses its parent, and makes sure that it hears of its end.
+/// Whether the calling process has no child, running or dead. For a subreaper this means that it has no descendants: the
+/// kernel reparents orphans to it and notifies it of their exit.
 pub(crate) fn childless() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// Collects a child that ended, if there is one.
+/// Reaps one exited child, if there is one.
 pub(crate) fn next_dead() -> Option<(i32, WaitStatus)> {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -127,7 +127,7 @@ pub(crate) fn next_dead() -> Option<(i32, WaitStatus)> {
     }
 }
 
-/// Bytes of memory that are a process's own, and whether it also maps shared memory.
+/// The process's private memory in bytes, and whether it also maps shared memory.
 pub(crate) fn held(pid: i32) -> (u64, bool) {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let kib = |name| {
@@ -138,7 +138,7 @@ pub(crate) fn held(pid: i32) -> (u64, bool) {
     (own, kib("RssShmem:").is_some_and(|shared| shared > 0))
 }
 
-/// The processes of `seeds` and all below them.
+/// The processes of `seeds` and their descendants.
 pub(crate) fn with_descendants(table: &Table, seeds: impl IntoIterator<Item = i32>) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for process in table.values() {
@@ -154,33 +154,33 @@ pub(crate) fn with_descendants(table: &Table, seeds: impl IntoIterator<Item = i3
     found
 }
 
-/// Sends a signal; a process that is gone already is fine.
+/// Sends a signal; ignores a process that is already gone.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Looks for what a killed warden left behind, at most this often.
+/// The maximum number of scans for what a killed warden left behind.
 const LOOKS: u32 = 150;
-/// So many looks in a row must find nothing.
+/// The number of consecutive scans that must find nothing.
 const CLEAN_LOOKS: u32 = 10;
-/// Between two looks.
+/// The pause between two scans.
 const LOOK_AGAIN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
 
-/// What the environment of a process says.
+/// What the environment of a process shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Ours,
     NotOurs,
-    /// It is empty: the process is just becoming another program, or has emptied it.
+    /// It is empty: the process is just executing another program, or has emptied it.
     Empty,
 }
 
-/// Runs work on processes and their groups beside the async threads. It ends in bounded time: it touches no session's files.
+/// Runs work on processes and cgroups outside the async threads. It ends in bounded time: it accesses no session files.
 #[expect(clippy::disallowed_methods, reason = "it touches no session's files")]
 pub(crate) async fn beside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -188,8 +188,8 @@ pub(crate) async fn beside<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await
 }
 
-/// Whether a process has such a variable in its environment. A process that is just becoming another program has none for a
-/// moment, so this looks a few times.
+/// Whether a process has this variable in its environment. During an exec the environment is empty for a moment, so this
+/// reads it a few times.
 pub(crate) fn any_marked(is_ours: impl Fn(&[u8]) -> bool) -> bool {
     (0..3).any(|look| {
         if look > 0 {
@@ -202,8 +202,8 @@ pub(crate) fn any_marked(is_ours: impl Fn(&[u8]) -> bool) -> bool {
     })
 }
 
-/// Kills every process that has such a variable in its environment, and returns how many there were. It waits until a few
-/// looks in a row found none, and no process whose environment is empty.
+/// Kills every process that has this variable in its environment, and returns how many there were. Waits until several
+/// consecutive scans found none, and no process with an empty environment.
 pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut clean = 0;
@@ -227,7 +227,7 @@ pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
         if clean >= CLEAN_LOOKS {
             break;
         }
-        // Without descriptors this only waits.
+        // Without descriptors, poll only sleeps.
         let _ = poll(&mut [], Some(&LOOK_AGAIN));
     }
     killed.len()
@@ -241,8 +241,8 @@ fn mark_of(pid: i32, is_ours: impl Fn(&[u8]) -> bool) -> Mark {
     }
 }
 
-/// Whether a process is below another one in the process tree. What cannot be read counts as a descendant: the answer
-/// is used to refuse peers (I7).
+/// Whether a process is a descendant of another one. An unreadable process counts as one: the answer serves to refuse peers
+/// (I7).
 #[must_use]
 pub fn descends_from(pid: u32, ancestor: u32) -> bool {
     let (Ok(mut pid), Ok(ancestor)) = (i32::try_from(pid), i32::try_from(ancestor)) else {
@@ -251,7 +251,7 @@ pub fn descends_from(pid: u32, ancestor: u32) -> bool {
     if pid <= 0 {
         return true;
     }
-    // A chain this long is none that we want to talk to.
+    // We do not want to talk to a process with such a long chain of ancestors.
     for _ in 0..1024 {
         let Some(process) = read(pid) else { return true };
         pid = process.parent;

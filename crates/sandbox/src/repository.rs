@@ -1,5 +1,5 @@
-//! What exists in a working directory and must not change: git metadata and files that other programs act on by
-//! themselves. A person's next `git status` must not run what an agent wrote.
+//! Finds what exists in a working directory and must not change: git metadata and files that other programs execute or obey
+//! without being asked. A person's next `git status` must not run what an agent wrote.
 
 use crate::mounts::Access;
 use agentd_protected::{Class, ProtectedPaths};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 /// The walk reads at most this many entries. It goes level by level, so it always covers the upper levels.
 const MAX_ENTRIES: usize = 10_000;
-/// The most mounts. Each costs a few microseconds at the start of a session.
+/// The maximum number of mounts. Each costs a few microseconds at the start of a session.
 const MAX_MOUNTS: usize = 256;
 
-/// Finds the protected paths that exist, relative to the working directory, in the order in which they are mounted. A git
-/// directory stays writable, because git writes objects and references there; as a mount it cannot be moved away.
+/// Finds the protected paths that exist, relative to the working directory, in mount order. A git directory stays writable,
+/// because git writes objects and references there; as a mount point it cannot be moved away.
 ///
-/// Mounts do not guard paths beyond the bound of the walk, nor paths that do not exist yet. With a broker they leave out
-/// the configuration of repositories: it checks every change, and a mount could not be replaced.
+/// Mounts do not protect paths beyond the bound of the walk, nor missing paths. With a broker they omit the configuration
+/// of repositories: the broker checks every change, and a mount point could not be replaced.
 pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) -> Vec<(PathBuf, Access)> {
     let mut found = Vec::new();
     let mut entries = 0;
@@ -27,7 +27,7 @@ pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) ->
             if entries > MAX_ENTRIES || found.len() >= MAX_MOUNTS {
                 return sorted(found);
             }
-            // A mount cannot cover a link. The walk finds its target at its own place.
+            // A mount cannot cover a link. The walk finds the target at its own path.
             let Ok(kind) = entry.file_type() else { continue };
             let path = dir.join(entry.file_name());
             let git = kind.is_dir() && entry.file_name().eq_ignore_ascii_case(".git");
@@ -36,7 +36,7 @@ pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) ->
                     found.push((path.clone(), Access::Write));
                     queue.extend([path.join("objects/info"), path]);
                 }
-                // Objects and references: git writes below.
+                // Objects and references: git writes below these.
                 Class::GitDirectory if paths.classify(&path.join("x")) == Class::GitData => {}
                 Class::GitConfig if broker => {}
                 Class::Protected(_) | Class::GitDirectory | Class::GitConfig
@@ -52,7 +52,7 @@ pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) ->
     sorted(found)
 }
 
-/// Directories before what is in them.
+/// Directories before their contents.
 fn sorted(mut found: Vec<(PathBuf, Access)>) -> Vec<(PathBuf, Access)> {
     found.sort();
     found

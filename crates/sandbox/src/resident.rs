@@ -1,4 +1,4 @@
-//! The warden's side: one thread and one that starts commands (behind the walls where there are any), no runtime, parent or subreaper of all that it starts.
+//! The warden's side: one thread, and a (confined) one that starts commands; no runtime; parent or subreaper of all.
 
 mod oversight;
 
@@ -32,25 +32,25 @@ use std::time::{Duration, Instant};
 /// The first argument that makes the program a warden.
 pub const WARDEN_ARG: &str = "__warden";
 
-/// How long a command has to end by itself after TERM.
+/// How long a command has to exit after TERM.
 const GRACE: Duration = Duration::from_millis(500);
 const _: () = assert!(
     GRACE.as_millis() <= 500,
     "a cancelled command is gone within a second"
 );
-/// Between two looks at processes that were killed and are not gone yet.
+/// The interval between checks for processes that were killed and are not gone yet.
 const AGAIN: Duration = Duration::from_millis(10);
-/// After this time the end does not wait for processes that were killed and hang in the kernel.
+/// After this time the warden exits without waiting for killed processes that hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
-/// The exit code of a warden that could not begin (`EX_SOFTWARE`).
+/// The exit code of a warden that failed to start (`EX_SOFTWARE`).
 pub(crate) const FAILED: u8 = 70;
 
-/// Where commands stand when the kernel needs memory: before everything that did not say so.
+/// The commands' `oom_score_adj`: the kernel kills them before any process that did not set its own.
 const FIRST_TO_GO: &str = "800";
 
-/// Runs the warden: to be called by the program when its first argument is [`WARDEN_ARG`], before any runtime or thread
-/// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
+/// Runs the warden: call this when the program's first argument is [`WARDEN_ARG`], before starting any runtime or thread.
+/// Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
 #[must_use]
 pub fn warden_main() -> ExitCode {
     if let Some(code) = attempt::asked().or_else(controlling::asked).or_else(entry::asked) {
@@ -80,23 +80,23 @@ struct Resident {
     own: i32,
     socket: File,
     signals: SignalFd,
-    /// What every command sees.
+    /// The environment of every command.
     environment: Vec<(String, String)>,
     running: BTreeMap<u64, Family>,
     /// Running commands by the pid of their leader.
     leaders: BTreeMap<i32, u64>,
     ending: Vec<Ending>,
-    /// The thread that starts the commands: behind the walls where there are any, else there from the first command on.
+    /// The thread that starts commands: created with the sandbox, or without one for the first command.
     spawner: Option<Spawner>,
     watch: Watch,
-    /// Commands that were killed for what they used.
+    /// Commands that were killed for their resource usage.
     exceeded: BTreeMap<u64, Exceeded>,
 }
 
 impl Resident {
     fn start() -> Result<Self, std::io::Error> {
         launch::close_inherited();
-        // A session of its own: no terminal to read from, and no signal of the daemon's terminal.
+        // A session of its own: no terminal to read from, and no signals of the daemon's terminal.
         let _ = setsid();
         spawner::session_stands_behind();
         set_child_subreaper(Some(getpid()))?;
@@ -121,11 +121,11 @@ impl Resident {
     fn serve(mut self) {
         while self.turn().is_ok() {}
         self.end();
-        // A daemon that is gone does not hear it.
+        // Ignores a failure: the daemon is gone.
         let _ = self.say(&Report::Ended);
     }
 
-    /// Waits for news and acts on it. An error means that the daemon is gone.
+    /// Waits for events and handles them. An error means that the daemon is gone.
     fn turn(&mut self) -> Result<(), SandboxError> {
         let ending = self.ending.iter().map(|ending| ending.due).min();
         let due = ending.into_iter().chain(self.watch.due()).min();
@@ -140,7 +140,7 @@ impl Resident {
         Ok(())
     }
 
-    /// Waits until something happens or the moment has come; whether the daemon said something.
+    /// Waits for an event or the deadline; returns whether the daemon sent something.
     fn wait_until(&self, due: Option<Instant>, listen: bool) -> bool {
         let timeout = due.map(|due| {
             let left = due.saturating_duration_since(Instant::now());
@@ -165,7 +165,7 @@ impl Resident {
         while matches!(self.signals.read_signal(), Ok(Some(_))) {}
     }
 
-    /// Collects everything that ended: commands, which are reported, and orphans.
+    /// Reaps everything that exited: commands, which it reports, and orphans.
     fn reap(&mut self) -> Result<(), SandboxError> {
         while let Some((pid, status)) = next_dead() {
             if let Some(id) = self.leaders.remove(&pid) {
@@ -194,7 +194,7 @@ impl Resident {
             } => {
                 self.environment = environment;
                 self.watch = Watch::new(bounds, places, shared);
-                // The first to go when the machine itself has no memory left. Where it cannot be said, all are equal.
+                // The first to be killed when the machine runs out of memory. If this cannot be set, all are equal.
                 let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);
                 privileges::bind(bounds).map_err(|errno| SandboxError::no_walls(format!("limits: {errno}")))
             }
@@ -227,7 +227,7 @@ impl Resident {
                     },
                 };
                 self.say(&report)?;
-                // What ended while the mask was open gave no signal.
+                // Processes that exited while the mask was open raised no signal.
                 self.reap()
             }
             Request::Kill { id, now } => {
@@ -244,7 +244,7 @@ impl Resident {
         }
     }
 
-    /// A warden that cannot build its walls ends, so that it never runs a command without them (I7).
+    /// A warden that cannot build its sandbox exits, so that it never runs a command without one (I7).
     fn confine(&mut self, walls: Confinement, workdir: PathBuf, network: bool) -> Result<(), SandboxError> {
         match Spawner::start(walls, workdir, network) {
             Ok((spawner, landlock_abi)) => {
@@ -262,7 +262,7 @@ impl Resident {
 
     fn started(&mut self, id: u64, pid: u32) -> Report {
         let raw = i32::try_from(pid).unwrap_or_default();
-        // The child is not waited for yet, so it is in the table even if it ended already.
+        // The child was not reaped yet, so it is in the table even if it exited already.
         match processes::read(raw) {
             Some(process) => {
                 self.running.insert(id, Family::of(process));
@@ -288,7 +288,7 @@ impl Resident {
         if !now {
             for pid in family.living(&table(), self.own, &self.others(Some(id))) {
                 signal(pid, Signal::TERM);
-                // A stopped process takes no TERM until it goes on.
+                // A stopped process handles TERM only after it continues.
                 signal(pid, Signal::CONT);
             }
         }
@@ -302,7 +302,7 @@ impl Resident {
         self.escalate();
     }
 
-    /// Leaders of the commands other than `id` that run and were not told to end.
+    /// Leaders of the running commands except `id` and those that were told to end.
     fn others(&self, id: Option<u64>) -> BTreeSet<i32> {
         self.leaders
             .iter()
@@ -311,7 +311,7 @@ impl Resident {
             .collect()
     }
 
-    /// Kills what was told to end and did not, until none of it is left.
+    /// Kills commands that were told to end and did not, until nothing of them is left.
     fn escalate(&mut self) {
         let now = Instant::now();
         if self.ending.iter().all(|ending| ending.due > now) {

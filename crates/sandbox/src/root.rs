@@ -1,8 +1,8 @@
-//! The file system of an isolated session, built by system calls: a [`View`] carried out in mount and process namespaces
-//! that the caller is alone in.
+//! Builds the file system of an isolated session by system calls: applies a [`View`] in mount and process namespaces that
+//! belong to the caller alone.
 //!
-//! Every source is opened, without following links, before anything is mounted. Everything is attached and changed by
-//! descriptor, so nobody who renames a path in the meantime changes what is mounted or where.
+//! It opens every source, without following links, before it mounts anything. It attaches and changes everything by
+//! descriptor, so renaming a path in the meantime cannot change what is mounted or where.
 
 use crate::mounts::{Access, Mount, View};
 use crate::tree::{attach, below, clone, copy, file_system, restrict, seal};
@@ -28,15 +28,15 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// Below `/proc`: the kernel asks for the number of the user there and not for a capability, so root could write.
+/// Below `/proc`: the kernel checks the user id there and not a capability, so root could write.
 const KERNEL: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
-/// Below `/proc`: shows what is not the session's.
+/// Below `/proc`: paths that reveal what is not the session's.
 const SECRET: [&str; 4] = ["kcore", "keys", "timer_list", "sched_debug"];
-/// For what hides others; nobody without capabilities opens it.
+/// The mode of the covers that hide other paths; no process without capabilities can open them.
 const NOTHING: Mode = Mode::empty();
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
 
-/// What failed, for a person.
+/// The failed step, for a person.
 type Failed = String;
 
 fn failed(what: &str, path: &Path) -> impl FnOnce(Errno) -> Failed {
@@ -60,7 +60,7 @@ pub(crate) fn enter(view: &View) -> Result<(), Failed> {
     root.become_root()
 }
 
-/// Copies of all that is bound, not attached anywhere yet.
+/// Detached copies of all bind sources.
 fn sources(mounts: &[Mount]) -> Result<Vec<Option<OwnedFd>>, Failed> {
     let source = |mount: &Mount| match mount {
         Mount::Bind { from, .. } => copy(from).map(Some).map_err(failed("copy the mount", from)),
@@ -69,7 +69,7 @@ fn sources(mounts: &[Mount]) -> Result<Vec<Option<OwnedFd>>, Failed> {
     mounts.iter().map(source).collect()
 }
 
-/// Copies of the devices that there are.
+/// Copies of the devices that exist.
 fn devices() -> Result<Vec<(&'static str, OwnedFd)>, Failed> {
     let mut found = Vec::new();
     for name in DEVICES {
@@ -103,7 +103,7 @@ impl<'a> Root<'a> {
         Ok(Self { root, workdir })
     }
 
-    /// Opens a path of the new root, links in it as they lead there.
+    /// Opens a path of the new root; links resolve inside of that.
     fn find(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let Some(inside) = self.inside(path) else {
@@ -120,13 +120,13 @@ impl<'a> Root<'a> {
         openat2(workdir, inside, flags | OFlags::NOFOLLOW, Mode::empty(), resolve)
     }
 
-    /// What lies below the working directory is in reach of other sessions.
+    /// Other sessions can reach what is below the working directory.
     fn inside<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         let inside = path.strip_prefix(self.workdir).ok()?;
         (!inside.as_os_str().is_empty()).then_some(inside)
     }
 
-    /// The place of a mount; made if it is missing, but never below the working directory.
+    /// Opens the place of a mount; creates it if missing, but never below the working directory.
     fn place(&self, path: &Path, directory: bool) -> Result<Option<OwnedFd>, Errno> {
         match self.find(path) {
             Err(Errno::NOENT) if self.inside(path).is_some() => Ok(None),
@@ -183,7 +183,7 @@ impl<'a> Root<'a> {
     ) -> Result<(), Errno> {
         let directory = FileType::from_raw_mode(fstat(source)?.st_mode).is_dir();
         let Some(place) = self.place(at, directory)? else {
-            // It was removed since it was seen; where it comes back it is the filter's to refuse.
+            // It was removed after the scan; if it returns, the filter refuses access.
             return Ok(());
         };
         attach(source, place)?;
@@ -197,7 +197,7 @@ impl<'a> Root<'a> {
     }
 
     fn hide(&self, at: &Path, directory: bool) -> Result<(), Errno> {
-        // What the view does not show needs no cover.
+        // Paths outside the view need no cover.
         let place = match self.find(at) {
             Err(Errno::NOENT) => return Ok(()),
             found => found?,
@@ -208,7 +208,7 @@ impl<'a> Root<'a> {
         restrict(&cover, Access::Read)
     }
 
-    /// What does not depend on the session: `/proc`, `/dev`, and what covers others.
+    /// Mounts what does not depend on the session: `/proc`, `/dev`, and the covers.
     fn kernel(&self, devices: Vec<(&str, OwnedFd)>) -> Result<(), Failed> {
         let step = |what: &'static str| move |errno: Errno| format!("mount {what}: {errno}");
         let covers = Path::new(COVERS);
@@ -270,7 +270,7 @@ impl<'a> Root<'a> {
         seal(&dev)
     }
 
-    /// Leaves the machine's file system behind for good.
+    /// Leaves the machine's file system for good.
     fn become_root(&self) -> Result<(), Failed> {
         let step = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
         seal(&self.root).map_err(step("seal the root"))?;
@@ -283,11 +283,11 @@ impl<'a> Root<'a> {
     }
 }
 
-/// Where the covers of hidden paths lie.
+/// The directory of the covers for hidden paths.
 const COVERS: &str = "/run/agentd/hidden";
 
-/// Nobody below makes another user namespace. The filter of system calls refuses it, too, so where the kernel has no such
-/// limit the walls still stand.
+/// Forbids descendants to create further user namespaces. The system call filter refuses them, too, so the sandbox holds
+/// even where the kernel has no such limit.
 fn no_user_namespaces(proc: &OwnedFd) {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     if let Ok(limit) = openat(proc, "sys/user/max_user_namespaces", flags, Mode::empty()) {
@@ -295,7 +295,7 @@ fn no_user_namespaces(proc: &OwnedFd) {
     }
 }
 
-/// A directory that is there already is fine.
+/// Accepts a directory that exists already.
 fn made(result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(Errno::EXIST) => Ok(()),

@@ -11,35 +11,35 @@ use tokio::sync::{mpsc, oneshot};
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, when it ended by itself.
+    /// Its exit code, if it exited on its own.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What there was too much of: this killed it, or what an earlier command had left behind.
+    /// The exceeded bound, which killed this command or what an earlier one had left behind.
     pub exceeded: Option<Exceeded>,
 }
 
-/// What [`Running::hear`] heard.
+/// The result of [`Running::hear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// So many bytes of output; 0 when there will be no more.
+    /// The number of bytes of output; 0 at the end of the output.
     Output(usize),
-    /// The command ended. Output may be left.
+    /// The command ended. Unread output may be left.
     Exited(Exit),
 }
 
-/// A running command. Dropped before its end, it is killed with everything below it: TERM, 500 ms later KILL.
+/// A running command. Dropping it before its end kills it with all its descendants: TERM, and KILL after 500 ms.
 #[derive(Debug)]
 pub struct Running {
     id: u64,
     pid: u32,
     pub(crate) output: pipe::Receiver,
     pub(crate) exited: oneshot::Receiver<Exit>,
-    /// Its output is a terminal, which ends soon after its leader.
+    /// Its output is a terminal, which closes soon after its leader exits.
     pub(crate) at_terminal: bool,
     /// Its output has ended.
     silent: bool,
-    /// The place in the queue for the kill, taken at the start so that the kill cannot fail for lack of room.
+    /// A reserved place in the queue for the kill message, so that the kill cannot fail for lack of room.
     kill: Option<mpsc::OwnedPermit<Outgoing>>,
 }
 
@@ -71,8 +71,8 @@ impl Running {
         self.pid
     }
 
-    /// Tells the command and everything below it to end: TERM and 500 ms later KILL, or KILL at once. The first word
-    /// counts; more are not needed.
+    /// Ends the command and its descendants: TERM, and KILL after 500 ms, or KILL at once. Only the first call has an
+    /// effect.
     pub fn kill(&mut self, now: bool) {
         if let Some(place) = self.kill.take()
             && let Ok(bytes) = frame::encode(&Request::Kill { id: self.id, now })
@@ -81,8 +81,8 @@ impl Running {
         }
     }
 
-    /// Waits for output, which is put into `buffer`, or for the command's end. Safe to be cancelled. To be called until
-    /// it says that the command ended, and not after that.
+    /// Waits for output, which it writes into `buffer`, or for the command's end. Cancel-safe. Call it until it reports the
+    /// command's end, and not after that.
     ///
     /// # Errors
     /// [`SandboxError::WardenGone`] when the warden ended first.
@@ -103,8 +103,8 @@ impl Running {
         self.exit().await.map(Heard::Exited)
     }
 
-    /// What it wrote before it ended and nobody heard: how many bytes; 0 when that is all. The kernel is asked: the
-    /// runtime may not know yet what was written just before the end.
+    /// Reads output from before the command's end that is still unread: the number of bytes; 0 when that is all. Reads the
+    /// pipe directly: the runtime may not know yet what was written just before the end.
     pub fn unheard(&self, buffer: &mut [u8]) -> usize {
         loop {
             match rustix::io::read(&self.output, &mut *buffer) {
@@ -115,12 +115,12 @@ impl Running {
         }
     }
 
-    /// There is nothing to kill any more.
+    /// Nothing is left to kill.
     pub(crate) fn forget(&mut self) {
         self.kill = None;
     }
 
-    /// Waits for the command's end, whatever becomes of its output.
+    /// Waits for the command's end and ignores its output.
     ///
     /// # Errors
     /// [`SandboxError::WardenGone`] when the warden ended first.

@@ -1,4 +1,4 @@
-//! How a node confines the commands of its sessions: decided once at its start.
+//! How a node confines the commands of its sessions: decided once, at its start.
 
 use crate::confinement::{Builder, Confinement};
 use crate::hidden::Hidden;
@@ -8,34 +8,34 @@ use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use std::path::PathBuf;
 
-/// What is around the commands of every session of a node.
+/// The confinement of all commands on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandboxing {
-    /// Nothing but the environment by allow-list: the operator's choice by name.
+    /// None, except for the environment by allow-list: the operator asked for this by name.
     None,
-    /// Walls.
+    /// A sandbox.
     Walls {
-        /// How strong.
+        /// The level.
         level: SandboxLevel,
-        /// What makes the namespaces of isolated sessions.
+        /// What creates the namespaces of isolated sessions.
         builder: Builder,
-        /// The sessions' temporary directories are made in here.
+        /// The parent of the sessions' temporary directories.
         temp: PathBuf,
-        /// What commands may read besides their own directories.
+        /// What commands may read apart from their own directories.
         read: Vec<PathBuf>,
-        /// What they may not read there.
+        /// What they must not read there.
         hidden: Hidden,
         /// Which paths of a working directory commands must not write.
         protected: ProtectedPaths,
-        /// The warden carries out calls that change names and modes.
+        /// Whether the warden performs the calls that change names and modes.
         broker: bool,
     },
-    /// The walls that the settings ask for are not there: no command runs.
+    /// The sandbox that the settings ask for is unavailable: no command runs.
     Missing(Refusal),
 }
 
 impl Sandboxing {
-    /// The level that calls are recorded with.
+    /// The level that tool calls are recorded with.
     #[must_use]
     pub const fn level(&self) -> SandboxLevel {
         match self {
@@ -44,7 +44,7 @@ impl Sandboxing {
         }
     }
 
-    /// Why no command runs, if none does.
+    /// Why no command runs, if so.
     #[must_use]
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {
@@ -53,7 +53,7 @@ impl Sandboxing {
         }
     }
 
-    /// A place for a warden behind these walls. `name` is its owner's and names its temporary directory.
+    /// Creates a slot for a warden in this sandbox. `name` identifies its owner and names its temporary directory.
     #[must_use]
     pub fn slot(&self, spec: WardenSpec, name: &str) -> WardenSlot {
         match self {

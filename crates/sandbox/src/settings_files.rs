@@ -1,19 +1,19 @@
-//! Settings of toolchains that may hold credentials: `.gitconfig`, cargo's `config.toml`.
+//! Checks toolchain settings that may hold credentials: `.gitconfig`, cargo's `config.toml`.
 //!
-//! Commands may read them while nothing in them looks like a secret. What cannot be looked at is not readable.
+//! Commands may read them if nothing in them looks like a secret. A file that cannot be checked is not readable.
 
 use crate::environment::Environment;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The longest file of settings that is looked at.
+/// The longest settings file to check.
 const LONGEST: u64 = 256 << 10;
 /// The files below the home directory.
 pub(crate) const BELOW_HOME: [&str; 3] = [".cargo/config.toml", ".config/git/config", ".gitconfig"];
-/// What git reads for a user.
+/// The files that git reads for a user.
 const GIT: [&str; 2] = [".gitconfig", ".config/git/config"];
-/// Words of keys and values that hold secrets, in lower case.
+/// Parts of keys and values that indicate secrets, in lower case.
 const SECRET: [&str; 15] = [
     "token",
     "password",
@@ -31,7 +31,7 @@ const SECRET: [&str; 15] = [
     "private_key",
     "privatekey",
 ];
-/// Beginnings of tokens of well-known places.
+/// Prefixes of the tokens of well-known services.
 const TOKENS: [&str; 9] = [
     "ghp_",
     "gho_",
@@ -44,7 +44,7 @@ const TOKENS: [&str; 9] = [
     "eyj",
 ];
 
-/// Whether a file of settings has to be kept from commands: it holds what looks like a secret, or cannot be looked at.
+/// Whether to hide a settings file from commands: it seems to contain a secret, or cannot be checked.
 fn holds_secret(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let file = match File::open(path) {
@@ -58,7 +58,7 @@ fn holds_secret(path: &Path) -> bool {
     long || std::str::from_utf8(&bytes).map_or(true, |text| text.lines().any(is_secret))
 }
 
-/// Whether a line has a secret in it: by its words, or by a user in front of the host of an address.
+/// Whether a line contains a secret: by its words, or by a user in front of a URL's host.
 fn is_secret(line: &str) -> bool {
     let line = line.trim().to_ascii_lowercase();
     if line.starts_with(['#', ';']) && !TOKENS.iter().any(|token| line.contains(token)) {
@@ -68,26 +68,26 @@ fn is_secret(line: &str) -> bool {
         let end = rest.find(['/', '"', '\'', ' ']).unwrap_or(rest.len());
         rest.get(..end).is_some_and(|place| place.contains('@'))
     });
-    // `ssh://git@host` names nobody's secret.
+    // The user in `ssh://git@host` is no secret.
     let plain = line.contains("://git@") && line.matches('@').count() == 1;
     (user && !plain) || SECRET.iter().chain(&TOKENS).any(|word| line.contains(word))
 }
 
-/// The files of settings below a home directory that commands are kept from.
+/// The settings files below a home directory that commands must not read.
 #[must_use]
 pub fn secret_settings(home: &Path) -> Vec<PathBuf> {
     let files = BELOW_HOME.iter().map(|name| home.join(name));
     files.filter(|path| holds_secret(path)).collect()
 }
 
-/// Whether cargo's settings in a directory may be read.
+/// Whether commands may read cargo's settings in a directory.
 pub(crate) fn is_open(path: &Path) -> bool {
     !holds_secret(path)
 }
 
 impl Environment {
-    /// The same, with a git that does not look for the settings of a user that are kept from it, and still knows whose
-    /// commits it makes.
+    /// Returns the same environment for a git that skips the user's settings that it must not read, and still knows the
+    /// author of its commits.
     #[must_use]
     pub fn without_secret_settings(self) -> Self {
         let home = self
@@ -120,7 +120,7 @@ impl Environment {
     }
 }
 
-/// `user.name` and `user.email` of git's settings.
+/// `user.name` and `user.email` from git's settings.
 fn identity(text: &str) -> Vec<(String, String)> {
     let mut user = false;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! Memory that processes share. A page counts once, however many processes map it or hold its file open, and it also
-//! counts when no process maps it: a memory file (`memfd_create`) keeps its pages as long as a descriptor is open.
+//! Shared memory of processes. A page counts once, however many processes map it or hold its file open. It also counts when
+//! no process maps it: a memory file (`memfd_create`) keeps its pages as long as a descriptor is open.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,22 +9,22 @@ use std::path::Path;
 /// A device (major, minor) and an inode.
 type Key = (u32, u32, u64);
 
-/// Memory files that processes hold open, with the bytes that each occupies.
+/// Memory files that processes hold open, with the bytes that each one occupies.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryFiles(BTreeMap<Key, u64>);
 
 impl MemoryFiles {
-    /// Reads the descriptors of `pids`. `with_deleted` adds deleted files of `/dev/shm`; without it something else
-    /// counts that file system.
+    /// Reads the descriptors of `pids`. `with_deleted` includes deleted files of `/dev/shm`; leave it out where that file
+    /// system is counted separately.
     pub(crate) fn open_in(pids: impl IntoIterator<Item = i32>, with_deleted: bool) -> Self {
         let mut found = BTreeMap::new();
         for pid in pids {
-            // A process that ended meanwhile holds nothing.
+            // A process that has exited holds nothing.
             let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
                 continue;
             };
             for path in entries.flatten().map(|entry| entry.path()) {
-                // Only the link is read first: looking at a file of any other kind may wait for its file system.
+                // Reads only the link first: a stat of another kind of file may block on its file system.
                 let link = fs::read_link(&path).is_ok_and(|link| is_memory(&link, with_deleted));
                 if let Some(about) = link.then(|| fs::metadata(&path).ok()).flatten() {
                     let dev = about.dev();
@@ -36,13 +36,13 @@ impl MemoryFiles {
         Self(found)
     }
 
-    /// Bytes of all of them.
+    /// The total in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// This process's share of the shared memory that it maps, without these files and without those of `/dev/shm` if
-    /// `without_shm` says so.
+    /// This process's share of the shared memory that it maps, without these files, and without those of `/dev/shm` if
+    /// `without_shm` is set.
     pub(crate) fn other_mapped(&self, pid: i32, without_shm: bool) -> u64 {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
         mapped(&text, |key, path| {
@@ -58,7 +58,7 @@ fn is_memory(link: &Path, with_deleted: bool) -> bool {
     })
 }
 
-/// The whole machine's shared memory: no session has more. Nothing where the kernel does not say.
+/// The whole machine's shared memory, an upper bound for any session. `None` where the kernel does not report it.
 pub(crate) fn of_the_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Shmem:"))?;
@@ -69,7 +69,7 @@ fn kib(value: &str) -> Option<u64> {
     value.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// The proportional share of the shared memory in a process's mappings, without those that are skipped.
+/// The proportional share of the shared memory in a process's mappings, without the skipped ones.
 fn mapped(smaps: &str, skip: impl Fn(Key, &str) -> bool) -> u64 {
     let (mut total, mut share, mut counts) = (0_u64, 0_u64, false);
     for line in smaps.lines() {
@@ -79,7 +79,7 @@ fn mapped(smaps: &str, skip: impl Fn(Key, &str) -> bool) -> u64 {
         } else if let Some(value) = line.strip_prefix("Pss:") {
             share = kib(value).unwrap_or(0);
         } else if let Some(value) = line.strip_prefix("Anonymous:") {
-            // Private copies of such pages are counted with the process's own memory.
+            // Private copies of such pages count as the process's own memory.
             total = total.saturating_add(share.saturating_sub(kib(value).unwrap_or(0)));
         }
     }

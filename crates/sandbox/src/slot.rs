@@ -1,4 +1,4 @@
-//! A session's place for its warden.
+//! The slot that holds a session's warden.
 
 use crate::bounds::Bounds;
 use crate::confinement::Confinement;
@@ -15,22 +15,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, OnceCell};
 
-/// How a warden is started.
+/// How to start a warden.
 #[derive(Debug, Clone)]
 pub struct WardenSpec {
     /// The daemon's own program (`/proc/self/exe`).
     pub exe: PathBuf,
     /// The session's working directory.
     pub workdir: PathBuf,
-    /// What its commands see.
+    /// The environment of its commands.
     pub environment: Environment,
-    /// How much they may use.
+    /// The limits on their resources.
     pub bounds: Bounds,
-    /// The network that they see; none without one. It needs the level isolated.
+    /// Their network, if any. It requires the isolated level.
     pub network: Option<Network>,
 }
 
-/// A session's resident warden: started at the first command, again when it is gone. Clones are the same place.
+/// A session's resident warden: started at the first command, and restarted when it is gone. Clones share the slot.
 #[derive(Debug, Clone)]
 pub struct WardenSlot(Arc<Slot>);
 
@@ -38,13 +38,13 @@ pub struct WardenSlot(Arc<Slot>);
 struct Slot {
     spec: WardenSpec,
     walls: Walls,
-    /// The directory that the session began in, looked at since then. A command of another session may have put a link in
-    /// its place.
+    /// The identity of the directory that the session began in. Since then, a command of another session may have put a
+    /// link in its place.
     ground: OnceCell<Ground>,
     place: Mutex<Place>,
 }
 
-/// Device and inode of a directory that is there.
+/// Device and inode of an existing directory.
 type Ground = Option<(u64, u64)>;
 
 impl Slot {
@@ -59,13 +59,13 @@ impl Slot {
     }
 }
 
-/// What is around the commands of a slot.
+/// The confinement of a slot's commands.
 #[derive(Debug)]
 enum Walls {
-    /// Nothing but an environment by allow-list.
+    /// None, except for an environment by allow-list.
     None,
     Confinement(Confinement),
-    /// They are missing: no command runs.
+    /// The sandbox is unavailable: no command runs.
     Missing(Refusal),
 }
 
@@ -73,30 +73,30 @@ enum Walls {
 enum Place {
     Empty,
     Filled(Arc<Warden>),
-    /// The session ended: no warden is started any more.
+    /// The session ended: the slot starts no more wardens.
     Closed,
 }
 
 impl WardenSlot {
-    /// An empty slot; starts nothing.
+    /// Creates an empty slot; starts nothing.
     #[must_use]
     pub fn new(spec: WardenSpec) -> Self {
         Self::with(spec, Walls::None)
     }
 
-    /// An empty slot whose commands stay behind walls. It looks at the working directory, so it needs a runtime.
+    /// Creates an empty slot whose commands are confined. It inspects the working directory, so it needs a runtime.
     #[must_use]
     pub fn confined(spec: WardenSpec, walls: Confinement) -> Self {
         let slot = Self::with(spec, Walls::Confinement(walls));
         let early = slot.clone();
         tokio::spawn(async move {
-            // A look that fails is made again by the first command, which reports the error.
+            // If this inspection fails, the first command repeats it and reports the error.
             let _ = early.0.ground().await;
         });
         slot
     }
 
-    /// A slot that runs nothing and says why (I7).
+    /// Creates a slot that runs nothing and reports why (I7).
     #[must_use]
     pub fn refusing(spec: WardenSpec, why: Refusal) -> Self {
         Self::with(spec, Walls::Missing(why))
@@ -111,10 +111,10 @@ impl WardenSlot {
         }))
     }
 
-    /// The warden, started if need be.
+    /// Returns the warden, starting it if need be.
     ///
     /// # Errors
-    /// When it cannot be started, or the slot was closed.
+    /// When it cannot be started, or the slot is closed.
     pub async fn get(&self) -> Result<Arc<Warden>, SandboxError> {
         let mut place = self.0.place.lock().await;
         match &*place {
@@ -139,7 +139,7 @@ impl WardenSlot {
         Ok(warden)
     }
 
-    /// Lets a warden go that has run nothing for `idle`, with what its commands left behind. Whether there is none now.
+    /// Ends a warden that has run nothing for `idle`, with its commands' leftovers. Returns whether none is left now.
     #[must_use]
     pub fn release_idle(&self, idle: Duration) -> bool {
         let Ok(mut place) = self.0.place.try_lock() else {
@@ -153,8 +153,8 @@ impl WardenSlot {
         !matches!(&*place, Place::Filled(_))
     }
 
-    /// The session ended: kills everything that runs under the warden and waits until it is gone, at most `within`.
-    /// Whether it is gone.
+    /// Closes the slot at the end of the session: kills everything that runs under the warden and waits at most `within`
+    /// for its death. Returns whether it is gone.
     pub async fn close(&self, within: Duration) -> bool {
         let old = std::mem::replace(&mut *self.0.place.lock().await, Place::Closed);
         let gone = match old {
@@ -164,7 +164,7 @@ impl WardenSlot {
         if let Walls::Confinement(walls) = &self.0.walls {
             let temp = walls.temp.clone();
             let files = FileWork::of_directory(&temp);
-            // What is left of it goes with the next start of the daemon.
+            // The next start of the daemon removes the rest.
             let removed = files.run(&walls.temp, within, move || std::fs::remove_dir_all(temp));
             let _ = removed.await;
         }

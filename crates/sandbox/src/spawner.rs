@@ -1,6 +1,6 @@
-//! The warden's thread that starts commands. Where there are walls it alone is behind Landlock and seccomp, and what it
+//! The warden's thread that starts commands. With a sandbox, only this thread is behind Landlock and seccomp, and what it
 //! starts inherits both; the warden's first thread stays outside, so that no command can signal it, and sees the process
-//! table. It stands behind that thread and the daemon when they want the processor, and what it starts stands there, too.
+//! table. This thread and what it starts have a lower CPU priority than that thread and the daemon.
 
 use crate::broker::{self, Broker};
 use crate::confinement::Confinement;
@@ -13,12 +13,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// So much nicer than the daemon are commands: however many there are, it answers, and the warden can end them.
+/// How much nicer commands are than the daemon: however many run, it responds, and the warden can kill them.
 const NICER: i32 = 5;
-/// The nicest there is.
+/// The highest nice value.
 const NICEST: i32 = 19;
 
-/// How an error begins that means that the kernel hands over no calls.
+/// The prefix of errors that mean that the kernel does not pass calls on.
 pub(crate) const NO_BROKER: &str = "seccomp's user notification is not there";
 
 /// A command to start.
@@ -27,7 +27,7 @@ pub(crate) struct Job {
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// They are a terminal.
+    /// Whether the descriptors are a terminal.
     pub(crate) terminal: bool,
 }
 
@@ -43,20 +43,20 @@ impl Job {
 
 type Asked = (Job, SyncSender<io::Result<u32>>);
 
-/// The thread. It lives as long as the process.
+/// The thread. It runs as long as the process.
 pub(crate) struct Spawner {
     jobs: SyncSender<Asked>,
 }
 
 impl Spawner {
-    /// Starts the thread where there are no walls.
+    /// Starts the thread without a sandbox.
     pub(crate) fn open() -> io::Result<Self> {
         let (jobs, queue) = sync_channel(1);
         thread().spawn(move || serve(&queue))?;
         Ok(Self { jobs })
     }
 
-    /// Confines the process and starts the thread. Also the version of Landlock in use.
+    /// Confines the process and starts the thread. Also returns the version of Landlock in use.
     pub(crate) fn start(walls: Confinement, workdir: PathBuf, network: bool) -> Result<(Self, u32), String> {
         privileges::drop_all()?;
         if network {
@@ -75,7 +75,7 @@ impl Spawner {
                             broker.serve(listener);
                         }
                     }
-                    // Who asked waits for this.
+                    // The requester waits for this.
                     Err(message) => drop(ready.send(Err(message))),
                 }
             }
@@ -96,7 +96,7 @@ impl Spawner {
         Ok((Self { jobs }, abi))
     }
 
-    /// Starts a command, behind the walls if there are any.
+    /// Starts a command, inside the sandbox if there is one.
     pub(crate) fn launch(&self, job: Job) -> io::Result<u32> {
         let gone = || io::Error::other("the thread that starts commands ended");
         let (answer, started) = sync_channel(1);
@@ -105,8 +105,8 @@ impl Spawner {
     }
 }
 
-/// Starts the thread that starts commands below the broker's: what is behind its walls, the broker may look at. Also what
-/// the broker listens to.
+/// Starts the thread that starts commands below the broker's thread, so that the broker may inspect its processes. Also
+/// returns the broker's listener.
 fn brokered(
     broker: Broker,
     walls: Confinement,
@@ -145,8 +145,8 @@ fn no_listener(error: &io::Error) -> String {
 /// Confines the calling thread. `broker` is another thread of this process that no command may signal.
 fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i32>) -> Result<u32, String> {
     let abi = landlocked::restrict(walls, workdir, network)?;
-    // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does. The
-    // nursery and the daemon are above it.
+    // This thread has the same sandbox as its commands, so only the check of its number protects it from them. Its parent
+    // is the fork server, whose parent is the daemon.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
     let above = parent.and_then(processes::read).map(|nursery| nursery.parent);
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
@@ -164,24 +164,24 @@ fn thread() -> std::thread::Builder {
     std::thread::Builder::new().name("spawner".to_owned())
 }
 
-/// Puts the calling thread, and what it starts from now on, behind. Where it cannot be done, all stand equal.
+/// Lowers the priority of the calling thread and of everything that it starts from now on. On failure, all are equal.
 fn stand_behind() {
-    // In Linux each thread has a priority of its own.
+    // In Linux each thread has its own priority.
     if let Ok(own) = getpriority_process(None) {
         let _ = setpriority_process(None, own.saturating_add(NICER).min(NICEST));
     }
 }
 
-/// The same for the whole session among the sessions, which is what counts where the kernel groups processes by these.
+/// The same for the whole session among the sessions, which is what counts where the kernel groups processes by session.
 pub(crate) fn session_stands_behind() {
-    // There is no such file where it does not.
+    // The file is missing on other kernels.
     let _ = std::fs::write("/proc/self/autogroup", NICER.to_string());
 }
 
 fn serve(queue: &Receiver<Asked>) {
     stand_behind();
     while let Ok((job, answer)) = queue.recv() {
-        // Who asked waits for this.
+        // The requester waits for this.
         let _ = answer.send(job.start());
     }
 }

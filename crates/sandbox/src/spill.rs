@@ -1,4 +1,4 @@
-//! A file that takes what is too long for memory.
+//! A file for output that is too long for memory.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
-/// A file with the whole of an output (up to a cap); removed when dropped.
+/// A file with the whole output (up to a cap); deleted on drop.
 #[derive(Debug)]
 pub struct SpillFile {
     path: PathBuf,
@@ -14,13 +14,13 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
-    /// Where it is.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -29,7 +29,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        // It may be gone already; then all is well.
+        // It may be gone already, which is fine.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -43,7 +43,7 @@ pub(crate) struct Spilling {
 }
 
 impl Spilling {
-    /// A new file of its own in `dir`.
+    /// Creates a new file in `dir`.
     pub(crate) async fn start(dir: &Path, cap: u64) -> io::Result<Self> {
         tokio::fs::create_dir_all(dir).await?;
         let path = dir.join(format!("{:016x}.out", RandomState::new().hash_one(dir)));
@@ -60,7 +60,7 @@ impl Spilling {
         })
     }
 
-    /// Adds output; what is over the cap is left out.
+    /// Appends output; drops what exceeds the cap.
     pub(crate) async fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.cap.saturating_sub(self.file.bytes)).unwrap_or(usize::MAX);
         let chunk = chunk.get(..room.min(chunk.len())).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Spilling {
         Ok(())
     }
 
-    /// The file, complete.
+    /// Returns the completed file.
     pub(crate) async fn finish(mut self) -> io::Result<SpillFile> {
         self.out.flush().await?;
         Ok(self.file)

@@ -1,4 +1,4 @@
-//! Orphans of commands, which come back to the daemon when a command killed its warden, and are ended there.
+//! Finds and kills orphans of commands, which become children of the daemon when a command kills its warden.
 //!
 //! The daemon is a subreaper: a process that loses its warden and the fork server becomes its child, not init's. It stays a
 //! descendant of the daemon, which the control socket refuses ([`crate::descends_from`]), and is found here (I5).
@@ -16,25 +16,25 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often the daemon looks without being told to.
+/// The interval between scans that nothing triggered.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The pause between two rounds: what was killed takes a moment to end, and its children come back after that.
+/// The pause between two rounds: killed processes take a moment to exit, and their children are reparented only then.
 const ROUND_EVERY: Duration = Duration::from_millis(20);
-/// Rounds of one look. A process that cannot be killed (a set-user-id program) must not keep the daemon busy.
+/// Rounds per scan. A process that cannot be killed (a set-user-id program) must not keep the daemon busy.
 const ROUNDS: u32 = 250;
 
-/// Wakes the look: a warden ended without having cleaned up.
+/// Triggers a scan: a warden exited without cleaning up.
 static LOST: Notify = Notify::const_new();
 
-/// Children by pid, with the time at which they started.
+/// Children by pid, with their start times.
 type Children = BTreeMap<i32, u64>;
 
-/// Looks for strays soon.
+/// Requests a scan soon.
 pub(crate) fn look() {
     LOST.notify_one();
 }
 
-/// Ends the strays of this process for as long as it is held.
+/// Kills this process's strays for as long as the value is held.
 #[derive(Debug)]
 pub struct Strays {
     spared: Arc<Children>,
@@ -42,9 +42,9 @@ pub struct Strays {
 }
 
 impl Strays {
-    /// Makes the process a subreaper and watches for strays: children that this crate did not start. Children that the
-    /// process has already are spared. Call it once, inside the runtime, before the first command. `ended` hears how many
-    /// strays a look ended.
+    /// Makes the process a subreaper and watches for strays: children that this crate did not start. Children that already
+    /// exist are spared. Call it once, inside the runtime, before the first command. `ended` receives the number of strays
+    /// that a scan killed.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -55,7 +55,7 @@ impl Strays {
         Ok(Self { spared, task })
     }
 
-    /// Ends what is left, at the daemon's own end. Returns how many strays there were.
+    /// Kills the remaining strays when the daemon exits. Returns how many there were.
     pub async fn end(self) -> usize {
         self.task.abort();
         end_all(&self.spared).await
@@ -77,14 +77,14 @@ async fn watch(spared: Arc<Children>, ended: fn(usize)) {
     }
 }
 
-/// Ends strays until none is left, within bounds. Returns how many were reaped.
+/// Kills strays until none is left, within bounds. Returns how many were reaped.
 async fn end_all(spared: &Arc<Children>) -> usize {
     let mut ticks = interval(ROUND_EVERY);
     let mut reaped = 0_usize;
     for _ in 0..ROUNDS {
         ticks.tick().await;
         let spared = Arc::clone(spared);
-        // The thread that starts children looks: nothing that it is just starting is taken for a stray.
+        // Runs on the thread that starts children, so a child that is just starting is not taken for a stray.
         match forker::there(move |line| Ok(round(line, &spared))).await {
             Ok(Round { found: 0, .. }) | Err(_) => break,
             Ok(round) => reaped = reaped.saturating_add(round.reaped),
@@ -99,7 +99,7 @@ struct Round {
     reaped: usize,
 }
 
-/// Kills every stray with all below it, and reaps what is dead.
+/// Kills every stray with its descendants, and reaps the dead.
 fn round(line: &mut Line, spared: &Children) -> Round {
     let own = line.own_children();
     let all = children().into_iter();
@@ -107,7 +107,7 @@ fn round(line: &mut Line, spared: &Children) -> Round {
         .filter(|child| !own.contains(&child.0) && spared.get(&child.0) != Some(&child.1))
         .map(|(pid, _)| pid)
         .collect();
-    // Stopped first: what stands still starts nothing new.
+    // Stops them first: a stopped process starts nothing new.
     for kind in [Signal::STOP, Signal::KILL] {
         for pid in strays.iter().flat_map(|stray| below(*stray).into_keys()) {
             signal(pid, kind);
@@ -119,7 +119,7 @@ fn round(line: &mut Line, spared: &Children) -> Round {
     }
 }
 
-/// Waits for one stray and no other process: the runtime waits for its children by itself.
+/// Waits for this one stray only: the runtime waits for its own children.
 fn reap(stray: i32) -> bool {
     let Some(pid) = Pid::from_raw(stray) else {
         return false;
@@ -133,11 +133,11 @@ fn reap(stray: i32) -> bool {
     }
 }
 
-/// The children of this process, living or dead.
+/// The children of this process, running or dead.
 fn children() -> Children {
     let own = getpid().as_raw_nonzero().get();
     let pids = processes::children(own).unwrap_or_else(|| {
-        // The kernel keeps no such list.
+        // This kernel does not provide the list.
         let all = processes::table().into_values();
         all.filter(|process| process.parent == own)
             .map(|process| process.pid)

@@ -1,4 +1,4 @@
-//! The system calls that confined commands do not get: seccomp filters for the calling thread and all that it starts.
+//! The system calls that commands cannot use: seccomp filters for the calling thread and everything that it starts.
 
 use agentd_protocol::SandboxLevel;
 use seccompiler::{
@@ -7,7 +7,7 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Refused whatever the arguments: other processes' memory, keys, mounts, namespaces, the kernel itself.
+/// Refused with any arguments: other processes' memory, keys, mounts, namespaces, the kernel itself.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -62,8 +62,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Refused where the session has no namespace of its own for them: memory, queues and semaphores that all processes of the
-/// user have in common, and that stay when everybody is gone.
+/// Refused where the session has no IPC namespace: memory, queues and semaphores that all processes of the user share, and
+/// that persist when no process is left.
 const REFUSED_IN_COMMON: &[libc::c_long] = &[
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
@@ -85,7 +85,7 @@ const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_ioperm, libc::SYS_iopl, libc::
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[libc::c_long] = &[];
 
-/// With the position of the mode: no file gets the rights of its owner (set-user-id, set-group-id).
+/// With the position of the mode: no file may carry the rights of its owner (set-user-id, set-group-id).
 #[cfg(target_arch = "x86_64")]
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_chmod, 1),
@@ -107,15 +107,15 @@ const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_mknodat, 2),
 ];
 
-/// With the positions of flags and mode: the mode means something only when a file is made.
+/// With the positions of flags and mode: the mode only matters when a file is created.
 #[cfg(target_arch = "x86_64")]
 const OPENS: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENS: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
-/// Flags that make a file.
+/// Flags that create a file.
 const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
-/// Their arguments lie in memory, where a filter cannot look. Programs fall back to older calls.
+/// Their arguments are in memory, which a filter cannot read. Programs fall back to older calls.
 const UNSEEN: [libc::c_long; 5] = [
     libc::SYS_clone3,
     libc::SYS_openat2,
@@ -123,12 +123,12 @@ const UNSEEN: [libc::c_long; 5] = [
     SYS_REMOVEXATTRAT,
     SYS_FILE_SETATTR,
 ];
-/// The same on every machine, and newer than the library that names the others.
+/// The same number on every architecture; the library that names the others does not know it yet.
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_REMOVEXATTRAT: libc::c_long = 466;
 const SYS_FILE_SETATTR: libc::c_long = 469;
 
-/// With the position of the process: only for oneself (0). Landlock has no word about these.
+/// With the position of the pid: allowed only for the caller itself (0). Landlock does not cover these.
 const ONLY_FOR_ITSELF: &[(libc::c_long, u8)] = &[
     (libc::SYS_ioprio_set, 1),
     (libc::SYS_prlimit64, 0),
@@ -139,10 +139,10 @@ const ONLY_FOR_ITSELF: &[(libc::c_long, u8)] = &[
     (libc::SYS_setpriority, 1),
 ];
 
-/// With the value that means a single process: the others mean a group, or all processes of the user, with the same 0.
+/// With the value that selects a single process: with the others, 0 means a group, or all processes of the user.
 const ONLY_ONE_PROCESS: &[(libc::c_long, u64)] = &[(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)];
 
-/// With the positions of processes: these send signals, or make a handle with which they are sent.
+/// With the positions of pids: these send signals, or create a handle for sending them.
 const SIGNALS: &[(libc::c_long, &[u8])] = &[
     (libc::SYS_kill, &[0]),
     (libc::SYS_pidfd_open, &[0]),
@@ -152,7 +152,7 @@ const SIGNALS: &[(libc::c_long, &[u8])] = &[
     (libc::SYS_tkill, &[0]),
 ];
 
-/// The flags of `clone` that make namespaces.
+/// The flags of `clone` that create namespaces.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -163,17 +163,17 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Put characters into a terminal's input.
+/// Push characters into a terminal's input.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 /// Sends signals to single threads.
 const SET_OWNER_EXTENDED: u64 = 15;
-/// The rest of it are flags.
+/// The other bits are flags.
 const KIND_OF_SOCKET: u64 = 0xf;
 const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Restricts the calling thread. `spared` are the processes and threads that no command may signal, whatever else it may.
+/// Restricts the calling thread. No command may ever signal the processes and threads in `spared`.
 pub(crate) fn restrict(level: SandboxLevel, network: bool, spared: &[i32]) -> Result<(), String> {
     for program in programs(level, network, spared).map_err(|error| format!("seccomp: {error}"))? {
         apply_filter(&program).map_err(|error| format!("seccomp is not there as needed: {error}"))?;
@@ -195,7 +195,7 @@ fn programs(
     Ok(vec![
         no_foreign_numbers(),
         compile(unknown, libc::ENOSYS)?,
-        // A process that hides its memory could not be answered by the broker, so it is told that it does.
+        // The broker cannot read a process that hides its memory, so hiding only appears to succeed.
         compile(hiding()?, 0)?,
         compile(refusals(level, spared)?, libc::EPERM)?,
         compile(opens()?, libc::EPERM)?,
@@ -203,7 +203,7 @@ fn programs(
     ])
 }
 
-/// A process that hides its memory.
+/// Hides the process's memory.
 fn hiding() -> Result<Rules, seccompiler::BackendError> {
     let is = |position, value: i32| {
         let value = u64::from(value.unsigned_abs());
@@ -213,7 +213,7 @@ fn hiding() -> Result<Rules, seccompiler::BackendError> {
     Ok(Rules::from([(libc::SYS_prctl, vec![rule])]))
 }
 
-/// Opens that make a file with the rights of its owner.
+/// Opens that create a file with the rights of its owner.
 fn opens() -> Result<Rules, seccompiler::BackendError> {
     let has = |position, bit: u64| {
         SeccompCondition::new(
@@ -256,7 +256,7 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
         Ok::<(), seccompiler::BackendError>(())
     };
     for flag in NAMESPACES.map(i64::from) {
-        // The sign is no bit of a flag.
+        // The sign is not a flag bit.
         let flag = u64::try_from(flag).unwrap_or(0);
         refuse(libc::SYS_clone, 0, MaskedEq(flag), flag)?;
     }
@@ -279,7 +279,7 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
             refuse(*call, position, Eq, u64::from(pid.unsigned_abs()))?;
         }
     }
-    // To every process of the user.
+    // Signals to every process of the user.
     refuse(libc::SYS_kill, 0, Eq, u64::from(u32::MAX))?;
     for request in TERMINAL_INPUT {
         refuse(libc::SYS_ioctl, 1, Eq, request)?;
@@ -288,9 +288,8 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
     Ok(rules)
 }
 
-/// Which sockets there are not: all but those of this machine; with a way to the network also those of TCP. Where there are
-/// no namespaces, also those of this machine: Landlock does not hold back from connecting to a socket in the file system,
-/// and the whole of it is in sight.
+/// Refuses sockets of all families but Unix; with a network proxy, TCP is allowed as well. Without namespaces, Unix sockets
+/// are refused, too: Landlock does not prevent connecting to a socket in the file system, and all of that is visible.
 fn sockets(level: SandboxLevel, network: bool) -> Result<Rules, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let condition = |position, operator, value: i32| {
@@ -322,7 +321,7 @@ fn sockets(level: SandboxLevel, network: bool) -> Result<Rules, seccompiler::Bac
     ]))
 }
 
-/// On x86_64 the x32 calls have numbers of their own, from here on, which no rule would meet. Elsewhere there are none.
+/// On x86_64 the x32 calls have separate numbers, from here on, which no rule would match. Elsewhere there are none.
 fn no_foreign_numbers() -> BpfProgram {
     use seccompiler::sock_filter;
     const LOAD: u16 = 0x20;

@@ -1,4 +1,4 @@
-//! The words between the daemon and a warden on their way.
+//! Sends and receives the messages between the daemon and a warden.
 
 use crate::error::SandboxError;
 use crate::frame::{self, Report};
@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// A message on its way to the warden, with the descriptors that travel along.
+/// A message to the warden, with the descriptors to pass along.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl Outgoing {
     }
 }
 
-/// Hands requests over in order. Ends when the warden is to close, which the warden sees as the end of its socket.
+/// Sends requests in order. Ends when the warden is to close; the warden then sees the end of its socket.
 pub(crate) async fn write_requests(
     stream: Arc<UnixStream>,
     mut queue: mpsc::Receiver<Outgoing>,
@@ -57,7 +57,7 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
                 let fds: Vec<_> = message.descriptors.iter().map(|fd| fd.as_fd()).collect();
                 let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
-                // The descriptors go with the first bytes, which are the length.
+                // The descriptors travel with the first bytes, which are the length.
                 if sent == 0 && !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
                     return Err(io::Error::other("no room for the descriptors"));
                 }
@@ -73,7 +73,7 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads reports until the warden is gone; then nobody waits for it any more. Whether it said that it has cleaned up.
+/// Reads reports until the warden is gone, then fails all waiters. Returns whether the warden reported a clean end.
 pub(crate) async fn read_reports(
     stream: Arc<UnixStream>,
     commands: Arc<Commands>,

@@ -1,4 +1,4 @@
-//! Commands at a terminal of their own: a pseudo terminal instead of pipes.
+//! Commands with their own terminal: a pseudo terminal instead of pipes.
 
 use crate::error::SandboxError;
 use crate::running::Running;
@@ -13,25 +13,25 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
-/// How many characters a terminal shows.
+/// A terminal's size in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// In a line.
+    /// Characters per line.
     pub columns: u16,
     /// Lines.
     pub rows: u16,
 }
 
-/// What is typed into the terminal of a command.
+/// The input of a command's terminal.
 #[derive(Debug)]
 pub struct Keyboard(pipe::Sender);
 
 impl Keyboard {
-    /// Types this. A command that does not read lets its terminal fill up; then it fails after `within`, and some of it
-    /// may have been typed.
+    /// Types this. If the command does not read, its terminal fills up; the call then fails after `within`, and part of the
+    /// input may have been typed.
     ///
     /// # Errors
-    /// When the terminal takes no more, or nobody is at it any more.
+    /// When the terminal accepts no more input, or no process uses it any more.
     pub async fn type_in(&mut self, bytes: &[u8], within: Duration) -> io::Result<()> {
         timeout(within, self.0.write_all(bytes))
             .await
@@ -42,14 +42,14 @@ impl Keyboard {
 /// A running command at a terminal.
 #[derive(Debug)]
 pub struct AtTerminal {
-    /// What it reads comes from here.
+    /// Its input.
     pub keyboard: Keyboard,
-    /// The command; what is heard of it is all that goes to its terminal. Dropping it kills the command.
+    /// The command; its output is everything written to its terminal. Dropping it kills the command.
     pub running: Running,
 }
 
 impl Warden {
-    /// Starts a command that leads a session of its own, at a terminal that nothing else shares. Dropping
+    /// Starts a command that leads its own session, at a terminal that no other command shares. Dropping
     /// [`AtTerminal::running`] kills it.
     ///
     /// # Errors
@@ -74,12 +74,12 @@ impl Warden {
     }
 }
 
-/// Both ends of a new terminal: ours, which does not block, and the command's. Neither becomes ours to be controlled by.
+/// Both ends of a new terminal: ours, which does not block, and the command's. Neither becomes our controlling terminal.
 fn pair(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
     unlockpt(&ours)?;
-    // By its number and not by its path, which is another one where the command has its own /dev.
+    // Opened by its number and not by its path, which differs where the command has its own /dev.
     let theirs = ioctl_tiocgptpeer(&ours, flags)?;
     let size = Winsize {
         ws_row: size.rows,

@@ -10,14 +10,14 @@ use rustix::mount::{
 };
 use std::path::Path;
 
-/// A copy of what is mounted at a path without links, with all below it; not attached anywhere yet.
+/// A detached copy of what is mounted at a path without links, with everything below it.
 pub(crate) fn copy(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let place = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     clone(&place)
 }
 
-/// The same of an open place.
+/// The same for an open place.
 pub(crate) fn clone(place: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -32,7 +32,7 @@ pub(crate) fn attach(mount: &OwnedFd, at: impl AsFd) -> Result<(), Errno> {
     move_mount(mount, "", at, "", flags)
 }
 
-/// A new file system of its own, not attached yet.
+/// A new file system, still detached.
 pub(crate) fn file_system(
     kind: &str,
     options: &[(&str, &str)],
@@ -46,7 +46,7 @@ pub(crate) fn file_system(
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// Takes rights from an attached mount. Those that it did not have stay away: the kernel insists on it.
+/// Removes rights from an attached mount. Rights that it lacked stay removed: the kernel insists on it.
 pub(crate) fn restrict(mount: &OwnedFd, access: Access) -> Result<(), Errno> {
     let has = fstatvfs(mount)?.f_flag;
     let mut flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
@@ -59,7 +59,7 @@ pub(crate) fn restrict(mount: &OwnedFd, access: Access) -> Result<(), Errno> {
     mount_remount(format!("/proc/self/fd/{}", mount.as_raw_fd()), flags, "")
 }
 
-/// No entry of this file system changes any more. Device files on it stay usable.
+/// Freezes the entries of this file system. Device files on it stay usable.
 pub(crate) fn seal(mount: &OwnedFd) -> Result<(), Errno> {
     let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
     let has = fstatvfs(mount)?.f_flag;
@@ -75,7 +75,7 @@ pub(crate) fn seal(mount: &OwnedFd) -> Result<(), Errno> {
     )
 }
 
-/// What is mounted below a copy. Only the topmost mount at a path is in sight; the others need nothing.
+/// The mounts below a copy. Only the topmost mount at a path is visible; the others need nothing.
 pub(crate) fn below(copy: &OwnedFd, path: &Path, access: Access) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let found = match openat2(copy, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -84,7 +84,7 @@ pub(crate) fn below(copy: &OwnedFd, path: &Path, access: Access) -> Result<(), E
         Err(errno) => return Err(errno),
     };
     match restrict(&found, access) {
-        // Another mount lies over it, and it is no mount itself.
+        // Another mount covers it, and it is not a mount point itself.
         Err(Errno::INVAL) => {}
         done => done?,
     }

@@ -24,35 +24,35 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-/// Messages that may wait for a warden; every running command keeps one place for its kill.
+/// The capacity of a warden's message queue; every running command reserves one place for its kill.
 const QUEUE: usize = 128;
-/// How long the start of a command may take.
+/// The deadline for the start of a command.
 const START_WITHIN: Duration = Duration::from_secs(10);
 
-/// A command to run under a warden. Its output and its error output are one stream.
+/// A command to run under a warden. Its stdout and stderr are one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSpec {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// What it sees besides the session's environment.
+    /// Its variables besides the session's environment.
     pub env: Vec<(String, String)>,
 }
 
-/// What the descriptors of a command are.
+/// The kind of a command's descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stdio {
-    /// Pipes, and nothing to read where there are two.
+    /// Pipes; with only two, stdin is empty.
     Pipes,
     /// A terminal of its own.
     Terminal,
 }
 
-/// Why a command was not started: the error number, and words.
+/// Why a command was not started: the error number and a message.
 type Refused = (Option<i32>, String);
 
-/// What waits for news of one command.
+/// The waiters for news of one command.
 #[derive(Debug)]
 struct Waiting {
     started: Option<oneshot::Sender<Result<u32, Refused>>>,
@@ -62,16 +62,16 @@ struct Waiting {
 /// The commands of one warden, shared with the task that reads its reports.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    /// `None` when the warden is gone.
+    /// `None` after the warden is gone.
     waiting: Mutex<Option<HashMap<u64, Waiting>>>,
     last_end: Mutex<Instant>,
-    /// What was left behind and exceeded a bound: the next command's result tells it.
+    /// A bound that an earlier command's leftovers exceeded: the next command's result reports it.
     untold: Mutex<Option<Exceeded>>,
-    /// What waits for the walls.
+    /// The waiter for the sandbox.
     walls: Mutex<Option<oneshot::Sender<Result<u32, String>>>>,
 }
 
-/// A resident warden process. Dropping it ends everything that runs under it (I5).
+/// A resident warden process. Dropping it kills everything that runs under it (I5).
 #[derive(Debug)]
 pub struct Warden {
     commands: Arc<Commands>,
@@ -91,10 +91,10 @@ impl Warden {
         Self::process(spec, None, walls).await
     }
 
-    /// Starts a warden whose commands stay behind walls. Also the version of Landlock in use.
+    /// Starts a warden whose commands are confined. Also returns the version of Landlock in use.
     ///
     /// # Errors
-    /// When the process cannot be started or the walls cannot be built; nothing has run then.
+    /// When the process cannot be started or the sandbox cannot be built; nothing has run then.
     pub async fn spawn_confined(spec: &WardenSpec, walls: &Confinement) -> Result<(Self, u32), SandboxError> {
         let (stand, standing) = oneshot::channel();
         let walls = with_git(spec, walls.clone()).await?;
@@ -159,14 +159,14 @@ impl Warden {
     /// Starts a command. Dropping the [`Running`] kills it.
     ///
     /// # Errors
-    /// When it cannot be started, or the warden is gone or stuck.
+    /// When it cannot be started, or the warden is gone or hangs.
     pub async fn run(&self, command: CommandSpec) -> Result<Running, SandboxError> {
         let (output, stdout, stderr) = output_pipe()?;
         self.start(command, output, vec![stdout, stderr], Stdio::Pipes)
             .await
     }
 
-    /// Starts a command with the descriptors that it gets (stdout, stderr, stdin); `output` is what is heard of it.
+    /// Starts a command with its descriptors (stdout, stderr, stdin); `output` is the end that the daemon reads.
     pub(crate) async fn start(
         &self,
         command: CommandSpec,
@@ -199,7 +199,7 @@ impl Warden {
                 exited: exited_tx,
             },
         )?;
-        // From here on a dropped future kills the command: the request is sent before the kill, or not at all.
+        // From here on, dropping the future kills the command: the request goes out before the kill, or not at all.
         let mut running = Running::new(id, output, exited, kill);
         let message = Outgoing { bytes, descriptors };
         timeout(START_WITHIN, self.outgoing.send(message))
@@ -226,13 +226,13 @@ impl Warden {
         }
     }
 
-    /// Whether commands can be run.
+    /// Whether the warden can run commands.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !*self.closing.borrow() && self.commands.lock().is_some()
     }
 
-    /// Since when nothing runs; nothing while a command runs.
+    /// When the warden became idle; `None` while a command runs.
     #[must_use]
     pub fn idle_for(&self) -> Option<Duration> {
         let running = self
@@ -248,7 +248,7 @@ impl Warden {
         (!running).then(|| last.elapsed())
     }
 
-    /// Ends the warden and everything under it, and waits until that is done, at most `within`. Whether it is done.
+    /// Ends the warden and everything under it, and waits at most `within` for that. Returns whether it is done.
     pub async fn close(&self, within: Duration) -> bool {
         self.closing.send_replace(true);
         let mut gone = self.gone.clone();
@@ -279,7 +279,7 @@ impl Commands {
         Ok(())
     }
 
-    /// The warden is gone: nobody waits for it any more.
+    /// The warden is gone: fails all waiters.
     pub(crate) fn gone(&self) {
         *self.lock() = None;
         drop(self.walls.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -336,7 +336,7 @@ impl Commands {
     }
 }
 
-/// The first word to a warden.
+/// The first message to a warden.
 fn bind(spec: &WardenSpec, walls: Option<&Confinement>, environment: &Environment) -> Request {
     let temp = walls.map(|walls| walls.temp_inside().to_owned());
     let own = walls.filter(|walls| walls.level == SandboxLevel::Isolated);
@@ -358,9 +358,9 @@ fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(Strin
     env
 }
 
-/// Adds what git's configuration names in the working directory. The daemon reads it, because behind the walls the
-/// configuration of the user may be out of sight. Where it cannot tell which files git runs, commands get no directory
-/// to write in (I7).
+/// Adds the paths that git's configuration names in the working directory. The daemon reads them, because the user's
+/// configuration may be invisible inside the sandbox. If it cannot tell which files git runs, commands get no writable
+/// directory (I7).
 async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Result<Confinement, SandboxError> {
     let home = spec.environment.iter().find(|(name, _)| *name == "HOME");
     let home = home.map(|(_, home)| PathBuf::from(home));

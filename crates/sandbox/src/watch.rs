@@ -1,5 +1,5 @@
-//! The warden's eye on what its commands use. The kernel's own limits are set where there are any; this one tells which
-//! bound was exceeded, and is all there is where the kernel limits nothing.
+//! Watches the commands' resource usage in the warden. The kernel enforces its own limits where available; this watch
+//! reports which bound was exceeded, and is the only enforcement where the kernel limits nothing.
 
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::new_files::NewFiles;
@@ -10,24 +10,24 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Between two looks, at the least and at the most.
+/// The minimum and maximum interval between checks.
 const SOON: Duration = Duration::from_millis(100);
 const LATE: Duration = Duration::from_secs(1);
-/// A look may take one part in so many of the time.
+/// Checks may take at most one part in this many of the time.
 const SHARE: u32 = 100;
 
-/// What is watched, and when to look again.
+/// What to watch, and when to check next.
 pub(crate) struct Watch {
     bounds: Bounds,
     page: u64,
-    /// A place in memory that is the session's own.
+    /// An in-memory place of the session's own.
     shared: Option<PathBuf>,
     files: NewFiles,
     due: Option<Instant>,
 }
 
 impl Watch {
-    /// `places` are where commands write; `shared` is a file system in memory that only they have.
+    /// `places` are where commands write; `shared` is an in-memory file system that only they have.
     pub(crate) fn new(bounds: Bounds, places: Vec<PathBuf>, shared: Option<PathBuf>) -> Self {
         Self {
             bounds,
@@ -42,12 +42,12 @@ impl Watch {
         self.bounds
     }
 
-    /// When to look next; nothing while nothing runs.
+    /// The time of the next check; `None` while nothing runs.
     pub(crate) const fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// A command starts.
+    /// Starts watching when a command starts.
     pub(crate) fn wake(&mut self) {
         if self.due.is_none() {
             self.files.begin();
@@ -55,12 +55,12 @@ impl Watch {
         }
     }
 
-    /// Nothing runs any more.
+    /// Stops watching: nothing runs any more.
     pub(crate) fn rest(&mut self) {
         self.due = None;
     }
 
-    /// Looks at the living. What they have too much of, if there is something.
+    /// Checks the running processes. Returns the exceeded resource, if any.
     pub(crate) fn look(&mut self, table: &Table, living: &BTreeSet<i32>, begun: Instant) -> Option<Exceeded> {
         let (bound, limit) = match self.processes(table, living) {
             Some(found) => found,
@@ -86,7 +86,7 @@ impl Watch {
         }
         let place = self.shared.as_deref().map_or(0, in_memory);
         let resident: u64 = all().map(|process| process.pages).sum::<u64>() * self.page;
-        // Reading descriptors takes time; most sessions have far less than what would make it necessary.
+        // Reading descriptors takes time, and most sessions use far too little to need it.
         let most = of_the_machine().unwrap_or(u64::MAX);
         if resident.saturating_add(place).saturating_add(most) <= self.bounds.memory {
             return None;
@@ -96,7 +96,7 @@ impl Watch {
         if resident.saturating_add(shared) <= self.bounds.memory {
             return None;
         }
-        // What programs share with each other was counted for each of them: look closer.
+        // Memory that programs share was counted for each of them: measure more precisely.
         let own: u64 = all()
             .map(|process: &Process| {
                 let (own, maps_shared) = held(process.pid);

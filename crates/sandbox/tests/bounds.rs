@@ -1,4 +1,4 @@
-//! What commands may use, with real commands at each level. The program starts itself as warden, so it has its own `main`.
+//! Resource bounds, with real commands at each level. The program starts itself as a warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ mod cases {
         agentd_process_tests::run(all, filter, Duration::from_secs(300))
     }
 
-    /// Small enough to be passed quickly, large enough for a shell and its programs.
+    /// Small enough to exceed quickly, large enough for a shell and its programs.
     fn small() -> Bounds {
         Bounds {
             processes: 40,
@@ -127,7 +127,7 @@ mod cases {
         })
     }
 
-    /// The script exceeds the bound at each level, is told so, and the session goes on.
+    /// The script exceeds the bound at each level, the result says so, and the session continues.
     async fn ended(script: &str, bounds: Bounds, bound: Bound, limit: u64) {
         for level in levels().await {
             let world = World::new(level, bounds).await;
@@ -175,7 +175,7 @@ mod cases {
     async fn redteam_40_a_memory_hog_is_ended_and_told() {
         let hog = "perl -e 'my @a; push @a, \"x\" x (1 << 20) while @a < 280; sleep 600'";
         ended(hog, small(), Bound::Memory, 192 << 20).await;
-        // Not one that holds much, but many that hold little.
+        // Not one process with much memory, but many with little.
         let crowd = "for i in 1 2 3 4; do perl -e 'my $a = \"x\" x (60 << 20); sleep 600' & done; wait";
         ended(crowd, small(), Bound::Memory, 192 << 20).await;
     }
@@ -212,7 +212,7 @@ mod cases {
             let script = |mib, end| python(&attack.replace("MIB", mib).replace("END", end));
             ended(&script("240", "600"), bounds, Bound::Memory, 192 << 20).await;
             for level in levels().await {
-                // Below the bound, and above it where the bound is larger: the command ends by itself.
+                // Below the bound, and above it with a larger bound: the command exits on its own.
                 let large = Bounds {
                     memory: 4 << 30,
                     ..bounds
@@ -224,7 +224,7 @@ mod cases {
                 }
             }
         }
-        // Four processes that hold and map the same 100 MiB use 100 MiB.
+        // Four processes that hold and map the same 100 MiB use only 100 MiB.
         let crowd =
             "f = fill(100); os.fork(); os.fork(); m = mmap.mmap(f, 100 << 20); m[::4096]; time.sleep(2)";
         for level in levels().await {
@@ -280,7 +280,7 @@ mod cases {
             let world = World::new(level, small()).await;
             let left = "(read -t 1 < <(sleep 2); for i in $(seq 50); do setsid sleep 600 & done) > /dev/null 2>&1 & exit 0";
             assert_eq!(world.sh(left).await.exit.code, Some(0), "{level:?}");
-            // The watch looks within a second; a command that waits as long is killed with the rest, or told of it.
+            // The watch looks within a second: it kills a command this long with the rest, or its result reports this.
             let mut heard = None;
             while heard.is_none() {
                 heard = world.sh("read -t 1 < <(sleep 2)").await.exit.exceeded;

@@ -1,4 +1,4 @@
-//! The one way out of an isolated session, with real commands. The program starts itself as warden, so it has its own `main`.
+//! The only way out of an isolated session, with real commands. The program starts itself as a warden with its own `main`.
 
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ mod cases {
         agentd_process_tests::run(all, filter, Duration::from_secs(120))
     }
 
-    /// Answers a line with itself a thousand times.
+    /// Answers each line by repeating it a thousand times.
     #[derive(Debug)]
     struct Echo;
 
@@ -123,7 +123,7 @@ mod cases {
         let script =
             "proxy=${HTTPS_PROXY#http://}; exec 3<>/dev/tcp/${proxy/://}; printf %01000d 7 >&3; wc -c <&3";
         assert_eq!(says(&warden, dir.path(), script).await, "1000000");
-        // Side by side, too.
+        // In parallel, too.
         let many = format!("for i in 1 2 3 4 5 6 7 8; do ( {script} ) & done; wait");
         assert_eq!(says(&warden, dir.path(), &many).await, ["1000000"; 8].join("\n"));
         assert!(warden.close(Duration::from_secs(30)).await);

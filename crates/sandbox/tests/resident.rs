@@ -1,4 +1,4 @@
-//! The resident warden with real processes. The program starts itself as warden, so it has its own `main`.
+//! The resident warden with real processes. The program starts itself as a warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
@@ -185,7 +185,7 @@ mod cases {
     }
 
     async fn i8_commands_see_the_listed_environment_and_three_descriptors_only() {
-        // A descriptor as a careless parent leaves it: not close-on-exec.
+        // An inherited descriptor that a careless parent left without close-on-exec.
         let file = std::fs::File::open("/etc/passwd").unwrap();
         let leaked = rustix::io::dup(&file).unwrap();
         let warden = warden().await;
@@ -244,7 +244,7 @@ mod cases {
         assert!(is_gone(sleeper), "the process still lives");
     }
 
-    /// Leaves two processes behind, and ends when both have said their numbers.
+    /// Leaves two processes behind, and exits when both have printed their pids.
     const STUBBORN: &str = "trap '' TERM; exec 9<> <(:)
         setsid bash -c 'trap \"\" TERM; echo $$; echo >&9; exec 9>&-; while :; do read -t 300 < <(:) || sleep 300; done' &
         (setsid sleep 300 9>&- & echo $!; echo >&9) &
@@ -260,7 +260,7 @@ mod cases {
             .for_each(|pid| assert!(is_gone(pid), "process {pid} still lives"));
     }
 
-    /// A daemon that is going to be killed: prints the pids under its warden and waits.
+    /// A daemon that will be killed: prints the pids under its warden and waits.
     pub(super) fn play_daemon() -> ExitCode {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -435,7 +435,7 @@ mod cases {
         ] {
             let before = Instant::now();
             let mut running = warden.run(bash(script)).await.unwrap();
-            // Its time begins when it has said that it is there.
+            // Its time starts with its first output.
             let mut word = [0; 8];
             let Heard::Output(count) = running.hear(&mut word).await.unwrap() else {
                 panic!("it ended")
@@ -583,7 +583,7 @@ mod cases {
                 exceeded: None,
             }
         );
-        // The end may be heard before the last words; what was heard is right.
+        // The end may arrive before the last output; what arrived is correct.
         assert!("done\n".starts_with(&text_of(&errors)), "{errors:?}");
     }
 

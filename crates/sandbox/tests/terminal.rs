@@ -1,4 +1,4 @@
-//! Commands at a terminal of their own, at each level. The program starts itself as warden, so it has its own `main`.
+//! Commands with their own terminal, at each level. The program starts itself as a warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
@@ -135,7 +135,7 @@ mod cases {
             &self.seen
         }
 
-        /// How it ends, and all that was seen of it.
+        /// The exit, and all output seen.
         async fn end(self) -> (Exit, String) {
             let dir = tempfile::tempdir().unwrap();
             let spec = CollectSpec {
@@ -152,7 +152,7 @@ mod cases {
         }
     }
 
-    /// The number behind `word`.
+    /// The number after `word`.
     fn number(text: &str, word: &str) -> i32 {
         let digits = text.split_once(word).unwrap().1;
         let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
@@ -168,7 +168,7 @@ mod cases {
             seat.until("to the terminal").await;
             seat.types("hello\n").await;
             seat.until("got <hello>").await;
-            // The end of the input.
+            // End of input (Ctrl-D).
             seat.types("\u{4}").await;
             let (exit, seen) = seat.end().await;
             assert_eq!(exit.code, Some(0), "{level:?}: {seen}");
@@ -180,11 +180,11 @@ mod cases {
     }
 
     async fn redteam_38_nothing_is_put_into_the_input_of_another_terminal() {
-        // TIOCSTI: a character into the input of a terminal.
+        // TIOCSTI pushes a character into a terminal's input.
         let put = "perl -e 'my $c = \"x\"; print ioctl(STDIN, 0x5412, $c) ? \"put\" : \"refused\"'; echo .";
         for level in levels().await {
             let world = World::new(level).await;
-            // It is in the foreground of the terminal that it leads.
+            // It is the foreground process of its terminal.
             let mut first = world
                 .sh("perl -MPOSIX -e 'print \"front=\", tcgetpgrp(0)'; echo \" me=$$\"; read -r x")
                 .await;
@@ -195,11 +195,11 @@ mod cases {
             if level != Open {
                 assert!(seen.contains("refused"), "{level:?}: {seen}");
             }
-            // Nothing came to the other one.
+            // Nothing reached the other terminal.
             first.types("done\n").await;
             let (exit, seen) = first.end().await;
             assert!(exit.code == Some(0) && !seen.contains('x'), "{level:?}: {seen}");
-            // Without a terminal there is none to be found: not the daemon's either.
+            // A command without a terminal cannot find one, not even the daemon's.
             let none = world
                 .sh("setsid -w sh -c 'echo hi >/dev/tty' 2>&1 || echo none")
                 .await;
@@ -211,7 +211,7 @@ mod cases {
     async fn keys_are_signals_for_what_is_in_the_foreground() {
         for level in levels().await {
             let world = World::new(level).await;
-            // The prompt has the number of the command: what is typed before it is there may be lost.
+            // The prompt contains the command's number: input typed before the prompt appears may be lost.
             let shell = ["env", "PS1=[\\#]: ", "bash", "--norc", "--noprofile", "-i"];
             let mut seat = world.at_terminal(&shell).await;
             seat.until("[1]: ").await;
@@ -238,7 +238,7 @@ mod cases {
             seat.at.running.kill(false);
             let (exit, seen) = seat.end().await;
             assert_eq!(exit.signal, Some(9), "{level:?}: {seen}");
-            // Inside of a namespace its number is another one.
+            // Inside a namespace its pid differs.
             assert!(level == Isolated || is_gone(leader));
             assert!(world.warden.close(WITHIN).await);
         }

@@ -1,5 +1,5 @@
-//! The walls around commands with real processes and a real kernel: what an attacker tries must fail at each level that
-//! this machine has, and the same input must succeed without them. The numbers are rows of the list of attacks.
+//! The sandbox around commands with real processes and a real kernel: each attack must fail at each level of this machine,
+//! and the same input must succeed without a sandbox. The numbers are rows of the list of attacks.
 
 use std::process::ExitCode;
 
@@ -170,7 +170,7 @@ mod cases {
             self.dir.path().join("w").join(name)
         }
 
-        /// The exit code and all that it said. `$OUT` is the place outside.
+        /// The exit code and the whole output. `$OUT` is the place outside.
         async fn sh(&self, script: &str) -> (Option<i32>, String) {
             let out = self.outside("").display().to_string();
             let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
@@ -217,7 +217,7 @@ mod cases {
         Warden::spawn_confined(&spec, &walls).await.unwrap().0
     }
 
-    /// The script says `yes` without walls and does not behind them.
+    /// The script says `yes` without a sandbox and does not inside one.
     async fn only_without_walls(found: &Findings, script: &str) {
         assert_eq!(
             World::new(Open).await.says(script).await,
@@ -258,7 +258,7 @@ END
         assert_eq!(recorded(dir.path()), None);
         assert_eq!(probe(&probe_spec(dir.path())).await.unwrap(), found);
         assert_eq!(recorded(dir.path()), Some(found.clone()));
-        // Another kernel or program is looked at again.
+        // Another kernel or program causes a new probe.
         let file = dir.path().join("sandbox.json");
         let text = std::fs::read_to_string(&file).unwrap();
         let other = text.replace("\"landlock_abi\": ", "\"landlock_abi\": 9");
@@ -339,14 +339,14 @@ END
         }
     }
 
-    /// A repository that a person works in, with `git` in it as that person.
+    /// A repository that a person works in, with that person's `git`.
     fn repository(dir: &Path) {
         let done = command("git").arg("init").arg("-q").arg(dir).status().unwrap();
         assert!(done.success());
     }
 
     async fn redteam_26_a_repository_is_not_led_to_another_configuration(found: Findings) {
-        // What a person's next git would run.
+        // What the person's next git command would run.
         let attack = "mkdir evil && cp -r .git/. evil/ && git config --file evil/config core.fsmonitor 'echo x > ran; false' \
                       && echo \"$PWD/evil\" > .git/commondir && echo yes";
         let ran = |world: &World| {
@@ -395,7 +395,7 @@ END
         }
     }
 
-    /// Nobody runs what a repository says that a command made: it makes none.
+    /// A command cannot create a repository, so no person's git runs what that would configure.
     async fn redteam_27_a_repository_within_has_no_say_over_the_one_around_it(found: Findings) {
         let attack =
             "git init -q sub && git -C sub config core.fsmonitor 'echo x > ../ran; false' && echo yes";
@@ -406,7 +406,7 @@ END
             let status = |dir: PathBuf| command("git").arg("-C").arg(dir).arg("status").output().unwrap();
             assert!(status(world.inside("")).status.success());
             assert!(!world.inside("ran").exists(), "{level:?}");
-            // Somebody goes into it.
+            // A person enters it.
             status(world.inside("sub"));
             assert_eq!(world.inside("ran").exists(), level == Open, "{level:?}");
         }
@@ -420,7 +420,7 @@ END
             let said = world.says(files).await;
             assert_eq!(said == "made", level == Open, "{level:?}: {said}");
             assert_eq!(world.says("echo \"[$RAN]\"").await, "[]", "{level:?}");
-            // Nor in a session that begins here later.
+            // Nor in a later session in this directory.
             let later = start(level, world.dir.path(), environment()).await;
             assert!(world.warden.close(Duration::from_secs(20)).await);
             let world = World {
@@ -438,7 +438,7 @@ END
         }
     }
 
-    /// Memory, queues and semaphores with numbers that all processes of a user have in common.
+    /// Memory, queues and semaphores with ids that all processes of a user share.
     async fn redteam_31_memory_of_others_is_not_shared(found: Findings) {
         if std::env::consts::ARCH != "x86_64" {
             skipped(
@@ -531,7 +531,7 @@ END
         Command::new(program)
     }
 
-    /// A process that is none of the session's; killed at the end.
+    /// A process outside of the session; killed on drop.
     struct Bystander(Child);
 
     impl Bystander {
@@ -580,7 +580,7 @@ END
         only_without_walls(&found, &limit).await;
         for level in levels(&found) {
             let world = World::new(level).await;
-            // The warden, its threads, and everybody.
+            // The warden, its threads, and all processes.
             let script = "for p in $(seq $((PPID - 3)) $((PPID + 3))); do [ $p != $$ ] && kill -9 $p; done; kill -9 -1; \
                           kill -STOP $PPID; kill -9 -$PPID; perl -e 'for $p ($ARGV[0] .. $ARGV[0] + 3) { \
                           next if $p == $$ || $p == getppid; syscall(234, $ARGV[0], $p, 9); syscall(200, $p, 9) }' $PPID; \
@@ -646,7 +646,7 @@ END
         }
     }
 
-    /// The error numbers that a list of system calls gives: name, then the call.
+    /// The errno values of a list of system calls: name, then the call.
     async fn errors(world: &World, calls: &[(&'static str, &str)]) -> BTreeMap<&'static str, String> {
         let mut given = BTreeMap::new();
         for (name, call) in calls {
@@ -701,7 +701,7 @@ END
                 assert_eq!(error, "1", "{level:?}: {name} (without walls {without})");
             }
             assert_eq!(errors(&world, &[("clone3", "435, 0, 0")]).await["clone3"], "38");
-            // The numbers of another calling convention of this processor.
+            // The system call numbers of this processor's other ABI.
             assert_eq!(errors(&world, &[("x32", "0x40000000 + 39")]).await["x32"], "38");
             assert!(
                 !world
@@ -724,7 +724,7 @@ END
         }
     }
 
-    /// How many processes have this word in their command line.
+    /// The number of processes with this word in their command line.
     fn with_word(word: &str) -> usize {
         let entries = std::fs::read_dir("/proc").unwrap();
         entries
@@ -736,7 +736,7 @@ END
             .count()
     }
 
-    /// Waits on the process table: there is no event for the end of processes that are not ours.
+    /// Polls the process table: there is no event for the exit of processes that are not our children.
     fn until(what: impl Fn() -> bool) -> bool {
         let end = Instant::now() + Duration::from_secs(10);
         while !what() {
@@ -833,7 +833,7 @@ END
             let refused = |slot: WardenSlot| async move { slot.get().await.unwrap_err().to_string() };
             let session = slot(level, dir.path(), &workdir, &environment());
             session.get().await.unwrap();
-            // What a command of a session above could do while the warden is away.
+            // What a command of a session in a parent directory could do while the warden is away.
             assert!(session.release_idle(Duration::ZERO));
             std::fs::rename(&workdir, dir.path().join("away")).unwrap();
             std::os::unix::fs::symlink(&outside, &workdir).unwrap();
@@ -842,7 +842,7 @@ END
                 said.contains("was replaced since the session began"),
                 "{level:?}: {said}"
             );
-            // The daemon's directory may not be within reach, whatever its name.
+            // The daemon's directory must not be within reach, under any name.
             let around = outside.join("around");
             std::os::unix::fs::symlink(dir.path(), &around).unwrap();
             for wide in [Path::new("/"), dir.path(), &around] {
@@ -882,7 +882,7 @@ END
         }
     }
 
-    /// What bubblewrap builds where the warden cannot looks the same from inside.
+    /// The sandbox that bubblewrap builds where the warden cannot looks the same from inside.
     async fn both_builders_show_the_same_files(found: Findings) {
         let has_bwrap = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
             .any(|dir| dir.join("bwrap").is_file());
@@ -929,7 +929,7 @@ END
             );
             return;
         }
-        // A group of its own in the control: nobody else is touched there.
+        // A separate group in the control, so that it affects no other process.
         let calls = [
             ("setpriority", "141, 1, 0, 19"),
             ("ioprio_set", "251, 2, 0, 0x6007"),
@@ -944,7 +944,7 @@ END
         for level in levels(&found) {
             let world = World::new(level).await;
             assert_eq!(errors(&world, &others).await, expected("1"), "{level:?}");
-            // The nicest there is, however nice the test is.
+            // The highest nice value, whatever that of the test is.
             assert_eq!(
                 world.says("nice -n 19 nice").await,
                 "19",
@@ -969,8 +969,8 @@ END
         }
     }
 
-    /// The kernel asks for the number of the user there, not for a capability: root without any could write. Nothing is
-    /// written; that it opens is enough.
+    /// The kernel checks the user id there, not a capability: root without any could write. The test writes nothing; a
+    /// successful open suffices.
     async fn redteam_37_the_kernel_is_not_set(found: Findings) {
         let opens = |file: &str| {
             format!("perl -e 'use Fcntl; print \"yes\" if sysopen(my $f, \"{file}\", O_WRONLY)'")
@@ -991,7 +991,7 @@ END
     async fn a_command_has_no_capability_and_gains_none(found: Findings) {
         for level in levels(&found) {
             let world = World::new(level).await;
-            // Where /proc is the session's own it tells; elsewhere the calls do.
+            // The session's own /proc shows this; without one, the calls do.
             if level == Isolated {
                 let said = world
                     .says("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -s '\\t' ' '")
@@ -1010,7 +1010,7 @@ END
         }
     }
 
-    /// Prepares `tests/sandbox` in a directory; the other side of the operations ends with it.
+    /// Prepares `tests/sandbox` in a directory; dropping it ends the counterpart of the operations.
     struct Operations {
         dir: TempDir,
         others: i32,
@@ -1031,7 +1031,7 @@ END
             Self { dir, others }
         }
 
-        /// The operations and whether each was allowed.
+        /// The operations, and whether each was allowed.
         async fn tried(&self, level: SandboxLevel) -> BTreeMap<String, bool> {
             let warden = start(level, self.dir.path(), environment()).await;
             let argv = ["sh", "operations.sh", "./env"].map(str::to_owned).to_vec();
@@ -1070,7 +1070,7 @@ END
         }
     }
 
-    /// The table that compares with another sandbox: `| operation | theirs | isolated | confined |`.
+    /// The table that compares this sandbox with another one: `| operation | theirs | isolated | confined |`.
     async fn the_list_of_operations_has_the_answers_that_the_documentation_says(found: Findings) {
         if std::env::consts::ARCH != "x86_64" {
             return skipped(
@@ -1079,7 +1079,7 @@ END
             );
         }
         for (name, allowed) in Operations::prepared().tried(Open).await {
-            // The warden ends what is left behind at every level, and this needs no wall.
+            // The warden kills what is left behind at every level, which needs no sandbox.
             assert!(allowed || name == "leave a process behind", "control: {name}");
         }
         let page = include_str!("../../../docs/security.md");
@@ -1105,7 +1105,7 @@ END
         }
     }
 
-    /// Deny rules for reading: the attacks of the review, and what a rule leaves alone.
+    /// Deny rules for reading: the attacks from the review, and what a rule leaves readable.
     async fn redteam_8_denied_reads_are_unreadable(found: Findings) {
         let attacks = [
             "cd secret && cat x | grep canary",
@@ -1175,7 +1175,7 @@ END
         let attacks = [
             // CVE-2019-5736 (runc): overwrite the program outside through /proc/PID/exe.
             (false, opens("/proc/1/exe", "O_WRONLY")),
-            // CVE-2024-21626 (runc): a working directory or a descriptor that was left open leads out.
+            // CVE-2024-21626 (runc): an inherited working directory or descriptor leads out.
             (true, "for d in /proc/*/cwd /proc/*/fd/*; do test -e $d/../../../../../../../../../boot && echo yes; done".to_owned()),
             // CVE-2016-9962 (runc): descriptors of the process that enters the container.
             (false, "for f in /proc/1/fd/*; do test -d $f && ls $f/ | grep -q . && echo yes; done".to_owned()),
@@ -1183,34 +1183,34 @@ END
             (false, "perl -e 'open(T, \"+<\", \"/dev/tty\") or exit; my $c = \"x\"; print \"yes\" if ioctl(T, 0x5412, $c)'".to_owned()),
             // CVE-2022-0492: a cgroup's release_agent runs as root outside.
             (false, "mkdir c; mount -t cgroup -o rdma cgroup c && echo yes; unshare -UrmC mount -t cgroup cgroup c && echo yes".to_owned()),
-            // CVE-2023-2640 and CVE-2023-32629 (GameOver(lay)): overlayfs in a user namespace of one's own.
+            // CVE-2023-2640 and CVE-2023-32629 (GameOver(lay)): overlayfs in one's own user namespace.
             (false, "mkdir l u k m; unshare -rm sh -c 'mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=k m' && echo yes".to_owned()),
-            // CVE-2022-0185: fsconfig in a user namespace of one's own. The call itself is refused.
+            // CVE-2022-0185: fsconfig in one's own user namespace. Here the call itself is refused.
             (true, "perl -e 'my $f = \"ext4\"; print \"yes\" if syscall(430, $f, 0) >= 0'".to_owned()),
             // CVE-2021-22555 and others: netfilter through a user namespace.
             (true, "unshare -Urn iptables -L && echo yes; perl -e 'print \"yes\" if syscall(41, 16, 3, 12) >= 0'".to_owned()),
-            // CVE-2020-15257 (containerd): abstract sockets of the machine.
+            // CVE-2020-15257 (containerd): the machine's abstract sockets.
             (true, format!("grep -q {name} /proc/net/unix && echo yes")),
             // Detached mounts (open_tree) and handles (open_by_handle_at, \"shocker\") reach what is not mounted.
             (true, "perl -e 'my $p = \"/\"; print \"yes\" if syscall(428, -100, $p, 1) >= 0; my $h = pack(\"iiQ\", 8, 1, 2); \
              print \"yes\" if syscall(304, 0, $h, 0) >= 0'"
                 .to_owned()),
-            // uid 0 without capabilities: sysctl, sysrq and core_pattern ask only for the number of the user.
+            // uid 0 without capabilities: sysctl, sysrq and core_pattern check only the user id.
             (true, opens("/proc/sys/kernel/core_pattern", "O_WRONLY")),
             (false, opens("/proc/sysrq-trigger", "O_WRONLY")),
-            // CVE-2025-31133 (runc) and others: masks that were undone. Here by remount and umount.
+            // CVE-2025-31133 (runc) and others: undone masks. Here by remount and umount.
             (false, "umount /proc/sys && echo yes; mount -o remount,rw / && echo yes; mount -o remount,bind,rw /usr && echo yes".to_owned()),
-            // Nested user namespaces through clone3, which a filter cannot look into.
+            // Nested user namespaces through clone3, whose arguments a filter cannot read.
             (true, "perl -e 'my $a = pack(\"Q11\", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0); my $r = syscall(435, $a, 88); \
              exit if $r == 0; print \"yes\" if $r > 0'"
                 .to_owned()),
-            // Entering the namespaces of others.
+            // Entering the namespaces of other processes.
             (false, "nsenter --mount=/proc/1/ns/mnt true && echo yes; nsenter --net=/proc/1/ns/net true && echo yes".to_owned()),
-            // The init of the namespace: who kills or stops it ends or frees everything.
+            // The init of the namespace: killing or stopping it ends or frees everything.
             (false, "kill -9 1; kill -STOP 1; sleep 0.1; kill -9 -1; echo $(cat /proc/1/comm) | grep -v agentd-warden | grep . && echo yes".to_owned()),
         ];
         for (harmless, attack) in &attacks {
-            // As root these work without walls, and change nothing.
+            // As root these succeed without a sandbox, and change nothing.
             if *harmless && rustix::process::geteuid().is_root() {
                 let said = control.says(attack).await;
                 assert!(said.contains("yes"), "control: {attack}: {said}");
@@ -1219,12 +1219,12 @@ END
             assert!(!said.contains("yes"), "{attack}: {said}");
         }
         assert!(world.warden.is_alive());
-        // The roots of the other processes are this session's root.
+        // The root directories of the other processes are this session's root.
         let roots = "ls -A /proc/1/root /proc/1/cwd 2> /dev/null | grep -E '^(boot|home|root|srv|var)$'";
         assert_eq!(world.says(roots).await, "");
     }
 
-    /// A mount point is never made in the person's directory, and none of ours is left there.
+    /// No mount point is ever created in the person's directory, and none of ours is left there.
     async fn nothing_is_left_behind_in_the_working_directory(found: Findings) {
         if !found.isolated.works() {
             return skipped("isolated does not work", "mount points");

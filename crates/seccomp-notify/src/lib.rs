@@ -1,8 +1,8 @@
-//! Seccomp's user notification: a filter hands chosen system calls to a supervisor, which answers them.
+//! Seccomp's user notification: a filter passes chosen system calls to a supervisor, which answers them.
 //!
 //! The only crate of the workspace with unsafe code, because no published crate installs such a filter through a safe
-//! function without the C library libseccomp. It holds the kernel calls and nothing else: what is notified and how a call
-//! is answered is decided elsewhere, in safe code.
+//! function without the C library libseccomp. It contains only the kernel calls: safe code elsewhere decides which calls
+//! are notified and how to answer them.
 
 mod listener;
 

@@ -9,9 +9,9 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 pub struct Instruction {
     /// The operation.
     pub code: u16,
-    /// How many instructions to skip when the condition holds.
+    /// The number of instructions to skip if the condition holds.
     pub jt: u8,
-    /// How many to skip when it does not.
+    /// The number to skip otherwise.
     pub jf: u8,
     /// The operand.
     pub k: u32,
@@ -20,27 +20,27 @@ pub struct Instruction {
 /// A system call that waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notification {
-    /// Names this call in answers.
+    /// Identifies this call in answers.
     pub id: u64,
-    /// The thread that makes the call; 0 when it is in no namespace of ours.
+    /// The thread that makes the call; 0 if it is outside our pid namespace.
     pub pid: i32,
-    /// The number of the call.
+    /// The system call number.
     pub call: i64,
     /// Its arguments.
     pub args: [u64; 6],
 }
 
-/// The descriptor on which notifications arrive. When the last copy of it is closed, the calls fail with ENOSYS.
+/// The descriptor that receives notifications. When its last copy is closed, the calls fail with ENOSYS.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
 impl Listener {
-    /// Installs a filter on the calling thread, for it and all that it starts from now on. The thread must have
-    /// `no_new_privs` set. A call that the program returns `SECCOMP_RET_USER_NOTIF` for waits for an answer; once it
-    /// was received, only a deadly signal interrupts it.
+    /// Installs a filter on the calling thread and everything that it starts from now on. The thread must have set
+    /// `no_new_privs`. If the program returns `SECCOMP_RET_USER_NOTIF` for a call, this call waits for an answer; after it
+    /// was received, only a fatal signal interrupts it.
     ///
     /// # Errors
-    /// EBUSY when a filter around this one has a listener, EINVAL when the program is wrong or the kernel too old.
+    /// EBUSY if an outer filter has a listener, EINVAL if the program is invalid or the kernel is too old.
     pub fn install(program: &[Instruction]) -> io::Result<Self> {
         let mut filter: Vec<libc::sock_filter> = program
             .iter()
@@ -86,7 +86,7 @@ impl Listener {
         let descriptor = c_int::try_from(checked(made)?).map_err(io::Error::other)?;
         // SAFETY: the kernel just made this descriptor for us, and nobody else knows its number.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        // Caller and supervisor take turns, so they are best on one processor. Kernels before 6.6 do not know it.
+        // Caller and supervisor alternate, so they run best on one CPU. Kernels before 6.6 lack this.
         // SAFETY: the argument is a number, and no memory is read or written.
         let _ = unsafe {
             libc::ioctl(
@@ -98,10 +98,10 @@ impl Listener {
         Ok(Self(descriptor))
     }
 
-    /// Waits for the next call.
+    /// Receives the next call.
     ///
     /// # Errors
-    /// ENOENT when the caller is gone before its call could be read; EINTR.
+    /// ENOENT if the caller is gone before its call could be read; EINTR.
     pub fn receive(&self) -> io::Result<Notification> {
         let data = libc::seccomp_data {
             nr: 0,
@@ -132,7 +132,7 @@ impl Listener {
         })
     }
 
-    /// Whether the call still waits, so that what was read from its process since then was its own.
+    /// Whether the call still waits. If so, all data read from its process so far was its own.
     #[must_use]
     pub fn is_waiting(&self, id: u64) -> bool {
         // SAFETY: the kernel reads one u64 from a valid pointer.
@@ -146,7 +146,7 @@ impl Listener {
         done == 0
     }
 
-    /// Answers a call with a value or an error number. A caller that is gone does not hear it.
+    /// Answers a call with a value or an error number. Does nothing if the caller is gone.
     pub fn answer(&self, id: u64, result: Result<i64, i32>) {
         let mut answer = libc::seccomp_notif_resp {
             id,
@@ -168,10 +168,10 @@ impl Listener {
         };
     }
 
-    /// Answers a call with a copy of a descriptor, made in the caller's process.
+    /// Answers a call with a copy of a descriptor, created in the caller's process.
     ///
     /// # Errors
-    /// EMFILE when the caller may not have more; then the call still waits. ENOENT when the caller is gone.
+    /// EMFILE if the caller has reached its limit; the call then still waits. ENOENT if the caller is gone.
     pub fn answer_with(&self, id: u64, file: BorrowedFd<'_>, close_on_exec: bool) -> io::Result<()> {
         let copy = libc::seccomp_notif_addfd {
             id,
@@ -196,7 +196,7 @@ impl Listener {
     }
 }
 
-/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`: who is woken runs where the other one waits from then on.
+/// `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP`: from now on, the woken thread runs on the CPU of the waiting one.
 const TAKE_TURNS: libc::c_ulong = 1;
 /// `SECCOMP_ADDFD_FLAG_SEND`: the descriptor is the answer.
 const SEND: u32 = 1 << 1;

@@ -1,11 +1,11 @@
-//! A call is handed over and answered; the kernel has room for one listener around a thread.
+//! A filter passes a call on, and it is answered; the kernel allows one listener per thread.
 
 use agentd_seccomp_notify::{Instruction, Listener};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// Hands over `mkdirat`, whose answer is a number, and `dup`, whose answer is a descriptor.
+/// Passes on `mkdirat`, whose answer is a number, and `dup`, whose answer is a descriptor.
 fn program() -> Vec<Instruction> {
     let step = |code, jt, jf, k| Instruction { code, jt, jf, k };
     let number = |call| u32::try_from(call).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! The actor: each message is one call, then what was decided is sent off.
+//! The actor of a loop: each message is one handler call; afterwards the decided events go to the store.
 
 use crate::error::LoopError;
 use crate::load::Folded;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct SessionLoop;
 
-/// What a loop starts from.
+/// The arguments that a loop starts with.
 #[derive(Debug)]
 pub struct LoopArgs {
-    /// What all loops share.
+    /// The services that all loops share.
     pub services: Arc<Services>,
     /// The folded log.
     pub folded: Folded,
-    /// Who routes to it; also its supervisor.
+    /// The supervisor; it also routes messages to the loop.
     pub supervisor: ActorRef<SupervisorMsg>,
 }
 
@@ -54,7 +54,7 @@ impl Actor for SessionLoop {
         message: SessionMsg,
         shell: &mut Shell,
     ) -> Result<(), ActorProcessingErr> {
-        // Held apart, so that a session that waits for a message does not keep room for the handling of one (7 KB, twice).
+        // Boxed, so that a session waiting for a message does not reserve the memory of a running handler (7 KB, twice).
         Box::pin(shell.take(message)).await?;
         if let Some(reason) = shell.finish() {
             me.stop(Some(reason.to_owned()));
@@ -68,7 +68,7 @@ impl Actor for SessionLoop {
         event: SupervisionEvent,
         shell: &mut Shell,
     ) -> Result<(), ActorProcessingErr> {
-        // Supervision overtakes messages: the kid's result may still be in the mailbox, so this goes behind it.
+        // Supervision events overtake messages: the worker's result may still be in the mailbox, so `Down` goes behind it.
         if let Some((work, why)) = shell.kids.fell(event) {
             let _ = me.cast(SessionMsg::Down { work, why });
         }
@@ -140,7 +140,7 @@ impl Shell {
         self.advance(Input::Deciders { approval, count }).await
     }
 
-    /// A timer that was cleared or set again in the meantime says nothing.
+    /// Ignores a timer that was cleared or set again in the meantime.
     async fn timer(&mut self, key: TimerKey, generation: u64) -> Result<(), LoopError> {
         if self.timers.fired(key, generation) {
             return self.advance(Input::Timer { key, generation }).await;
@@ -152,7 +152,7 @@ impl Shell {
         self.hurry_summary(Some(id), "it took too long").await
     }
 
-    /// A folded log goes on where it stopped; a new session waits for its first command.
+    /// A folded log continues where it stopped; a new session waits for its first command.
     async fn start(&mut self) -> Result<(), LoopError> {
         if self.agent.durable().head == 0 {
             return Ok(());
@@ -165,7 +165,7 @@ impl Shell {
         self.advance(Input::Recover).await
     }
 
-    /// After each message: what was decided goes to the store, what changed is told, and the loop stops or rests.
+    /// Runs after each message: sends decided events to the store, reports changes, and stops or rests the loop.
     fn finish(&mut self) -> Option<&'static str> {
         self.flush();
         self.report();

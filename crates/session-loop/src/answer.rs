@@ -1,10 +1,10 @@
-//! Answers to commands, and the form in which an idempotency key keeps them.
+//! Answers to commands, and the form in which an idempotency key stores them.
 
 use agentd_protocol::{ApprovalId, Created, Decided, Done, Fault, Sent, SessionId};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Reply};
 
-/// What of a command its answer needs.
+/// The part of a command that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// A new session.
@@ -18,7 +18,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What it is for this command.
+    /// The part that this command needs.
     #[must_use]
     pub const fn of(command: &Command) -> Self {
         match command {
@@ -40,7 +40,7 @@ impl Asked {
         }
     }
 
-    /// Fills in the answer that a repetition of the command gets, unless the asker already did.
+    /// Fills in the answer that a repetition of the command gets, unless the caller already did.
     pub fn keep(self, key: &mut IdempotencyKey, session: SessionId, name: &str, reply: &Reply) {
         if !key.answer.is_empty() {
             return;
@@ -73,10 +73,10 @@ impl Asked {
     }
 }
 
-/// The answer to a command whose key was taken while it was on its way.
+/// The answer to a command whose key was taken while the command was in flight.
 ///
 /// # Errors
-/// The key was used for another command, or the answer has to be asked for again.
+/// The key was used for another command, or the caller must retry to get the answer.
 pub fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
     if !same_body {
         return Err(
@@ -84,7 +84,7 @@ pub fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
                 .hint("use a new key for a new command"),
         );
     }
-    // A created session has another id than this one: only the stored answer, found by its key, can say which.
+    // A created session has a different id from this one; only the stored answer, found by its key, names it.
     if serde_json::from_str::<Created>(answer).is_ok() {
         return Err(again("the same session was created a moment ago"));
     }
@@ -100,7 +100,7 @@ pub fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
     }
 }
 
-/// A fault that goes away by asking once more.
+/// A fault that a retry resolves.
 pub(crate) fn again(what: &str) -> Fault {
     Fault::unavailable("retry", what).hint("retry with the same key")
 }

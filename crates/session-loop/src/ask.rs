@@ -1,11 +1,11 @@
-//! What a model call asks of its provider: who it is for, how urgent it is, and about how much it will use.
+//! What a model call requests of its provider: its group, its urgency, and its estimated usage.
 
 use agentd_actor_kit::{Ask, Lane};
 use agentd_protocol::{SessionCreated, SessionId};
 use agentd_provider::ModelSpec;
 use agentd_settings::SchedulerConfig;
 
-/// Which labels say who shares a provider and who goes first.
+/// The labels that decide how sessions share a provider and which go first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sharing {
     /// The label whose values share a provider by weight; empty: all sessions are one group.
@@ -28,19 +28,19 @@ impl Sharing {
         created.labels.get(&self.share_by).cloned().unwrap_or_default()
     }
 
-    /// A label decides; without one nobody waits for a headless session, or for one that another program started.
+    /// The label decides. Without one, a headless session, or one that another program started, is background work.
     fn lane(&self, created: &SessionCreated) -> Lane {
         match created.labels.get(&self.lane_by).map(String::as_str) {
             Some("background") => Lane::Background,
             Some("interactive") => Lane::Interactive,
-            // A sub-agent is as urgent as the session that it works for.
+            // A sub-agent is as urgent as its parent session.
             _ if created.limits.headless => Lane::Background,
             _ if created.parent.is_some() && created.lineage.is_none() => Lane::Background,
             _ => Lane::Interactive,
         }
     }
 
-    /// What a call of this session asks.
+    /// The request of a call of this session.
     pub(crate) fn ask(
         &self,
         session: SessionId,

@@ -13,7 +13,7 @@ use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Input, Reply};
 
 impl Shell {
-    /// Takes a command; it is answered when it is durable, or at once when it is refused.
+    /// Takes a command. The answer comes when the command is durable, or immediately when it is refused.
     pub(crate) async fn command(
         &mut self,
         command: Command,
@@ -50,7 +50,7 @@ impl Shell {
         if self.stop.is_some() {
             return Some(crate::answer::again("the session is being loaded again"));
         }
-        // Ends what runs, also where nothing can be written: there is one for each turn, so they are bounded by the turns.
+        // An urgent command passes even when nothing can be written; there is at most one per turn, so they stay few.
         let urgent = is_urgent(command);
         if self.outbox.is_full() && !urgent {
             return Some(disk_full());
@@ -71,7 +71,7 @@ impl Shell {
     }
 }
 
-/// Whether a command ends what runs. It is carried out, and answered, on a full disk, too.
+/// Whether a command ends running work. Such a command is carried out, and answered, even on a full disk.
 const fn is_urgent(command: &Command) -> bool {
     matches!(command, Command::CancelTurn { .. })
 }

@@ -1,4 +1,4 @@
-//! The way to the store and back: one append at a time, and what a lost one means.
+//! Commits to the store: one append at a time, and how the loop handles a lost one.
 
 use crate::answer::{again, taken};
 use crate::error::LoopError;
@@ -9,10 +9,10 @@ use agentd_protocol::Fault;
 use agentd_store::{Append, Outcome};
 use agentd_turn::{Durable, Reply};
 
-/// The reason of a loop that stops because it does not know what of its log is durable.
+/// The stop reason of a loop that does not know which of its events are durable.
 pub const LOST: &str = "store";
 
-/// Whether what is decided now can be taken back as long as it is not durable: nothing goes on but the command itself.
+/// Whether a decision can be revoked until it is durable: nothing but the command itself is in progress.
 #[must_use]
 pub fn is_revocable(durable: &Durable) -> bool {
     durable.turn.is_none()
@@ -31,7 +31,7 @@ pub(crate) fn disk_full() -> Fault {
 }
 
 impl Shell {
-    /// Sends what is staged, when nothing is in flight.
+    /// Sends the staged events when no append is in flight.
     pub(crate) fn flush(&mut self) {
         if self.stop.is_some() {
             return;
@@ -50,7 +50,7 @@ impl Shell {
         self.services.store.cast(StoreMsg::Append { append, done });
     }
 
-    /// The store answered, or went down.
+    /// The store answered, or stopped.
     pub(crate) async fn stored(&mut self, outcome: Option<Outcome>) -> Result<(), LoopError> {
         let settled = self.outbox.settle(outcome);
         match settled {
@@ -70,7 +70,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The store has no space: who wanted to end what runs hears that it was ended.
+    /// The store has no space: answers the callers whose commands ended running work.
     pub(crate) fn answer_urgent(&mut self) {
         let seq = self.outbox.durable();
         for asker in self.outbox.urgent() {
@@ -78,7 +78,7 @@ impl Shell {
         }
     }
 
-    /// Space may be there again.
+    /// Retries the append: space may be available again.
     pub(crate) fn retry(&mut self, number: u64) {
         if number == self.appends
             && let Some(append) = self.outbox.again()
@@ -87,21 +87,21 @@ impl Shell {
         }
     }
 
-    /// The store does not answer: whether the append is durable is not known.
+    /// The store does not answer, so it is unknown whether the append is durable.
     pub(crate) fn overdue(&mut self, number: u64) {
         if number == self.appends && self.outbox.again().is_some() {
             self.lose(Lost::Unknown);
         }
     }
 
-    /// What this loop thinks and what is durable differ: it stops, and the log is folded again.
+    /// The loop's state and the durable log differ: the loop stops, and the log is folded again.
     fn lose(&mut self, lost: Lost) {
         tracing::warn!(session = %self.session, ?lost, "the loop lost its log");
         let (reason, fault) = match lost {
             Lost::Fenced => ("fenced", again("the session moved to another owner")),
             Lost::Full => ("reload", disk_full()),
             Lost::Unknown => {
-                // It may be durable, and nobody may have told the viewers.
+                // The append may be durable without the viewers having been notified.
                 self.services.feed.cast(FeedMsg::Unsure {
                     session: self.session,
                 });

@@ -1,5 +1,5 @@
-//! A conversation becomes shorter: at once where the plan alone is enough, and after some model calls where a model writes
-//! the summary. Whatever goes wrong with those, the summary that needs no model takes its place.
+//! Compaction of a conversation: immediately where the plan alone is enough, or after some model calls where a model
+//! writes the summary. If those fail in any way, the summary that needs no model replaces theirs.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -16,16 +16,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes in a token, in the worst case of the estimate.
+/// Bytes per token, in the worst case of the estimate.
 const BYTES_PER_TOKEN: u64 = 3;
-/// Percent of the room that a part of the conversation may take: our estimate may be wrong.
+/// Percent of the available room that one part of the conversation may take, since the estimate may be wrong.
 const PART_PERCENT: u64 = 60;
-/// A window that nobody knows.
+/// The assumed window when the real one is unknown.
 const CAREFUL_WINDOW: u64 = 16_000;
-/// A model that thinks before it writes needs room for that, too.
+/// The minimum output; a model that thinks before it writes needs room for that, too.
 const LEAST_OUTPUT: u64 = 4_096;
 
-/// What is wanted.
+/// A requested compaction.
 #[derive(Debug)]
 struct Shrinking {
     id: (CallId, u32),
@@ -35,14 +35,14 @@ struct Shrinking {
     summariser: Option<Summariser>,
 }
 
-/// A summary that a model writes.
+/// A summary that a model is writing.
 #[derive(Debug)]
 pub(crate) struct Compacting {
-    /// For whom.
+    /// The request that it answers.
     id: (CallId, u32),
-    /// The summary that needs no model, and what it takes away.
+    /// The fallback summary that needs no model, and the range that it replaces.
     plan: ContextCompacted,
-    /// The model call of this part.
+    /// The model call for the current part.
     call: CallId,
     by: Summariser,
     spec: Arc<ModelSpec>,
@@ -54,7 +54,7 @@ pub(crate) struct Compacting {
 }
 
 impl Shell {
-    /// Carries out what the core wants of the conversation's size.
+    /// Carries out the core's effects on the size of the conversation.
     pub(crate) async fn resize(&mut self, effect: Effect) {
         if let Effect::StopShrinking { call, attempt } = effect {
             self.stop_shrinking((call, attempt));
@@ -79,9 +79,9 @@ impl Shell {
         }
     }
 
-    /// Makes the conversation shorter. The answer is the core's next input.
+    /// Compacts the conversation. The answer is the core's next input.
     async fn shrink(&mut self, wanted: Shrinking) {
-        // A hook that may veto a compaction is asked here, and its veto is `Shrunk::Vetoed`.
+        // This is where a hook that may veto a compaction would be asked; its veto is `Shrunk::Vetoed`.
         tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
         let rules = self.services.config.now().context;
         let target = wanted.target_tokens;
@@ -122,11 +122,11 @@ impl Shell {
         }
     }
 
-    /// A model writes the summary, if there is one that can.
+    /// Prepares a summary by a model, if a suitable model exists.
     fn compacting(&self, wanted: Shrinking, plan: &ContextCompacted) -> Option<Compacting> {
         let by = wanted.summariser?;
         let (of, _) = self.services.models.get(&by.model).ok()?;
-        // A script knows its own conversation only.
+        // A script knows only its own conversation.
         if of.dialect == Dialect::Scripted {
             return None;
         }
@@ -162,7 +162,7 @@ impl Shell {
         })
     }
 
-    /// Has the next part retold; without one the summary is complete.
+    /// Has the model summarise the next part; when no part is left, the summary is complete.
     async fn next_part(&mut self) {
         let Some(mut compacting) = self.compacting.take() else {
             return;
@@ -202,12 +202,12 @@ impl Shell {
         })
     }
 
-    /// The call works on the summary.
+    /// Whether the call works on the summary.
     pub(crate) fn summarises(&self, call: CallId) -> bool {
         self.compacting.as_ref().is_some_and(|run| run.call == call)
     }
 
-    /// News of the call that writes the summary. Nobody is shown its words while they come.
+    /// Handles an event of the call that writes the summary. Its deltas are not shown to viewers.
     pub(crate) async fn summary_news(&mut self, event: CallEvent) -> Result<(), LoopError> {
         let why = match event {
             CallEvent::Waiting(_) | CallEvent::Granted { .. } | CallEvent::Delta(..) => return Ok(()),
@@ -236,9 +236,9 @@ impl Shell {
         if text.trim().is_empty() {
             return Err("the model wrote no summary");
         }
-        // It may have read a key in the conversation before that key was known as one (I8).
+        // The model may have read a key in the conversation before it was registered as a credential (I8).
         compacting.so_far = redact_known(&text).into_owned();
-        // The next part has to fit beside it.
+        // The next part has to fit in alongside the summary.
         let most = bytes(summary_tokens(compacting.plan.tokens_before), 100);
         let end = compacting.so_far.floor_char_boundary(most);
         compacting.so_far.truncate(end);
@@ -257,7 +257,7 @@ impl Shell {
         }
     }
 
-    /// The summary that needs no model. What was spent on the other one is spent.
+    /// Uses the summary that needs no model. The cost of the other one is still counted.
     fn without_a_model(&mut self, compacting: Compacting, why: &str) {
         tracing::warn!(session = %self.session, why, "no model wrote the summary; it is made without one");
         self.kids.kill(&Work::Model {
@@ -270,7 +270,7 @@ impl Shell {
         self.shrunk(compacting.id, Shrunk::Compacted(plan));
     }
 
-    /// The summary takes too long, or the daemon drains.
+    /// Gives up on the model's summary: it takes too long, or the daemon drains.
     pub(crate) async fn hurry_summary(
         &mut self,
         of: Option<(CallId, u32)>,
@@ -283,8 +283,8 @@ impl Shell {
         self.run_followers().await
     }
 
-    /// Nobody waits for it any more. The parts that were told have cost something; what the one that was cut off cost
-    /// nobody says.
+    /// The summary is no longer wanted. The cost of the finished parts is recorded; the cost of the part that was cut off
+    /// is unknown.
     fn stop_shrinking(&mut self, id: (CallId, u32)) {
         let Some(compacting) = self.compacting.take_if(|run| run.id == id) else {
             return;
@@ -304,13 +304,13 @@ impl Shell {
     }
 }
 
-/// Tokens that one answer may have.
+/// The maximum output tokens of one answer.
 fn max_output(spec: &ModelSpec, plan: &ContextCompacted) -> u64 {
     let wanted = summary_tokens(plan.tokens_before).saturating_mul(2);
     wanted.max(LEAST_OUTPUT).min(spec.max_output.into())
 }
 
-/// So many percent of these tokens, as bytes.
+/// This percentage of the tokens, in bytes.
 fn bytes(tokens: u64, percent: u64) -> usize {
     let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).saturating_mul(percent) / 100;
     usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -1,12 +1,12 @@
-//! What people say, without the credentials that this process knows (I8): a key that somebody pastes by mistake would
-//! stay in the log for ever, and go to the model.
+//! Removes the credentials that this process knows from what people write (I8): a key that someone pastes by mistake
+//! would stay in the log forever and go to the model.
 
 use agentd_protocol::{Block, SessionCreated};
 use agentd_text::redact_known;
 use agentd_turn::{Command, NewInput};
 use std::borrow::Cow;
 
-/// A command that may be written down.
+/// The command in a form that may be written to the log.
 pub(crate) fn command(mut command: Command) -> Command {
     match &mut command {
         Command::Create { created, first } => {
@@ -25,7 +25,7 @@ pub(crate) fn command(mut command: Command) -> Command {
             text(reason);
         }
         Command::Update { title, .. } => maybe(title),
-        // What it says of commands was concealed when it came into the log.
+        // The commands in it were redacted when they came into the log.
         Command::ChildEnded { ended, .. } => text(&mut ended.text),
         Command::CancelInput(_)
         | Command::Tell
@@ -37,7 +37,7 @@ pub(crate) fn command(mut command: Command) -> Command {
     command
 }
 
-/// A session's first event as it may be written down; its prompt is made from this.
+/// A session's first event in a form that may be written to the log; its prompt is built from this.
 pub(crate) fn created(created: &SessionCreated) -> SessionCreated {
     let mut created = created.clone();
     settings(&mut created);

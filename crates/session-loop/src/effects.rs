@@ -1,4 +1,4 @@
-//! Effects: what the core wants done, done.
+//! Carries out the effects that the core requests.
 
 use crate::outbox::After;
 use crate::shell::Shell;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What an attempt is started with.
+/// The parts that start an attempt.
 struct StartModel {
     call: CallId,
     attempt: u32,
@@ -30,7 +30,7 @@ struct StartModel {
 }
 
 impl Shell {
-    /// Carries one effect out. Nothing here waits for the world: kids do the long work.
+    /// Carries out one effect. Nothing here waits for I/O: workers do the long work.
     pub(crate) async fn carry_out(&mut self, effect: Effect) {
         match effect {
             effect @ (Effect::StartModel { .. }
@@ -75,7 +75,7 @@ impl Shell {
         }
     }
 
-    /// Those that are for a model: steps, calls beside them, counts, summaries.
+    /// The effects that concern models: steps, side calls, token counts, summaries.
     async fn ask_models(&mut self, effect: Effect) {
         match effect {
             Effect::StartModel {
@@ -126,7 +126,7 @@ impl Shell {
         }
     }
 
-    /// What waited for a commit goes on.
+    /// Carries out what waited for a commit.
     pub(crate) async fn go_on(&mut self, ready: Vec<After>) {
         for after in ready {
             match after {
@@ -178,7 +178,7 @@ impl Shell {
         let body = self
             .requests
             .body(&self.kit, &spec, &self.transcript, start.tools_off, sample);
-        // Others need only what is encoded.
+        // Only scripts and recorders need the messages; other models get the encoded body.
         let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
         let messages = if wants_messages {
             self.transcript.messages().to_vec()
@@ -287,7 +287,7 @@ impl Shell {
     }
 
     fn kill_tool(&mut self, tool_call: ToolCallId) {
-        // It may not have started: its intent is still on the way to the store.
+        // The call may not have started: its intent may still be on the way to the store.
         self.outbox.forget_run(tool_call);
         self.forget_plan(tool_call);
         self.told.remove(&tool_call);

@@ -1,34 +1,34 @@
-//! What the sessions of a tree of agents say to each other, as decisions: what follows the answer to each try. Pure.
+//! The retry policy for messages between the sessions of a tree of agents: what follows the answer to each try. Pure.
 
 use agentd_protocol::{Fault, FaultClass, RunState, Spent, Summary, TurnError};
 use agentd_turn::Ended;
 use std::time::Duration;
 
-/// How often something is tried.
+/// The number of tries.
 const TRIES: u32 = 60;
-/// The first pause between two tries; it doubles.
+/// The first pause between two tries; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long a command may take.
+/// The timeout of a command.
 pub const COMMAND: Duration = Duration::from_secs(30);
-/// The fault of a session that waits for a person.
+/// The fault code of a session that is stopped until a person resumes it.
 const FAULTED: &str = "faulted";
 
-/// What follows a try that was refused.
+/// What to do after a refused try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: this daemon, or this supervisor, ends, and the next one begins again.
+    /// Nothing: this daemon, or this supervisor, is ending, and the next one starts over.
     Over,
-    /// The same once more, after a pause.
+    /// Try again after a pause.
     Again,
-    /// The session is closed already: it is to tell how it ended.
+    /// The session is closed already: ask it to report how it ended.
     Tell,
-    /// It will never go, or only when a person looked at it. Why.
+    /// It will never succeed, or not before a person intervenes. Holds the reason.
     GiveUp(String),
 }
 
-/// A child could not be created, or asked how it is.
+/// Decides after a failure to create a child or to ask it for a report.
 #[must_use]
 pub fn after_creation(fault: &Fault) -> Next {
     match fault.class {
@@ -41,7 +41,7 @@ pub fn after_creation(fault: &Fault) -> Next {
     }
 }
 
-/// A child could not be closed.
+/// Decides after a failure to close a child.
 #[must_use]
 pub fn after_stop(fault: &Fault) -> Next {
     match fault.class {
@@ -53,8 +53,8 @@ pub fn after_stop(fault: &Fault) -> Next {
     }
 }
 
-/// A parent refused the word that a child ended. True when it knows or does not want to, false when it cannot be reached
-/// by this daemon; nothing when it is told again.
+/// Decides after a parent refused a completion report. True: the parent knows, or does not want to know. False: this
+/// daemon cannot reach it. `None`: try again.
 #[must_use]
 pub fn after_report(fault: &Fault) -> Option<bool> {
     if fault.code == "not_awaited" || fault.class == FaultClass::NotFound {
@@ -63,21 +63,21 @@ pub fn after_report(fault: &Fault) -> Option<bool> {
     ends(fault).then_some(false)
 }
 
-/// A command was taken, and nobody answers it: the loop that had it went down, or the supervisor did. It may have been
-/// carried out. Whoever asks again finds out which.
+/// A command was accepted, but its loop or the supervisor went down before it answered. The command may have been carried
+/// out; a retry finds out.
 #[must_use]
 pub fn unanswered() -> Fault {
     Fault::unavailable("no_answer", "the session went down before it answered")
 }
 
-/// Whether a child may have missed a word of its parent: a stricter mode, a pause or its end.
+/// Whether a child may have missed a change in its parent: a stricter mode, a pause or its end.
 #[must_use]
 pub fn missed(child: &Summary, parent: &Summary) -> bool {
     let strict = child.mode.stricter(parent.mode) == child.mode;
     child.status.state != RunState::Closed && (!strict || parent.paused || child.paused)
 }
 
-/// What a session spent, with those below it that have ended.
+/// What a session spent, including the sessions below it that have ended.
 #[must_use]
 pub fn spent_of(summary: &Summary) -> Spent {
     let own = Spent {
@@ -89,7 +89,7 @@ pub fn spent_of(summary: &Summary) -> Spent {
     own.and(summary.below)
 }
 
-/// How a child ended that cannot be. It may have been there: what it spent stays spent.
+/// The outcome of a child that cannot exist. It may have existed before: what it spent is still counted.
 #[must_use]
 pub fn not_started(why: String, spent: Spent) -> Ended {
     Ended {
@@ -103,7 +103,7 @@ pub fn not_started(why: String, spent: Spent) -> Ended {
     }
 }
 
-/// The pauses between the tries.
+/// The pauses between tries.
 pub fn pauses() -> impl Iterator<Item = Duration> {
     (0..TRIES).scan(PAUSE, |pause, _| {
         let now = *pause;

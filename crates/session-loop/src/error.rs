@@ -1,4 +1,4 @@
-//! What can go wrong in a loop. An actor error means: this incarnation is corrupt, fold the log again.
+//! Errors of a loop. An actor error means: this incarnation is corrupt, fold the log again.
 
 use agentd_protocol::Fault;
 use agentd_store::StoreError;
@@ -7,21 +7,21 @@ use agentd_turn::FoldError;
 /// Why a session cannot be loaded, or why its loop fails.
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
-    /// The log is not understood: the session is faulted until a person looks at it.
+    /// The log cannot be read: the session is faulted until a person looks at it.
     #[error("the log is not understood: {0}")]
     Fold(#[from] FoldError),
-    /// A line of the log is no event.
+    /// A line of the log is not an event.
     #[error("event {seq} cannot be read: {source}")]
     Line {
-        /// Which.
+        /// The line's seq.
         seq: u64,
-        /// Why.
+        /// The cause.
         source: StoreError,
     },
-    /// A line of the log is not what was written.
+    /// A line of the log differs from what was written.
     #[error("event {seq} of the log was damaged: its bytes are not those that were written")]
     Damaged {
-        /// Which.
+        /// The line's seq.
         seq: u64,
     },
     /// The log ends before its head.
@@ -32,10 +32,10 @@ pub enum LoopError {
         /// The head.
         head: u64,
     },
-    /// It cannot be loaded now.
+    /// The session cannot be loaded now.
     #[error("{0}")]
     Refused(Fault),
-    /// An event cannot be written down.
+    /// An event cannot be encoded.
     #[error("an event cannot be encoded: {0}")]
     Encode(StoreError),
 }

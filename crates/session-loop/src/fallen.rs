@@ -1,5 +1,5 @@
-//! A sub-agent whose session is faulted: its parent gets that as the result, as it would wait for ever. Whoever resumes it
-//! afterwards finds that nobody wants it any more.
+//! Faulted sub-agents: the parent receives the fault as the result, as it would otherwise wait forever. A sub-agent that
+//! is resumed later finds that its result is no longer wanted.
 
 use crate::errand::{pauses, spent_of};
 use crate::family::Post;
@@ -10,7 +10,7 @@ use agentd_turn::Ended;
 use ractor::ActorRef;
 use std::sync::Arc;
 
-/// Tells the parent of a session that was faulted, if it has one. Another task does it.
+/// Reports a faulted session to its parent, if it has one, in a separate task.
 pub fn tell_of_fault(
     services: Arc<Services>,
     supervisor: ActorRef<SupervisorMsg>,

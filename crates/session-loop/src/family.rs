@@ -1,6 +1,6 @@
-//! Between the sessions of a tree of agents. Each piece of this work is a task beside the loops, which tries for a while;
-//! what it says to a session goes through the supervisor like any command, so it reaches cold sessions, too. Whatever is
-//! lost with the daemon is begun again when the session that wanted it wakes.
+//! The traffic between the sessions of a tree of agents. Each job is a task outside the loops and retries for a while.
+//! Its messages go through the supervisor like any command, so they reach cold sessions, too. A job lost with the daemon
+//! starts over when the session that wanted it wakes.
 
 use crate::errand::{
     COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
@@ -20,16 +20,16 @@ use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What this work needs of a loop that may be gone before it is done.
+/// The session messenger: what a job needs of a loop that may be gone before the job is done.
 pub(crate) struct Post {
     pub(crate) services: Arc<Services>,
     pub(crate) supervisor: ActorRef<SupervisorMsg>,
-    /// Whose work it is.
+    /// The session that the job works for.
     pub(crate) session: SessionId,
 }
 
 impl Shell {
-    /// Carries out what is for children, parent or root.
+    /// Carries out the effects that concern children, the parent or the root.
     pub(crate) fn for_family(&mut self, effect: Effect) {
         match effect {
             Effect::StartChild {
@@ -58,7 +58,7 @@ impl Shell {
         }
     }
 
-    /// A call becomes a session, or its session is looked for.
+    /// Creates the child session of a call, or finds the existing one.
     pub(crate) fn start_child(&self, tool_call: ToolCallId, child: SessionId, name: &str, input: &Value) {
         let post = self.post();
         let order = self.prepare(name, input).map(|prepared| talk(&prepared));
@@ -89,7 +89,7 @@ impl Shell {
         let new = NewSubagent {
             parent: self.session,
             model: durable.model().to_owned(),
-            // Rules of the fleet hold for it, too, as long as they are in force.
+            // The fleet's rules apply to the child, too, as long as they are in force.
             grants: durable
                 .grants
                 .iter()
@@ -110,23 +110,23 @@ impl Shell {
         Ok((new, order.prompt))
     }
 
-    /// Nobody waits for a sub-agent any more.
+    /// Stops a sub-agent whose result is no longer wanted.
     pub(crate) fn stop_child(&self, child: SessionId, reason: String) {
         let post = self.post();
         tokio::spawn(async move { post.stop(child, reason).await });
     }
 
-    /// This sub-agent ended.
+    /// Reports to the parent that this sub-agent ended.
     pub(crate) fn tell_parent(&self, parent: SessionId, ended: Ended) {
         let (post, me) = (self.post(), self.me.clone());
         tokio::spawn(async move {
             let heard = post.report(parent, post.session, ended).await;
-            // A loop that is gone tells again when it is back, unless it is closed.
+            // If the loop is gone, it reports again when it is back, unless it is closed.
             let _ = me.cast(SessionMsg::Told { heard });
         });
     }
 
-    /// Whose viewers may answer its questions: its own, and those of the root.
+    /// The sessions whose viewers may answer its questions: itself and the root.
     pub(crate) fn watched_at(&self) -> Vec<SessionId> {
         let root = self.agent.durable().root();
         std::iter::once(self.session)
@@ -134,7 +134,7 @@ impl Shell {
             .collect()
     }
 
-    /// The viewers of the root are told what is open here.
+    /// Shows the viewers of the root what is open here.
     pub(crate) fn tell_root(&self) {
         let durable = self.agent.durable();
         self.services.feed.cast(FeedMsg::Delta {
@@ -146,7 +146,7 @@ impl Shell {
         });
     }
 
-    /// What did the tree spend?
+    /// Asks what the tree spent.
     pub(crate) fn ask_tree(&self, number: u64, root: SessionId, parent: Option<SessionId>) {
         let (post, me) = (self.post(), self.me.clone());
         tokio::spawn(async move {
@@ -157,7 +157,7 @@ impl Shell {
 }
 
 impl Post {
-    /// Creates a child; one that is there is asked how it is.
+    /// Creates a child, or asks an existing one to report.
     async fn bring_up(&self, child: SessionId, new: NewSubagent, prompt: String) {
         let mut why = "nobody answered".to_owned();
         for pause in pauses() {
@@ -196,7 +196,7 @@ impl Post {
         self.route(child, command).await.map(drop)
     }
 
-    /// A child that may have missed what became of its parent is to look.
+    /// Asks a child that may have missed a change in its parent to check the parent.
     async fn catch_up(&self, child: &Summary) -> Result<(), Fault> {
         let Some(own) = self.row(self.session).await?.map(|row| row.summary) else {
             return Ok(());
@@ -207,7 +207,7 @@ impl Post {
         Ok(())
     }
 
-    /// Has a child look at its parent. One that cannot be reached looks before its next step.
+    /// Asks a child to check its parent. One that cannot be reached checks before its next step.
     async fn lead(&self, child: SessionId) {
         for pause in pauses() {
             match self.route(child, Command::Follow).await {
@@ -220,7 +220,7 @@ impl Post {
         tracing::warn!(%child, "a sub-agent could not be told of its parent; it looks before its next step");
     }
 
-    /// A child that cannot be: its call gets that as its result.
+    /// A child cannot be created: its call gets the reason as its result.
     async fn give_up(&self, child: SessionId, why: String) {
         let row = self.row(child).await.ok().flatten();
         let spent = row.map_or_else(Spent::default, |row| spent_of(&row.summary));
@@ -228,7 +228,7 @@ impl Post {
         self.report(self.session, child, gone).await;
     }
 
-    /// Closes a child. It tells its parent by itself when all below it have ended.
+    /// Closes a child. The child reports to its parent by itself when all sessions below it have ended.
     async fn stop(&self, child: SessionId, reason: String) {
         for pause in pauses() {
             let close = Command::Close {
@@ -249,7 +249,7 @@ impl Post {
         tracing::warn!(%child, "a sub-agent could not be closed; it is tried again when its parent wakes");
     }
 
-    /// Tells a parent how a child ended. True when it knows, or does not want to.
+    /// Reports to a parent how a child ended. True when the parent knows, or does not want to know.
     pub(crate) async fn report(&self, parent: SessionId, child: SessionId, ended: Ended) -> bool {
         for pause in pauses() {
             let command = Command::ChildEnded {

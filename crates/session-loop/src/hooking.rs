@@ -1,4 +1,4 @@
-//! Hooks of a call that are asked, in a kid, before its verdict counts.
+//! Hooks that a worker asks about a call before its verdict counts.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Shell {
-    /// Asks the hooks before a call that is not denied. Whether there is anybody to ask.
+    /// Asks the hooks before a call that is not denied. Returns whether any hook was asked.
     pub(crate) async fn ask_hooks(&mut self, tool_call: ToolCallId, judgement: &Judgement) -> bool {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return false;
@@ -35,7 +35,7 @@ impl Shell {
         true
     }
 
-    /// Asks the hooks about a question before a person is asked, once. A person's answer is not asked about again.
+    /// Asks the hooks about a question before a person is asked, once. Hooks are not asked about a person's answer.
     pub(crate) async fn ask_instead(
         &mut self,
         tool_call: ToolCallId,
@@ -116,7 +116,7 @@ impl Shell {
         self.live.touch();
     }
 
-    /// The hooks of a call ended, or their kid went down.
+    /// The hooks of a call ended, or their worker went down.
     pub(crate) async fn hooked(
         &mut self,
         tool_call: ToolCallId,
@@ -148,7 +148,7 @@ impl Shell {
         self.heard_before(tool_call, judgement, ran).await
     }
 
-    /// The hooks before a call ended.
+    /// The hooks that run before a call ended.
     async fn heard_before(
         &mut self,
         tool_call: ToolCallId,
@@ -170,7 +170,7 @@ impl Shell {
         };
         self.leaves(tool_call, CallStage::PreHook, outcome);
         let records = ran.records;
-        // A call that is in the log already was decided about before a restart: with this input and no other.
+        // A call that is already in the log was decided before a restart: with this input and no other.
         let decided = self.agent.durable().call_input(tool_call).is_some();
         self.advance(Input::Hooked { tool_call, records }).await?;
         match changed {
@@ -184,7 +184,7 @@ impl Shell {
         }
     }
 
-    /// The hooks that were asked instead of a person ended. Who wants the person, or says nothing, leaves the question.
+    /// The hooks asked instead of a person ended. If they defer to the person, or have no answer, the question stays open.
     async fn answered(
         &mut self,
         tool_call: ToolCallId,
@@ -205,7 +205,7 @@ impl Shell {
         self.judged(tool_call, judgement).await
     }
 
-    /// What stands for hooks whose kid is gone: the call is denied, but a question stays with the person.
+    /// The result that replaces hooks whose worker is gone: the call is denied, but a question stays with the person.
     pub(crate) fn lost(&self, tool_call: ToolCallId, why: &str) -> Ran {
         let hooking = self.planned.get(&tool_call).and_then(|planned| planned.hooking);
         match hooking {
@@ -220,7 +220,7 @@ impl Shell {
         }
     }
 
-    /// What the trace is told of the stages that judging has passed.
+    /// Reports the completed judging stages to the trace.
     pub(crate) fn leave_judging(&mut self, tool_call: ToolCallId, kind: VerdictKind) {
         let Some(planned) = self.planned.get(&tool_call) else {
             return;
@@ -238,7 +238,7 @@ impl Shell {
         self.leaves(tool_call, CallStage::Confirmation, outcome);
     }
 
-    /// What a hook put in the place of the model's input goes the whole way again, but not to the hooks.
+    /// Judges input that a hook substituted for the model's from the beginning, but does not ask the hooks again.
     async fn judge_again(&mut self, tool_call: ToolCallId, input: Value) -> Result<(), LoopError> {
         let Some(planned) = self.planned.remove(&tool_call) else {
             return Ok(());
@@ -261,7 +261,7 @@ impl Shell {
         }
     }
 
-    /// Nobody waits for the hooks of this call any more.
+    /// Drops the hooks of this call.
     pub(crate) fn forget_plan(&mut self, tool_call: ToolCallId) {
         if let Some(attempt) = self
             .planned
@@ -273,7 +273,7 @@ impl Shell {
         }
     }
 
-    /// The same of all calls.
+    /// Drops the hooks of all calls.
     pub(crate) fn forget_plans(&mut self) {
         let calls: Vec<_> = self.planned.keys().copied().collect();
         for call in calls {
@@ -282,8 +282,8 @@ impl Shell {
     }
 }
 
-/// What rules decided, narrowed by hooks. An allow of a hook changes nothing, unless the operator lets it answer the
-/// question of the rules; another hook's question it never answers.
+/// The rules' decision, narrowed by hooks. A hook's allow changes nothing unless the operator lets it answer the rules'
+/// question; it never answers another hook's question.
 pub(crate) fn narrowed(
     mut judgement: Judgement,
     narrowing: Option<&Narrowing>,
@@ -303,7 +303,7 @@ pub(crate) fn narrowed(
         rule: wanted.rule.clone(),
         reason: wanted.reason.clone(),
     };
-    // A rule that a person adds does not answer a hook: the next call is asked about again.
+    // A rule that a person adds does not answer a hook: the next call raises the question again.
     judgement.scopes = vec![Scope::Once];
     judgement.grant = None;
     judgement

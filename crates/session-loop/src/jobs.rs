@@ -1,4 +1,4 @@
-//! Background jobs: news of them become inputs of the core, in the order in which they happened.
+//! Background jobs: their events become inputs of the core, in the order in which they happened.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -8,11 +8,11 @@ use agentd_tools::{JobEnding, JobNews, Jobs};
 use agentd_turn::{Input, JobEnd};
 use ractor::ActorRef;
 
-/// The jobs of a loop whose session has started `last` of them.
+/// The jobs of a loop whose session has started `last` of them so far.
 pub(crate) fn keep(me: &ActorRef<SessionMsg>, last: u32) -> Jobs {
     let me = me.clone();
     Jobs::new(last, move |news| {
-        // A loop that is gone has lost its jobs, and the next one says so.
+        // If the loop is gone, its jobs are lost, and the next loop reports that.
         let _ = me.cast(SessionMsg::Job(news));
     })
 }

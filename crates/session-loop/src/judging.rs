@@ -1,4 +1,4 @@
-//! Judging: from a proposed call to its verdict. What cannot be judged is denied (I7).
+//! Judging: from a proposed call to its verdict. A call that cannot be judged is denied (I7).
 
 use crate::error::LoopError;
 use crate::hooking::narrowed;
@@ -55,7 +55,7 @@ impl Shell {
         self.services.gate.cast(GateMsg::Judge { request, done });
     }
 
-    /// Checks a call; the error is its result.
+    /// Checks a call. An error becomes the call's result.
     pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
         let registry = self.kit.registry();
         let offered = |name: &str| self.kit.offered().iter().any(|tool| tool == name);
@@ -99,8 +99,8 @@ impl Shell {
         }
     }
 
-    /// What a call may do when it runs: what a person approved, and who judges where a server sends it on.
-    /// `permitted` says whether a hook answered the question of the rules.
+    /// What a call may do when it runs: what a person approved, and who judges the address that a server redirects it to.
+    /// `permitted` says whether a hook answered the rules' question.
     pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared, permitted: bool) -> Mandate {
         let durable = self.agent.durable();
         let judges = || {
@@ -111,14 +111,14 @@ impl Shell {
         let bound = durable.bound(tool_call).cloned();
         let meets = matches!(prepared.subject, Subject::Url(_)) || finds || !prepared.written().is_empty();
         Mandate {
-            // Only a call that was asked about is bound, and it runs only when the answer was yes.
+            // Only a call that raised a question is bound, and it runs only when the answer was yes.
             approved: permitted || bound.is_some(),
             bound,
             judges: meets.then(judges),
         }
     }
 
-    /// The gate spoke, or went down without a word.
+    /// The gate answered, or went down without an answer.
     pub(crate) async fn gate_spoke(
         &mut self,
         tool_call: ToolCallId,
@@ -134,7 +134,7 @@ impl Shell {
         self.judged(tool_call, judgement).await
     }
 
-    /// The rules have judged; hooks and people may narrow it.
+    /// The rules have judged the call; hooks and people may narrow the judgement.
     pub(crate) async fn judged(
         &mut self,
         tool_call: ToolCallId,
@@ -158,7 +158,7 @@ impl Shell {
         self.decided(tool_call, decided).await
     }
 
-    /// Nobody but a person can add anything: what a question is about is looked up first.
+    /// Only a person can add anything now: the details of a question are looked up first.
     async fn decided(&mut self, tool_call: ToolCallId, judgement: Judgement) -> Result<(), LoopError> {
         self.leave_judging(tool_call, judgement.verdict.kind);
         let Some(planned) = self.planned.get_mut(&tool_call) else {
@@ -186,7 +186,7 @@ impl Shell {
         self.advance(Input::Judged { tool_call, judged }).await
     }
 
-    /// What exactly a questionable call would do is known.
+    /// The exact action of a call in question is known.
     pub(crate) async fn detailed(
         &mut self,
         tool_call: ToolCallId,
@@ -205,7 +205,7 @@ impl Shell {
         );
         let binding = match binding {
             Ok(binding) => Some(binding),
-            // Nobody can approve what nobody can say (I7).
+            // A person cannot approve a call whose exact action is unknown (I7).
             Err(why) => {
                 let judgement = Judgement::denied("gate:unbound", &why);
                 let judged = verdict(
@@ -227,7 +227,7 @@ impl Shell {
     }
 }
 
-/// What the core is told of a verdict on a checked call.
+/// The input to the core for a verdict on a checked call.
 #[must_use]
 pub fn verdict(
     prepared: &Prepared,
@@ -253,7 +253,7 @@ pub fn verdict(
     }
 }
 
-/// What we know of a call that is asked about, beside what it does.
+/// What is known about a call in question besides its action.
 fn about(prepared: &Prepared, judgement: &Judgement, binding: Option<&Binding>) -> About {
     if judgement.verdict.kind != VerdictKind::Ask {
         return About::default();

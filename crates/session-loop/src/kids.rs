@@ -1,4 +1,4 @@
-//! News of kids. Everything that a kid says carries what it works on; what is not current is dropped.
+//! Events from workers. Each carries the work it belongs to; the loop drops those that are not current.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -10,7 +10,7 @@ use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, Tool
 use agentd_turn::{Input, ModelFailure, Phase};
 
 impl Shell {
-    /// News of a model call.
+    /// An event of a model call.
     pub(crate) async fn model_news(
         &mut self,
         call: CallId,
@@ -70,7 +70,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The model's server has a smaller window than the configuration says: the next call is prepared for that.
+    /// The model's server has a smaller window than the configuration says: the next call is prepared for that window.
     fn found_window(&mut self, window: Option<u64>) {
         let turn = self.agent.durable().turn.as_ref();
         if let Some(window) = window
@@ -100,7 +100,7 @@ impl Shell {
         }
     }
 
-    /// News of a tool call.
+    /// An event of a tool call.
     pub(crate) async fn tool_news(
         &mut self,
         tool_call: ToolCallId,
@@ -145,7 +145,7 @@ impl Shell {
         Ok(())
     }
 
-    /// A kid is down. If its result came first, its work is not current any more and there is nothing to do.
+    /// A worker is down. If its result arrived first, its work is no longer current and nothing is left to do.
     pub(crate) async fn down(&mut self, work: Work, why: Down) -> Result<(), LoopError> {
         match work {
             Work::Model { call, attempt } => {

@@ -1,12 +1,12 @@
-//! The tools of one session: those that are built in, and what the tool servers offer that it may use.
+//! The toolset of one session: the built-in tools, and the tools of tool servers that it may use.
 //!
-//! Pure. A kit never changes; between two turns a session may get another one.
+//! Pure. A toolset never changes; between two turns a session may get another one.
 
 use agentd_protocol::{PromptPartKind, SessionCreated};
 use agentd_tools::{Offered, REMOTE_PREFIX, Registry, ToolEntry};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// The tools of one session.
+/// The toolset of one session.
 #[derive(Debug)]
 pub(crate) struct Kit {
     registry: Registry,
@@ -16,7 +16,7 @@ pub(crate) struct Kit {
     id: u64,
 }
 
-/// The list of custom agents that a session's first event has. What is folded of that event does not have it any more.
+/// The list of custom agents in a session's first event. The folded state no longer has it.
 pub(crate) fn agents_of(created: &SessionCreated) -> Option<String> {
     let mut parts = created.prompt.iter().flat_map(|prompt| &prompt.parts);
     let list = parts.find(|part| part.kind == PromptPartKind::Agents)?;
@@ -24,7 +24,7 @@ pub(crate) fn agents_of(created: &SessionCreated) -> Option<String> {
 }
 
 impl Kit {
-    /// The same, and Task tells of these custom agents.
+    /// A toolset whose Task tool lists these custom agents.
     pub(crate) fn telling(
         builtin: &Registry,
         agents: Option<String>,
@@ -39,12 +39,12 @@ impl Kit {
         kit
     }
 
-    /// The custom agents that Task tells of: the same for all of a session's life.
+    /// The custom agents that Task lists: the same for the whole life of the session.
     pub(crate) fn agents(&self) -> Option<String> {
         self.agents.clone()
     }
 
-    /// What of the tools that were found the session has chosen.
+    /// The built-in tools, and those of the found tools that the session selected.
     pub(crate) fn new(builtin: &Registry, chosen: &[String], found: Vec<Offered>) -> Self {
         let (mut tools, mut missing) = (Vec::<ToolEntry>::new(), Vec::new());
         for Offered { server, tools: its } in found {
@@ -76,27 +76,27 @@ impl Kit {
         }
     }
 
-    /// Where its tools are looked up. It knows more tools than are offered.
+    /// The registry that looks up its tools. It knows more tools than are offered.
     pub(crate) const fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// The names of the tools that the model is told of.
+    /// The names of the tools that the model is offered.
     pub(crate) fn offered(&self) -> &[String] {
         &self.offered
     }
 
-    /// Stands for the tools of servers in it: the same number, the same bytes in a request.
+    /// Identifies its server tools: the same number means the same bytes in a request.
     pub(crate) const fn id(&self) -> u64 {
         self.id
     }
 
-    /// The servers that are not there, and why.
+    /// The servers that are unavailable, and why.
     pub(crate) fn missing(&self) -> &[(String, String)] {
         &self.missing
     }
 
-    /// Why a tool of a server cannot be called now, for the model; nothing when its server is there.
+    /// Why a server's tool cannot be called now, worded for the model; `None` when its server is available.
     pub(crate) fn why_not(&self, name: &str) -> Option<String> {
         let (server, _) = name.strip_prefix(REMOTE_PREFIX)?.split_once("__")?;
         let (_, why) = self.missing.iter().find(|(missing, _)| missing == server)?;
@@ -114,7 +114,7 @@ fn is_chosen(chosen: &[String], name: &str) -> bool {
     })
 }
 
-/// Whether a list of names and patterns can mean a tool of this server.
+/// Whether a list of names and patterns can match a tool of this server.
 pub(crate) fn may_mean(chosen: &[String], server: &str) -> bool {
     let head = format!("{REMOTE_PREFIX}{server}__");
     chosen.iter().any(|one| match one.strip_suffix('*') {

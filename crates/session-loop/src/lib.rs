@@ -1,8 +1,8 @@
 //! The loop of one hot session: the thin shell around the pure core of `agentd-turn`.
 //!
 //! Invariants held here: I1, a command is answered after its events are durable; I3 and I4, a tool runs after its intent
-//! is durable, and a kid that dies without a word becomes a result; I6, no handler waits for a model, a tool, a person or
-//! the store; I7, a gate that does not answer denies; I8, a known credential in a command is not written down; I9, a
+//! is durable, and a worker that dies without a result still yields one; I6, no handler waits for a model, a tool, a person
+//! or the store; I7, a gate that does not answer denies; I8, a known credential in a command is not written down; I9, a
 //! fenced append stops the loop.
 //!
 //! Flow: `SessionMsg` -> `Input` -> `Agent::step` -> events into the outbox, effects carried out -> `StoreMsg::Append` ->

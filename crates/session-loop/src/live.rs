@@ -1,25 +1,25 @@
-//! The live status: what the log says, and what only this moment knows (who waits for a permit).
+//! The live status: the log's status, plus what is known only at this moment (such as waiting for a permit).
 
 use crate::shell::Shell;
 use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, Place, SupervisorMsg};
 use agentd_protocol::{Delta, RunState, Seq, Status, Timestamp, WaitReason};
 
-/// What was reported last.
+/// The last reported status.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     touched: bool,
     last: Option<Status>,
-    /// The end of the log when the supervisor was told last.
+    /// The end of the log at the last report to the supervisor.
     seq: Seq,
 }
 
 impl Live {
-    /// Something changed that the status may show.
+    /// Marks a change that the status may show.
     pub(crate) const fn touch(&mut self) {
         self.touched = true;
     }
 
-    /// Whether this is news.
+    /// Whether this status differs from the last one.
     fn news(&mut self, status: &Status) -> bool {
         let same = |last: &Status| {
             last.state == status.state
@@ -37,9 +37,9 @@ impl Live {
 }
 
 impl Shell {
-    /// Tells the supervisor and the viewers, if it changed.
+    /// Reports the status to the supervisor and the viewers if it changed.
     pub(crate) fn report(&mut self) {
-        // What is not durable is not told: who reads `idle` may look for the end of the turn in the log.
+        // Reports only durable state: a reader of `idle` may look for the end of the turn in the log.
         if !self.live.touched || self.outbox.unacknowledged() > 0 {
             return;
         }
@@ -50,7 +50,7 @@ impl Shell {
         }
         let status = self.status();
         let news = self.live.news(&status);
-        // A row of this moment says what lasts. What only this moment knows must not look older than the row.
+        // The stored row has only the lasting status. A status known only at this moment must not look older than the row.
         let outrun = seq > self.live.seq && {
             let row = self.agent.lasting_status(self.services.clock.now());
             row.state != status.state
@@ -105,7 +105,7 @@ impl Shell {
     }
 }
 
-/// The status of a model call that waits in line.
+/// The status of a model call that waits in a queue.
 fn in_line(status: &Status, place: Option<Place>, now: Timestamp) -> Status {
     let hold = place.and_then(|place| place.hold);
     let state = match hold {
@@ -118,7 +118,7 @@ fn in_line(status: &Status, place: Option<Place>, now: Timestamp) -> Status {
         Some(Hold::Circuit) => "the provider, which fails: one call finds out when it works again",
         None => "a permit of the provider",
     };
-    // The place comes first: lists show only the beginning.
+    // The position comes first: lists show only the beginning.
     let eta = place.and_then(|place| place.eta_ms);
     let line = place.map_or_else(String::new, |place| {
         format!("{} of {} in line, ", place.position, place.of)

@@ -1,4 +1,4 @@
-//! From the log to a loop's state. Runs in a task of the supervisor, never in a handler.
+//! Loads a loop's state from the log. Runs in a task of the supervisor, never in a handler.
 
 use crate::conceal;
 use crate::error::LoopError;
@@ -18,10 +18,10 @@ use agentd_turn::Agent;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of the log that are read at once.
+/// Bytes of the log that one read returns.
 const PAGE_BYTES: u32 = 1024 * 1024;
 
-/// Everything of a session that is made from its log.
+/// The state of a session that is derived from its log.
 #[derive(Debug)]
 pub struct Folded {
     pub(crate) session: SessionId,
@@ -33,7 +33,7 @@ pub struct Folded {
     pub(crate) kit: Kit,
     pub(crate) watched: Watched,
     rewinds: Rewinds,
-    /// The first event as it was, whatever was changed since: the prompt is made from it.
+    /// The first event in its original form, whatever changed since: the prompt is built from it.
     first: Option<Box<SessionCreated>>,
 }
 
@@ -97,10 +97,10 @@ pub async fn fresh(
     Ok(folded)
 }
 
-/// Becomes the owner of a session and folds its log.
+/// Takes ownership of a session and folds its log.
 ///
 /// # Errors
-/// [`LoopError::Refused`] when it cannot be loaded now; anything else: its log is not understood.
+/// [`LoopError::Refused`] when it cannot be loaded now; any other error: its log cannot be read.
 pub async fn load(services: &Services, session: SessionId) -> Result<Folded, LoopError> {
     fault::point(fault::SESSION_LOAD)
         .map_err(|injected| LoopError::Refused(Fault::unavailable("fault_point", injected.to_string())))?;
@@ -138,8 +138,8 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     Ok(folded)
 }
 
-/// Writes the list row anew: an append of no events. A session whose row cannot be written must not run, as nobody would
-/// find it after the next restart.
+/// Rewrites the list row with an append of no events. A session whose row cannot be written must not run, as it could not
+/// be found after the next restart.
 async fn mend_row(services: &Services, folded: &Folded) -> Result<(), LoopError> {
     let session = folded.session;
     let head = folded.agent.durable().head;
@@ -192,7 +192,7 @@ async fn page(
     }
 }
 
-/// The conversation that is made of these parts of a log.
+/// Builds the conversation from these parts of a log.
 pub(crate) async fn conversation(
     store: &Handle<StoreMsg>,
     within: Duration,
@@ -225,7 +225,7 @@ pub(crate) async fn conversation(
     Ok(then)
 }
 
-/// The conversation of a session as it was at a point of its log.
+/// The conversation of a session at a point of its log.
 pub(crate) async fn conversation_at(
     store: &Handle<StoreMsg>,
     within: Duration,
@@ -265,8 +265,8 @@ pub(crate) fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Res
     }
 }
 
-/// The system prompt. What its files said is in the first event; those of a log that does not say it (an older one, or
-/// one that another program wrote) are read now: blocking work, so beside the runtime's threads.
+/// The system prompt. The first event has the contents of its files. A log without them (an older one, or one that
+/// another program wrote) needs the files read now: blocking work, so off the runtime's threads.
 async fn system_prompt(
     services: &Services,
     mut created: SessionCreated,

@@ -1,4 +1,4 @@
-//! The models that sessions may use, each with the actor that admits its calls.
+//! The models that sessions may use, each with the actor that grants permits for its calls.
 
 use crate::request::Sample;
 use agentd_actor_kit::{Handle, ModelMsg};
@@ -18,7 +18,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Models, and by provider's name who admits their calls. Those that a reload adds have no sample.
+    /// Models, and the permit actor of each provider by name. Models that a reload adds have no sample.
     #[must_use]
     pub fn new(registry: Live<Registry>, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
         let rows = registry.now().rows().into_iter();
@@ -29,7 +29,7 @@ impl Models {
         }
     }
 
-    /// What the core may know of a model, or why it cannot be used.
+    /// The facts about a model that the core may know, or why it cannot be used.
     ///
     /// # Errors
     /// The model is not configured or has no credential; the text says how to fix it.
@@ -52,12 +52,12 @@ impl Models {
         })
     }
 
-    /// What the prefixes of a model's requests have in common.
+    /// The shared part of the prefixes of a model's requests.
     pub(crate) fn sample(&self, name: &str) -> Option<&Sample> {
         self.samples.get(name)
     }
 
-    /// A model, ready to be called.
+    /// A model that is ready to be called.
     pub(crate) fn get(&self, name: &str) -> Result<(Arc<ModelSpec>, Handle<ModelMsg>), TurnError> {
         let spec = self.registry.now().get(name).map_err(|unusable| TurnError {
             class: "initialization_failed".to_owned(),

@@ -1,4 +1,4 @@
-//! Hooks that are told of inputs, of the session's life and of the ends of turns. Each asking is a kid.
+//! Lifecycle hooks: reports inputs, the start and end of sessions, and the ends of turns to hooks, in one worker each.
 
 use crate::shell::Shell;
 use agentd_actor_kit::{SessionMsg, Work, spawn_kid};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Shell {
-    /// Tells the hooks, unless it is over already.
+    /// Notifies the hooks, unless the core no longer waits for them.
     pub(crate) async fn tell_of(&mut self, number: u64, topic: Topic) {
         if !self.agent.awaits_hooks(number) {
             return;
@@ -36,7 +36,7 @@ impl Shell {
         self.live.touch();
     }
 
-    /// Nobody waits for them any more.
+    /// Drops hooks that the core no longer waits for.
     pub(crate) fn drop_hooks(&mut self, number: u64) {
         self.kids
             .kill_first(|work| matches!(work, Work::Occasion { number: n, .. } if *n == number));

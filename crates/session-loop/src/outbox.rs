@@ -1,4 +1,4 @@
-//! What is decided and not yet durable. Pure.
+//! Events that are decided and not yet durable. Pure.
 
 use agentd_actor_kit::Done;
 use agentd_protocol::{AppendId, Fault, Seq, SessionId, Summary, ToolCallId};
@@ -6,21 +6,21 @@ use agentd_store::{Append, Blob, EncodedEvent, IdempotencyKey, Outcome};
 use agentd_turn::{Effect, Reply};
 use std::collections::VecDeque;
 
-/// Events that may wait for their commit before new commands are told `busy`.
+/// Events that may wait for their commit before new commands get `busy`.
 pub const MAX_UNACKNOWLEDGED: usize = 64;
 
-/// Where an answer goes.
+/// The recipient of an answer.
 #[derive(Debug)]
 pub struct Asker {
-    /// The place for it.
+    /// The channel for the answer.
     pub done: Done<Result<Reply, Fault>>,
     /// The command carried an idempotency key.
     pub keyed: bool,
-    /// It ends what runs: the answer does not wait for space on a full disk.
+    /// It ends running work: the answer does not wait for space on a full disk.
     pub urgent: bool,
 }
 
-/// What waits until everything before it is durable.
+/// What is held back until everything before it is durable.
 #[derive(Debug)]
 pub enum After {
     /// An answer (I1).
@@ -34,37 +34,37 @@ pub enum After {
 pub struct Batch {
     /// The events.
     pub events: Vec<EncodedEvent>,
-    /// What they name.
+    /// The blobs that they name.
     pub blobs: Vec<Blob>,
     /// The key of the command that caused them.
     pub key: Option<IdempotencyKey>,
     /// The list row after these events.
     pub summary: Summary,
-    /// A command's, of a session in which nothing went on: as long as it is not durable, it can be taken back.
+    /// From a command to a session with nothing in progress: can be revoked until it is durable.
     pub revocable: bool,
 }
 
-/// What an answer of the store means.
+/// The meaning of a store's answer.
 #[derive(Debug)]
 pub enum Settled {
-    /// These may go on.
+    /// These may proceed.
     Durable(Vec<After>),
-    /// Nothing was written: the same append again, later.
+    /// Nothing was written: repeat the same append later.
     Again,
-    /// The log is not what this loop thinks: it must not go on.
+    /// The log differs from the loop's state: the loop must not continue.
     Lost(Lost),
-    /// Nothing is in flight; an answer that came twice.
+    /// Nothing is in flight; a duplicate answer.
     Stale,
 }
 
 /// Why a loop must stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
-    /// Somebody else owns the session.
+    /// Another owner has the session.
     Fenced,
     /// The append may or may not be durable.
     Unknown,
-    /// There is no space for it, and it is nothing but commands that can be taken back: who gave them hears so at once.
+    /// There is no space for it, and it has only commands that can be revoked: their callers get the error immediately.
     Full,
     /// The store refused it.
     Refused(String),
@@ -72,12 +72,12 @@ pub enum Lost {
     KeyTaken {
         /// The stored answer.
         answer: String,
-        /// The earlier command was the same.
+        /// The earlier command had the same body.
         same_body: bool,
     },
 }
 
-/// At most one append in flight; what is decided meanwhile goes into the next one.
+/// At most one append in flight; events decided meanwhile go into the next one.
 #[derive(Debug)]
 pub struct Outbox {
     session: SessionId,
@@ -87,16 +87,16 @@ pub struct Outbox {
     in_flight: Option<Append>,
     waiting: VecDeque<(Seq, After)>,
     full: bool,
-    /// How often there was no space for the append in flight.
+    /// How often the store had no space for the append in flight.
     refusals: u32,
-    /// All that is in flight can be taken back.
+    /// Everything in flight can be revoked.
     revocable: bool,
 }
 
-/// So often an append that can be taken back is tried on a full disk: a queue that was full for a moment is no full disk.
+/// Tries of a revocable append on a full disk: a queue that was full for a moment is not a full disk.
 const MOST_REFUSALS: u32 = 2;
 
-/// An effect that happens after everything decided before it is durable: it changes the world, or tells it (I4).
+/// Whether an effect must wait until everything decided before it is durable: it changes or informs the world (I4).
 #[must_use]
 pub const fn waits_for_commit(effect: &Effect) -> bool {
     matches!(
@@ -131,12 +131,12 @@ impl Outbox {
         }
     }
 
-    /// Takes the events of a decision.
+    /// Stages the events of a decision.
     pub fn stage(&mut self, batch: Batch) {
         self.staged.push_back(batch);
     }
 
-    /// Holds something back until all that is decided so far is durable; gives it back when it already is.
+    /// Holds something back until everything decided so far is durable; returns it when that is already so.
     #[must_use]
     pub fn after(&mut self, after: After) -> Option<After> {
         let tail = self.tail();
@@ -147,8 +147,8 @@ impl Outbox {
         None
     }
 
-    /// The next append, when none is in flight and something is staged. It carries at most one idempotency key, so
-    /// that a taken one names its command.
+    /// The next append, when none is in flight and something is staged. It carries at most one idempotency key, so that a
+    /// key that was already taken identifies its command.
     pub fn next(&mut self, id: AppendId) -> Option<Append> {
         if self.in_flight.is_some() || self.staged.is_empty() {
             return None;
@@ -170,13 +170,13 @@ impl Outbox {
         Some(append)
     }
 
-    /// The append in flight, to send it once more.
+    /// The append in flight, to resend it.
     #[must_use]
     pub fn again(&self) -> Option<Append> {
         self.in_flight.clone()
     }
 
-    /// Takes the store's answer; `None` is no answer.
+    /// Processes the store's answer; `None` means that no answer came.
     pub fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
         let Some(append) = &self.in_flight else {
             return Settled::Stale;
@@ -225,7 +225,7 @@ impl Outbox {
         askers(urgent).collect()
     }
 
-    /// A call that was killed before it could start will not start.
+    /// Drops the start of a call that was killed before it could start.
     pub fn forget_run(&mut self, call: ToolCallId) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|(_, after)| {
@@ -240,14 +240,14 @@ impl Outbox {
         self.durable
     }
 
-    /// Gives up: the answers that waited, the oldest first.
+    /// Gives up; returns the recipients of the pending answers, the oldest first.
     pub fn give_up(&mut self) -> Vec<Asker> {
         self.staged.clear();
         self.in_flight = None;
         askers(std::mem::take(&mut self.waiting)).collect()
     }
 
-    /// The last seq decided.
+    /// The last decided seq.
     fn tail(&self) -> Seq {
         let staged = self
             .staged
@@ -260,13 +260,13 @@ impl Outbox {
             .unwrap_or(self.durable)
     }
 
-    /// Everything decided is durable and carried out.
+    /// Whether everything decided is durable and carried out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.staged.is_empty() && self.in_flight.is_none() && self.waiting.is_empty()
     }
 
-    /// Events without an acknowledgement.
+    /// The number of events that the store has not acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> usize {
         let flying = self.in_flight.as_ref().map_or(0, |append| append.events.len());

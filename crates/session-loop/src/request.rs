@@ -1,4 +1,4 @@
-//! The request of a model call, from pieces that are encoded once.
+//! The request of a model call, built from parts that are encoded once.
 
 use crate::kit::Kit;
 use agentd_protocol::SessionId;
@@ -12,23 +12,23 @@ use bytes::Bytes;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of text in a token, about.
+/// Approximate bytes of text per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The pieces that stay the same from step to step. The work of a step is what is new in it.
+/// The parts that stay the same from step to step, so that a step encodes only what is new.
 #[derive(Debug)]
 pub(crate) struct Requests {
     system: String,
-    /// Stands for the system prompt.
+    /// Identifies the system prompt.
     system_hash: u64,
-    /// What requests of this session have in common.
+    /// The cache key that all requests of this session share.
     cache_key: String,
     model: Option<Adjusted>,
     frame: Option<Frame>,
     history: EncodedHistory,
 }
 
-/// A configured model as this session wants it.
+/// A configured model with this session's adjustments.
 #[derive(Debug)]
 struct Adjusted {
     of: Arc<ModelSpec>,
@@ -36,11 +36,11 @@ struct Adjusted {
     spec: Arc<ModelSpec>,
 }
 
-/// The prefix of the first session of a model, without what is its own. It is never another one: what others have in common
-/// with it they share.
+/// The prefix of a model's first session, without its session-specific parts. It is set once; later sessions share the
+/// bytes that they have in common with it.
 pub(crate) type Sample = OnceLock<Bytes>;
 
-/// What stands around the conversation.
+/// The parts around the conversation.
 #[derive(Debug)]
 struct Frame {
     spec: Arc<ModelSpec>,
@@ -64,13 +64,13 @@ impl Requests {
         }
     }
 
-    /// Stands for everything that a provider's prompt cache depends on, besides the model: the same number, the same
-    /// bytes before the conversation's new end. So does the id of its tools ([`Kit::id`]).
+    /// Identifies everything that a provider's prompt cache depends on, besides the model: the same number means the same
+    /// bytes before the conversation's new end. The id of its tools ([`Kit::id`]) works the same way.
     pub(crate) fn prefix_id(&self, transcript: &Transcript) -> u64 {
         self.system_hash ^ transcript.generation().rotate_left(32)
     }
 
-    /// About what the system prompt and the tools take of the window.
+    /// Approximate tokens that the system prompt and the tools take up in the window.
     pub(crate) fn frame_tokens(&self) -> u64 {
         let bytes = match &self.frame {
             Some(frame) => frame.prefix.len().saturating_add(frame.suffix.len()),
@@ -79,7 +79,7 @@ impl Requests {
         (bytes as u64).div_ceil(BYTES_PER_TOKEN)
     }
 
-    /// The model as this session wants it; made anew only when something about it changed.
+    /// The model with this session's adjustments; rebuilt only when one of them changed.
     pub(crate) fn adjusted(&mut self, of: Arc<ModelSpec>, adjust: Adjust) -> Arc<ModelSpec> {
         if let Some(known) = &self.model
             && Arc::ptr_eq(&known.of, &of)
@@ -100,7 +100,7 @@ impl Requests {
         spec
     }
 
-    /// The body of the next request. `sample` has what the sessions of this model have in common.
+    /// The body of the next request. `sample` is the prefix that the sessions of this model share.
     pub(crate) fn body(
         &mut self,
         kit: &Kit,
@@ -115,8 +115,8 @@ impl Requests {
         RequestBody::new(prefix, &self.history, suffix)
     }
 
-    /// The body of the next request with all that will join it, as far as that is known. Nothing of it is kept: what is
-    /// kept is what was sent.
+    /// The body of the next request, including everything already known to join it. Nothing of it is cached: the cache has
+    /// what was sent.
     pub(crate) fn ahead(&self, kit: &Kit, spec: &ModelSpec, transcript: &Transcript) -> RequestBody {
         let mut history = self.history.clone();
         history.extend(spec, transcript.generation(), &transcript.upcoming());

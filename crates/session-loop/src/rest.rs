@@ -1,4 +1,4 @@
-//! Rest: when a loop has nothing to do, it asks the supervisor to go cold.
+//! Rest: a loop with nothing to do asks the supervisor to let it go cold.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -8,7 +8,7 @@ use agentd_protocol::{FailureClass, Timestamp};
 use agentd_turn::{Input, ModelFailure};
 use std::time::Duration;
 
-/// How far this loop is on its way to sleep.
+/// How far this loop is on its way to going cold.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     alarm: Option<Alarm>,
@@ -16,12 +16,12 @@ pub(crate) struct Rest {
 }
 
 impl Shell {
-    /// Nothing runs, nothing is decided and not durable, nothing is asked of anybody.
+    /// Whether nothing runs, every decision is durable, and no request is open.
     fn quiet(&self) -> bool {
         self.agent.at_rest() && self.outbox.is_empty() && self.kids.is_empty() && self.follow.is_empty()
     }
 
-    /// After each message: the way to sleep begins, begins anew, or ends.
+    /// Runs after each message: starts, restarts or cancels the way to going cold.
     pub(crate) fn settle_down(&mut self) {
         self.rest.alarm = None;
         if self.stop.is_some() || !self.quiet() {
@@ -39,14 +39,14 @@ impl Shell {
         }
     }
 
-    /// The supervisor, or the own alarm, wants to know whether this loop may go cold.
+    /// The supervisor, or the loop's own alarm, asks whether this loop may go cold.
     pub(crate) fn idle_asked(&self) {
         if self.stop.is_none() && self.quiet() && self.grace().is_some() {
             self.ask_to_sleep();
         }
     }
 
-    /// How long to stay; `None`: it goes on by itself soon.
+    /// How long to stay hot; `None`: the session continues by itself soon.
     fn grace(&self) -> Option<Duration> {
         let timing = &self.services.timing;
         let durable = self.agent.durable();
@@ -58,9 +58,9 @@ impl Shell {
         match self.wake_at() {
             Some(at) if at <= now.plus_ms(soon) => None,
             Some(_) => Some(timing.parked),
-            // Created and left alone: nobody is talking to it, so a thousand of them at once cost nothing.
+            // Created and not used yet: no one is talking to it, so a thousand of them at once cost nothing.
             None if durable.last.is_none() && durable.turn.is_none() => Some(Duration::ZERO),
-            // A sub-agent that ended has nobody to wait for, and who waits for one is woken by it.
+            // An ended sub-agent waits for no one. A session that waits for sub-agents is woken by them.
             None if durable.approvals.is_empty() && durable.children.is_empty() => Some(timing.idle),
             None => Some(timing.parked),
         }
@@ -80,7 +80,7 @@ impl Shell {
         let _ = self.supervisor.cast(idle);
     }
 
-    /// The daemon drains.
+    /// Prepares the loop for the daemon's drain.
     pub(crate) async fn drain(&mut self) -> Result<(), LoopError> {
         self.rest.draining = true;
         self.advance(Input::Drain).await?;
@@ -91,7 +91,7 @@ impl Shell {
         }
     }
 
-    /// A call that was not admitted has sent nothing: it does not hold the drain up, and goes on after the restart.
+    /// A call without a permit has sent nothing: it does not delay the drain, and continues after the restart.
     async fn leave_line(&mut self, run: ModelRun) -> Result<(), LoopError> {
         let ModelRun { call, attempt, .. } = run;
         self.kill_model(call, attempt);

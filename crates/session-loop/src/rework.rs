@@ -1,4 +1,4 @@
-//! Putting files and the conversation back: a kid does it, the loop writes down what came of it.
+//! Restores files and the conversation: a worker does it, the loop records the outcome.
 
 use crate::error::LoopError;
 use crate::load::conversation_at;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Shell {
-    /// Starts the work. Its intent is durable.
+    /// Starts the work. Its intent is already durable.
     pub(crate) async fn rework(&mut self, work: OpenHistory) {
         let seq = work.seq;
         let job = ReworkJob {
@@ -53,7 +53,7 @@ impl Shell {
         done
     }
 
-    /// The kid is down. If its last message came first, the work is not open any more.
+    /// The worker is down. If its last message came first, the work is no longer open.
     pub(crate) async fn rework_down(&mut self, seq: Seq, why: &Down) -> Result<(), LoopError> {
         self.reworked(seq, not_done(&why.to_string()), Vec::new(), None)
             .await
@@ -64,7 +64,7 @@ impl Shell {
         open.is_some_and(|open| open.seq == seq)
     }
 
-    /// Takes an event into the conversation; one that goes back finds the earlier one ready.
+    /// Adds an event to the conversation. A rewind uses the earlier conversation prepared for it.
     pub(crate) fn converse(&mut self, event: &Event) {
         match (&event.body, self.earlier.take()) {
             (EventBody::SessionRewound(_), Some(earlier)) => {
@@ -86,7 +86,7 @@ fn not_done(why: &str) -> Reworked {
     })
 }
 
-/// The work of the kid. The conversation is made first, so that nothing is written when it cannot be.
+/// The worker's part. It builds the conversation first, so that nothing is written if that fails.
 pub(crate) async fn work(job: ReworkJob) {
     let OpenHistory { seq, started } = job.work;
     let mut earlier = None;

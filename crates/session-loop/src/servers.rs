@@ -1,5 +1,5 @@
-//! What tool servers offer to a session: asked for when it is loaded and after each turn, never in a handler. What they say
-//! comes into force between two turns, so that the requests of a turn begin with the same bytes.
+//! The tools that servers offer to a session: requested when it is loaded and after each turn, never in a handler. Changes
+//! take effect between two turns, so that the requests of a turn begin with the same bytes.
 
 use crate::kit::{Kit, may_mean};
 use crate::services::Services;
@@ -12,7 +12,7 @@ use agentd_turn::Input;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the servers offer that a session may use, without what rules deny wholly. Ends in bounded time.
+/// The server tools that a session may use, except those that rules deny entirely. Ends in bounded time.
 pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec<Offered> {
     let Some(remote) = &services.remote else {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec
         .collect();
     let rules = created.rules.clone();
     let denied = |done| GateMsg::WhollyDenied { tools, rules, done };
-    // Without an answer they are offered: each call is judged.
+    // Without an answer from the gate the tools are offered: each call is judged anyway.
     let denied = services
         .gate
         .call(services.timing.load, denied)
@@ -43,7 +43,7 @@ pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec
 }
 
 impl Shell {
-    /// A turn ended: what the servers said meanwhile comes into force, and they are asked again.
+    /// A turn ended: the servers' last offers take effect, and the loop asks the servers again.
     pub(crate) fn between_turns(&mut self) {
         if let Some(kit) = self.next_kit.take() {
             self.kit = kit;
@@ -60,7 +60,7 @@ impl Shell {
         tokio::spawn(async move { done.answer(gather(&services, &created).await) });
     }
 
-    /// The servers said what they offer now; no word changes nothing.
+    /// The servers reported their current offers; without an answer nothing changes.
     pub(crate) fn servers_said(&mut self, found: Option<Vec<Offered>>) {
         self.asking = false;
         let durable = self.agent.durable();
@@ -75,7 +75,7 @@ impl Shell {
         }
     }
 
-    /// A turn begins: a person is told once of each server whose tools are missing in it.
+    /// A turn begins: warns a person once about each server whose tools are missing.
     pub(crate) fn warn_of_servers(&mut self) {
         let missing = self.kit.missing();
         self.warned

@@ -1,4 +1,4 @@
-//! What all loops of a node share.
+//! The services that all loops of a node share.
 
 use crate::ask::Sharing;
 use crate::models::Models;
@@ -12,7 +12,7 @@ use agentd_turn::Config;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The other actors, and what the node decides for all its sessions.
+/// The other actors, and the node's settings for all its sessions.
 #[derive(Debug)]
 pub struct Services {
     /// Time and entropy.
@@ -25,44 +25,44 @@ pub struct Services {
     pub gate: Handle<GateMsg>,
     /// The tool executor.
     pub tools: Handle<ToolMsg>,
-    /// The models and who admits their calls.
+    /// The models and the actors that grant permits for their calls.
     pub models: Models,
-    /// Who starts the kids.
+    /// Starts the workers.
     pub workers: Box<dyn Workers>,
-    /// The tools that are built in.
+    /// The built-in tools.
     pub registry: Registry,
-    /// Who runs the tools of servers, if there are any.
+    /// Runs the tools of servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// The operator's hooks.
     pub hooks: Hooks,
-    /// Who makes the first events of sub-agents.
+    /// Makes the first events of sub-agents.
     pub subagents: Arc<SubagentPort>,
-    /// Where the stages of calls are told.
+    /// The tracer that gets the stages of calls.
     pub stages: Tracer,
-    /// Settings of the core; a session has those of the moment when it was loaded.
+    /// Settings of the core; a session keeps those that were in force when it was loaded.
     pub config: Live<Config>,
     /// How commands are confined.
     pub sandbox: SandboxLevel,
-    /// Who shares a provider, and who goes first.
+    /// How sessions share a provider, and which go first.
     pub sharing: Sharing,
-    /// How long things may take.
+    /// The time limits.
     pub timing: Timing,
 }
 
-/// How long a loop waits for what.
+/// How long a loop waits in each situation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// An idle session leaves memory after this.
+    /// An idle session goes cold after this.
     pub idle: Duration,
-    /// A session that waits for a person or a far-off time leaves memory after this.
+    /// A session that waits for a person or a distant time goes cold after this.
     pub parked: Duration,
-    /// A session that goes on by itself sooner than this stays.
+    /// A session that will continue by itself sooner than this stays hot.
     pub soon: Duration,
     /// The store must answer an append within this.
     pub append: Duration,
     /// An append that was refused for lack of space is tried again after this.
     pub retry_full: Duration,
-    /// The store must answer what a load asks within this.
+    /// The store must answer a load's requests within this.
     pub load: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The state of one loop, and the way of a decision through it.
+//! The state of one loop, and how it carries out a decision.
 
 use crate::commit::is_revocable;
 use crate::compacting::Compacting;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// A loop that lives.
+/// A running loop.
 #[derive(Debug)]
 pub struct Shell {
     pub(crate) me: ActorRef<SessionMsg>,
@@ -38,37 +38,37 @@ pub struct Shell {
     pub(crate) agent: Agent,
     pub(crate) transcript: Transcript,
     pub(crate) seen: Arc<FilesSeen>,
-    /// Background jobs. They die with this loop.
+    /// Background jobs. They end with this loop.
     pub(crate) jobs: Jobs,
     pub(crate) requests: Requests,
-    /// Its tools.
+    /// The toolset in force.
     pub(crate) kit: Kit,
-    /// What they are between this turn and the next.
+    /// The toolset that replaces it after this turn.
     pub(crate) next_kit: Option<Kit>,
-    /// The servers are being asked.
+    /// Whether a request to the tool servers is open.
     pub(crate) asking: bool,
-    /// Servers of which a person was warned.
+    /// Servers that a person was already warned about.
     pub(crate) warned: BTreeSet<String>,
     pub(crate) outbox: Outbox,
-    /// Inputs that came up while another was carried out.
+    /// Inputs that arose while another one was processed.
     pub(crate) follow: VecDeque<Task>,
     pub(crate) kids: Kids<Work>,
     pub(crate) model: Option<ModelRun>,
-    /// The windows that models were found to have.
+    /// The context windows discovered for models.
     pub(crate) windows: BTreeMap<String, u64>,
     /// The summary that a model writes.
     pub(crate) compacting: Option<Box<Compacting>>,
-    /// What models are asked beside the turn.
+    /// Side calls to models.
     pub(crate) sides: BTreeMap<CallId, Side>,
-    /// The next request is counted for this model.
+    /// The call whose next request is being counted, and the model's name.
     pub(crate) weighing: Option<(CallId, String)>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
-    /// Calls that are being judged, or are allowed and not yet started. Boxed: the map keeps room for several, also when it
-    /// is empty again.
+    /// Calls that are being judged, or are allowed and not yet started. Boxed: the map reserves room for several, even when
+    /// it is empty again.
     pub(crate) planned: BTreeMap<ToolCallId, Box<Planned>>,
-    /// Results that hooks are being told of.
+    /// Results that hooks are being notified of.
     pub(crate) told: BTreeMap<ToolCallId, (Box<ToolOutcome>, Vec<Blob>)>,
-    /// What this session's hooks share.
+    /// The permits that this session's hooks share.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) track: Track,
     pub(crate) runs: u32,
@@ -77,11 +77,11 @@ pub struct Shell {
     pub(crate) appends: u64,
     pub(crate) live: Live,
     pub(crate) rest: Rest,
-    /// Commands taken out of the mailbox.
+    /// The number of commands taken out of the mailbox.
     pub(crate) handled: u64,
-    /// The conversation that the session goes back to.
+    /// The earlier conversation that the session returns to.
     pub(crate) earlier: Option<Box<Earlier>>,
-    /// The loop must stop, and why.
+    /// The reason why the loop must stop, if it must.
     pub(crate) stop: Option<&'static str>,
     pub(crate) watched: Watched,
 }
@@ -137,18 +137,18 @@ impl Shell {
         }
     }
 
-    /// Gives the core an input and carries out what follows from it.
+    /// Gives the core an input and carries out the resulting effects.
     pub(crate) async fn advance(&mut self, input: Input) -> Result<(), LoopError> {
         self.run(Task::of(input)).await
     }
 
-    /// The same, with blobs or an asker.
+    /// The same, with blobs or an answer channel.
     pub(crate) async fn run(&mut self, task: Task) -> Result<(), LoopError> {
         self.follow.push_back(task);
         self.run_followers().await
     }
 
-    /// Works off the inputs that came up meanwhile.
+    /// Processes the inputs that arose meanwhile.
     pub(crate) async fn run_followers(&mut self) -> Result<(), LoopError> {
         while let Some(task) = self.follow.pop_front() {
             for effect in self.decide(task)? {
@@ -158,7 +158,7 @@ impl Shell {
         Ok(())
     }
 
-    /// One decision: its events go into the outbox, and what may happen at once comes back.
+    /// Makes one decision: its events go into the outbox, and the effects that may happen immediately are returned.
     fn decide(&mut self, task: Task) -> Result<Vec<Effect>, LoopError> {
         let services = Arc::clone(&self.services);
         let windows = &self.windows;
@@ -200,7 +200,7 @@ impl Shell {
         let reply = asker.zip(step.reply).map(|((asker, ..), reply)| (asker, reply));
         if let Some((asker, reply)) = reply {
             match reply {
-                // Nothing was changed, so nothing has to be durable.
+                // Nothing changed, so nothing has to become durable.
                 Err(fault) => asker.done.answer(Err(fault)),
                 Ok(reply) => self.reply_after(asker, reply),
             }
@@ -233,7 +233,7 @@ impl Shell {
         }
     }
 
-    /// What may be carried out now; the rest waits for the commit of its reason.
+    /// Returns an effect that may be carried out now; the others wait for the commit of their cause.
     fn due(&mut self, effect: Effect) -> Option<Effect> {
         if !waits_for_commit(&effect) {
             return Some(effect);
@@ -244,7 +244,7 @@ impl Shell {
         }
     }
 
-    /// Takes events into everything that is folded from them, and into the outbox. Each is encoded once.
+    /// Adds events to all folded state and to the outbox. Each is encoded once.
     fn keep(
         &mut self,
         events: &[Event],

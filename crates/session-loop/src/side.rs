@@ -1,5 +1,5 @@
-//! Model calls beside the loop: a question with its own system prompt, no tools, few tokens, a deadline. The conversation
-//! and its prefix have no part in it.
+//! Model calls outside the turn: a question with its own system prompt, no tools, few tokens and a deadline. They do not
+//! touch the conversation or its prefix.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of the conversation that a title is made from.
+/// Bytes of the conversation from which a title is made.
 const TITLE_BYTES: usize = 3_000;
-/// Bytes of the conversation that a summary is made from.
+/// Bytes of the conversation from which a summary is made.
 const SUMMARY_BYTES: usize = 16_000;
 
-/// A question that is not answered yet.
+/// An open question.
 #[derive(Debug)]
 pub(crate) struct Side {
     purpose: SidePurpose,
@@ -31,7 +31,7 @@ pub(crate) struct Side {
     _deadline: Alarm,
 }
 
-/// What a model is asked beside the conversation.
+/// A question to a model outside the conversation.
 #[derive(Debug)]
 pub(crate) struct Question<'a> {
     pub(crate) call: CallId,
@@ -41,15 +41,15 @@ pub(crate) struct Question<'a> {
     pub(crate) credential: Option<String>,
     pub(crate) system: &'a str,
     pub(crate) text: String,
-    /// What its answer must look like, for models that can be held to it: a name and a JSON Schema.
+    /// The required form of the answer, for models that can enforce it: a name and a JSON Schema.
     pub(crate) schema: Option<(&'static str, Value)>,
     pub(crate) max_output: u32,
-    /// Nobody waits for the answer.
+    /// Whether the answer is not urgent.
     pub(crate) in_background: bool,
 }
 
-/// What is read of an answer to the question for the intent, and nothing else. Limits of numbers and texts are left out:
-/// not every server takes them, and whoever reads the answer checks them.
+/// The fields that are read from an answer about the intent. Limits of numbers and texts are left out: not every server
+/// accepts them, and the reader of the answer checks them.
 fn intent_schema() -> Value {
     json!({
         "type": "object",
@@ -70,7 +70,7 @@ fn intent_schema() -> Value {
 }
 
 impl Shell {
-    /// Asks.
+    /// Asks the question.
     pub(crate) async fn start_side(&mut self, side: SideCall) {
         let (call, purpose, model) = (side.call, side.purpose, side.model.clone());
         let within = Duration::from_millis(side.within_ms);
@@ -141,7 +141,7 @@ impl Shell {
         })
     }
 
-    /// The kid's work for a question of one message.
+    /// The worker's job for a question of one message.
     pub(crate) fn side_job(&self, question: Question<'_>) -> Option<ModelJob> {
         let (_, client) = self.services.models.get(question.model).ok()?;
         let spec = question.spec;
@@ -191,17 +191,17 @@ impl Shell {
         })
     }
 
-    /// The call is such a question.
+    /// Whether the call is such a question.
     pub(crate) fn is_beside(&self, call: CallId) -> bool {
         self.sides.contains_key(&call)
     }
 
-    /// News of a question. Nobody is shown the words while they come.
+    /// Handles an event of a question. Its deltas are not shown to viewers.
     pub(crate) async fn side_news(&mut self, call: CallId, event: CallEvent) -> Result<(), LoopError> {
         match event {
             CallEvent::Waiting(_) | CallEvent::Granted { .. } | CallEvent::Delta(..) => Ok(()),
             CallEvent::Answered(answer) => {
-                // It may have read a key in the conversation before that key was known as one (I8).
+                // The model may have read a key in the conversation before it was registered as a credential (I8).
                 let text = redact_known(&words_of(&answer)).into_owned();
                 self.side_ended(call, Ok(text), answer.usage, answer.cost_usd)
                     .await
@@ -213,7 +213,7 @@ impl Shell {
         }
     }
 
-    /// It takes too long.
+    /// The deadline of a question has passed.
     pub(crate) async fn side_overdue(&mut self, call: CallId) -> Result<(), LoopError> {
         self.kids.kill(&Work::Model { call, attempt: 1 });
         let why = Err("the model took too long".to_owned());
@@ -241,7 +241,7 @@ impl Shell {
         .await
     }
 
-    /// Nobody waits for it any more.
+    /// Drops a question whose answer is no longer wanted.
     pub(crate) fn drop_side(&mut self, call: CallId) {
         if self.sides.remove(&call).is_some() {
             self.kids.kill(&Work::Model { call, attempt: 1 });

@@ -1,4 +1,4 @@
-//! The real kids.
+//! Starts the workers of model calls and tool calls.
 
 use crate::workers::{CountJob, ModelJob, ToolJob, Workers};
 use agentd_actor_kit::{Handle, StoreMsg};
@@ -9,14 +9,14 @@ use async_trait::async_trait;
 use ractor::{ActorCell, SpawnErr};
 use std::sync::Arc;
 
-/// Starts model calls and tool calls.
+/// The real implementation of [`Workers`]: starts model calls and tool calls.
 #[derive(Debug)]
 pub struct KidSpawner {
     /// The HTTP client of the process.
     pub http: reqwest::Client,
-    /// Who keeps output that is too long for the log.
+    /// Stores output that is too long for the log.
     pub store: Handle<StoreMsg>,
-    /// Who runs the tools of servers, if there are any.
+    /// Runs the tools of servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
 }
 

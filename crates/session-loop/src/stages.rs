@@ -1,4 +1,4 @@
-//! What the trace is told of a loop: each request to a model, each stage that a tool call leaves, and how long it took.
+//! The trace of a loop: each request to a model, and the stages of each tool call with their durations.
 
 use crate::shell::Shell;
 use agentd_actor_kit::{CallStage, RequestSent, StageDone, Traced, Tracer};
@@ -9,10 +9,10 @@ use agentd_protocol::{
 use agentd_provider::ModelSpec;
 use std::collections::BTreeMap;
 
-/// Messages of a request that the trace gets: all of them in each request would be more than anybody reads.
+/// The last messages of a request that the trace records; all of them in each request would be too many to read.
 const LAST_MESSAGES: usize = 8;
 
-/// Where the calls of a loop are. Empty while nobody reads the trace.
+/// The current stages of calls. Empty while tracing is off.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
     stages: Tracer,
@@ -37,7 +37,7 @@ impl Track {
 }
 
 impl Shell {
-    /// A call enters a stage that does not begin with the end of the one before it.
+    /// A call enters a stage that does not start where the previous one ends.
     pub(crate) fn enters(&mut self, tool_call: ToolCallId) {
         if self.track.stages.is_on() {
             self.track.since.insert(tool_call, self.services.clock.now());
@@ -92,7 +92,7 @@ impl Shell {
         })));
     }
 
-    /// What facts say of stages.
+    /// Derives stages from events.
     pub(crate) fn trace(&mut self, event: &Event) {
         if !self.track.stages.is_on() {
             return;
@@ -117,7 +117,7 @@ impl Shell {
     }
 }
 
-/// The word of a verdict.
+/// The trace's word for a verdict.
 pub(crate) const fn of_verdict(kind: VerdictKind) -> &'static str {
     match kind {
         VerdictKind::Allow => "allow",
@@ -126,7 +126,7 @@ pub(crate) const fn of_verdict(kind: VerdictKind) -> &'static str {
     }
 }
 
-/// The word of a result.
+/// The trace's word for a result.
 pub(crate) const fn of_status(status: ToolStatus) -> &'static str {
     match status {
         ToolStatus::Ok => "ok",

@@ -1,11 +1,11 @@
-//! Calls that are no run of a tool: from their checked arguments to what the loop does with them.
+//! Calls that the loop answers itself: turns their checked arguments into requests to the loop.
 
 use agentd_protocol::{Choice, TodoItem};
 use agentd_tools::{LoopCall, Prepared, Runs};
 use agentd_turn::{Delegation, PlanTalk, Talk};
 use serde_json::Value;
 
-/// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
+/// The request in a call, if it is one that the loop answers. Its arguments have passed the tool's schema.
 #[must_use]
 pub fn talk(prepared: &Prepared) -> Option<Talk> {
     let input = &prepared.input;
@@ -34,7 +34,7 @@ fn text(input: &Value, name: &str) -> String {
         .to_owned()
 }
 
-/// A step that is done, else the steps of a plan.
+/// A completed step, or else the steps of a plan.
 fn plan(input: &Value) -> PlanTalk {
     if let Some(step) = input.get("done").and_then(Value::as_u64) {
         return PlanTalk::Done {
@@ -65,7 +65,7 @@ fn items(input: &Value) -> Vec<TodoItem> {
         .collect()
 }
 
-/// The words are the id, too: whoever answers by hand types what is read.
+/// The words are also the id: a person who answers by hand types the words that are shown.
 fn choices(input: &Value) -> Vec<Choice> {
     let words = list(input, "choices").iter().filter_map(Value::as_str);
     words

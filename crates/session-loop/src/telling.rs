@@ -1,4 +1,4 @@
-//! Hooks of a call that are told of its result, in a kid, before it counts.
+//! Hooks that a worker notifies of a call's result before the result counts.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -11,7 +11,7 @@ use agentd_turn::Input;
 use std::sync::Arc;
 
 impl Shell {
-    /// Tells the hooks of a result. What is handed back is for nobody to be told of.
+    /// Notifies the hooks of a result. Returns the result when no hook wants it.
     pub(crate) async fn tell_hooks(
         &mut self,
         tool_call: ToolCallId,
@@ -30,7 +30,7 @@ impl Shell {
         if !self.services.hooks.hears(Hooks::event_of(&outcome), &tool) {
             return Some((outcome, blobs));
         }
-        // A new number: the end of the kid that made the result is no news any more.
+        // A new number: the exit of the worker that made the result no longer matters.
         let attempt = self.next_run();
         let Some(run) = self.tools.get_mut(&tool_call) else {
             return Some((outcome, blobs));

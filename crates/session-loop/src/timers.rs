@@ -6,7 +6,7 @@ use ractor::ActorRef;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The core's timers. A message of an aborted timer can still be in the mailbox, so each carries its generation.
+/// The core's timers. A message of an aborted timer may still be in the mailbox, so each carries its generation.
 #[derive(Debug, Default)]
 pub(crate) struct Timers(BTreeMap<TimerKey, (u64, Alarm)>);
 
@@ -23,7 +23,7 @@ impl Timers {
         self.0.remove(&key);
     }
 
-    /// A timer fired; false when it was replaced or dropped meanwhile.
+    /// Handles a fired timer; false when it was replaced or dropped in the meantime.
     pub(crate) fn fired(&mut self, key: TimerKey, generation: u64) -> bool {
         let current = self.0.get(&key).is_some_and(|(of, _)| *of == generation);
         if current {

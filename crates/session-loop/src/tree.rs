@@ -1,15 +1,15 @@
-//! What a tree of agents spent, and what holds for the parent: read from the rows, from the root down.
+//! The total spending of a tree of agents, and the parent's state: read from the list rows, from the root down.
 
 use crate::errand::{pauses, spent_of};
 use crate::family::Post;
 use agentd_protocol::{Budget, Fault, SessionId, Spent, Summary};
 use agentd_turn::{Above, TreeSpent};
 
-/// Sessions of a tree that are looked at for its budget. Those that ended are in the sums of their parents.
+/// The most sessions of a tree that its budget check reads. Sessions that ended are in the sums of their parents.
 const MOST_SESSIONS: usize = 10_000;
 
 impl Post {
-    /// What a sub-agent asks before a step. None: it cannot be read.
+    /// What a sub-agent needs to know before a step. `None`: it cannot be read.
     pub(crate) async fn tree(&self, root: SessionId, parent: Option<SessionId>) -> Option<TreeSpent> {
         for pause in pauses().take(8) {
             match self.tree_once(root, parent).await {
@@ -28,7 +28,7 @@ impl Post {
         };
         let wanted = |row: &Summary| row.children.contains(&self.session);
         let mut spent = TreeSpent {
-            // The parent's row has had it since before it was created.
+            // The parent's row has listed it since before it was created.
             wanted: parent.is_none() || above.as_ref().is_some_and(wanted),
             others: Spent::default(),
             budget: Budget::default(),
@@ -55,7 +55,7 @@ impl Post {
                 spent.others = spent.others.and(spent_of(&summary));
             }
             for child in summary.children {
-                // One that is not there yet has spent nothing.
+                // A child that does not exist yet has spent nothing.
                 open.extend(self.row(child).await?.map(|row| row.summary));
             }
         }

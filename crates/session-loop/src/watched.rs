@@ -1,14 +1,14 @@
-//! A witness beside the loop, in debug builds: the invariants are looked at from outside, at every append, every request
-//! and every run of a tool. In a release build there is nothing here.
+//! A watcher of the loop in debug builds: it checks the invariants from outside, at every append, every request and every
+//! run of a tool. Release builds have an empty version.
 
 use agentd_protocol::{CallId, Event, Seq, ToolCallId};
 #[cfg(debug_assertions)]
 use agentd_turn::{Held, Witness};
 
-/// Who watches the log of one loop.
+/// Watches the log of one loop.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    /// None: the log was written by somebody else, and it breaks what only our own logs have to keep.
+    /// `None`: another program wrote the log, and it breaks invariants that only our own logs have to keep.
     #[cfg(debug_assertions)]
     witness: Option<Witness>,
 }
@@ -21,7 +21,7 @@ impl Watched {
         Self { witness }
     }
 
-    /// An event that was in the log already.
+    /// Checks an event that was already in the log.
     pub(crate) fn learn(&mut self, event: &Event) {
         if let Some(Err(violation)) = self.witness.as_mut().map(|witness| witness.see(event)) {
             tracing::warn!(session = %event.session, seq = event.seq, %violation, "the log was not written by this version");
@@ -29,17 +29,17 @@ impl Watched {
         }
     }
 
-    /// An event that this loop decided.
+    /// Checks an event that this loop decided.
     pub(crate) fn see(&mut self, event: &Event) {
         self.expect(|witness| witness.see(event));
     }
 
-    /// A request goes to the model.
+    /// Checks a request that goes to the model.
     pub(crate) fn asks_model(&mut self, call: CallId, attempt: u32) {
         self.expect(|witness| witness.asks_model(call, attempt));
     }
 
-    /// A tool runs, while the log is durable up to `durable`.
+    /// Checks a run of a tool, while the log is durable up to `durable`.
     pub(crate) fn runs_tool(&mut self, call: ToolCallId, durable: Seq) {
         self.expect(|witness| witness.runs_tool(call, durable));
     }

@@ -1,4 +1,4 @@
-//! Has the provider count the next request, in a kid.
+//! Token counting: a worker has the provider count the next request.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
@@ -10,7 +10,7 @@ use agentd_turn::Input;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is to be counted.
+/// The request to count tokens.
 #[derive(Debug)]
 pub(crate) struct Weighing {
     pub(crate) call: CallId,
@@ -22,7 +22,7 @@ pub(crate) struct Weighing {
 }
 
 impl Shell {
-    /// Has the next request counted. What cannot be started is answered as not counted.
+    /// Has the next request counted. If the worker cannot start, the answer is that there is no count.
     pub(crate) async fn weigh(&mut self, weighing: Weighing) {
         let (call, model) = (weighing.call, weighing.model.clone());
         self.weighing = Some((call, model));
@@ -60,7 +60,7 @@ impl Shell {
         })
     }
 
-    /// The count came, or will not come.
+    /// The count arrived, or failed.
     pub(crate) async fn weighed(&mut self, call: CallId, tokens: Option<u64>) -> Result<(), LoopError> {
         let Some((_, model)) = self.weighing.take_if(|(running, _)| *running == call) else {
             return Ok(());
@@ -74,7 +74,7 @@ impl Shell {
         self.advance(Input::Counted { call }).await
     }
 
-    /// Nobody waits for it any more.
+    /// Drops a count that is no longer wanted.
     pub(crate) fn drop_count(&mut self, call: CallId) {
         if self.weighing.take_if(|(running, _)| *running == call).is_some() {
             self.kids.kill(&Work::Count { call });

@@ -1,4 +1,4 @@
-//! What a loop is busy with.
+//! The work in progress of a loop.
 
 use crate::answer::Asked;
 use crate::outbox::Asker;
@@ -11,45 +11,45 @@ use agentd_tools::Prepared;
 use agentd_turn::Input;
 use serde_json::Value;
 
-/// The attempt that runs.
+/// The running attempt of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelRun {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
-    /// It waits for a permit, and where it stands as far as that is known.
+    /// Set while it waits for a permit, with its place in the queue as far as that is known.
     pub(crate) waits: Option<Option<Place>>,
 }
 
-/// A tool call that runs.
+/// A running tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolRun {
     pub(crate) attempt: u32,
     pub(crate) waits: bool,
 }
 
-/// A call that was checked.
+/// A checked call.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) prepared: Prepared,
-    /// As the model, or a hook, wrote it.
+    /// The input as the model, or a hook, wrote it.
     pub(crate) input: Value,
-    /// Rules granted for the session by people.
+    /// Rules that people granted for the session.
     pub(crate) grants: Vec<String>,
-    /// The kid that asks the hooks, and about what.
+    /// The worker that asks the hooks, and the event that they are asked about.
     pub(crate) hooking: Option<(u32, HookEvent)>,
-    /// The hooks before the call were asked.
+    /// Whether the hooks before the call were asked.
     pub(crate) hooked: bool,
-    /// The hooks were asked instead of a person.
+    /// Whether the hooks were asked instead of a person.
     pub(crate) questioned: bool,
-    /// What they want.
+    /// The strictest narrowing that the hooks requested.
     pub(crate) narrowing: Option<Narrowing>,
-    /// The hook that answers for the person.
+    /// The decision of the hook that answers for the person.
     pub(crate) permit: Option<Narrowing>,
-    /// Kept while hooks are asked, or the detail of a question is made.
+    /// Kept while the hooks, or the details of a question, are pending.
     pub(crate) judgement: Option<Judgement>,
 }
 
-/// An input with what belongs to it.
+/// An input with its blobs and its caller.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) input: Input,

@@ -1,4 +1,4 @@
-//! Who starts the kids of a loop.
+//! Starts the workers of a loop.
 
 use crate::rework;
 use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
@@ -17,57 +17,57 @@ use std::time::Duration;
 /// One attempt of a model call.
 #[derive(Debug)]
 pub struct ModelJob {
-    /// Who gets the news; also the kid's supervisor.
+    /// Receives the events; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
-    /// The call.
+    /// The model call.
     pub call: CallId,
     /// The attempt.
     pub attempt: u32,
-    /// Whom to ask.
+    /// The model.
     pub spec: Arc<ModelSpec>,
-    /// Who admits it.
+    /// Grants its permit.
     pub client: Handle<ModelMsg>,
-    /// What it asks.
+    /// What it requests from the permit actor.
     pub ask: Ask,
-    /// The names of the tools, where calls are looked for in the text.
+    /// The names of the tools, for models that write calls as text.
     pub tools: Vec<String>,
-    /// What is sent.
+    /// The request body.
     pub body: RequestBody,
-    /// The conversation, for a model that is a script or is recorded; empty for all others.
+    /// The conversation, for a scripted or recorded model; empty for all others.
     pub messages: Vec<Arc<Message>>,
 }
 
-/// The next request is counted.
+/// A request whose tokens are to be counted.
 #[derive(Debug)]
 pub struct CountJob {
-    /// Who gets the answer; also the kid's supervisor.
+    /// Receives the answer; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
-    /// Handed back with the answer.
+    /// Returned with the answer.
     pub call: CallId,
-    /// Whom to ask.
+    /// The model.
     pub spec: Arc<ModelSpec>,
-    /// Who remembers which servers count.
+    /// Remembers which servers can count.
     pub client: Handle<ModelMsg>,
     /// The request.
     pub body: RequestBody,
     /// The credential to use.
     pub credential: Option<String>,
-    /// It may take so long.
+    /// The time limit.
     pub within: Duration,
 }
 
 /// One run of a tool call.
 #[derive(Debug)]
 pub struct ToolJob {
-    /// Who gets the news; also the kid's supervisor.
+    /// Receives the events; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
-    /// Whose.
+    /// The owning session.
     pub session: SessionId,
-    /// The call.
+    /// The tool call.
     pub tool_call: ToolCallId,
-    /// Which run of it.
+    /// The number of the run.
     pub attempt: u32,
-    /// What.
+    /// The checked call.
     pub prepared: Prepared,
     /// The session's working directory.
     pub workdir: PathBuf,
@@ -75,39 +75,39 @@ pub struct ToolJob {
     pub seen: Arc<FilesSeen>,
     /// The session's background jobs.
     pub jobs: Jobs,
-    /// Who admits it.
+    /// Grants its permit.
     pub executor: Handle<ToolMsg>,
-    /// What it may do.
+    /// The call's permissions.
     pub mandate: Mandate,
 }
 
-/// Files and the conversation are put back.
+/// A restoration of files and the conversation.
 #[derive(Debug)]
 pub struct ReworkJob {
-    /// Who gets the news; also the kid's supervisor.
+    /// Receives the events; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
-    /// Whose.
+    /// The owning session.
     pub session: SessionId,
-    /// What.
+    /// The work to do.
     pub work: OpenHistory,
     /// The session's working directory.
     pub workdir: PathBuf,
-    /// Who admits it.
+    /// Grants its permit.
     pub executor: Handle<ToolMsg>,
-    /// Where the log is read.
+    /// The store that has the log.
     pub store: Handle<StoreMsg>,
     /// How long a read may take.
     pub within: Duration,
 }
 
-/// Starts kids, linked to the loop that asks.
+/// Starts workers, linked to the loop that requests them.
 #[async_trait]
 pub trait Workers: Debug + Send + Sync {
     /// Starts an attempt of a model call.
     async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr>;
     /// Starts a run of a tool call.
     async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr>;
-    /// Has a request counted; who has nobody to ask says so.
+    /// Has a request counted; without a model to ask, the answer is that there is no count.
     async fn count(&self, job: CountJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();
         let CountJob { to, call, .. } = job;
@@ -116,7 +116,7 @@ pub trait Workers: Debug + Send + Sync {
         };
         spawn_kid(work, supervisor).await
     }
-    /// Starts to put files and the conversation back.
+    /// Starts to restore files and the conversation.
     async fn rework(&self, job: ReworkJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();
         spawn_kid(rework::work(job), supervisor).await

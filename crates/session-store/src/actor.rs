@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Whom to tell that the store has stopped for good.
+/// The callback for a store that has stopped for good.
 #[derive(Clone)]
 pub struct OnFatal(Arc<dyn Fn(String) + Send + Sync>);
 
 impl OnFatal {
-    /// Calls `tell` with the reason. It must not block.
+    /// `tell` receives the reason. It must not block.
     #[must_use]
     pub fn new(tell: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
@@ -26,16 +26,16 @@ impl fmt::Debug for OnFatal {
     }
 }
 
-/// What the session store starts from. A restarted one gets the same backend: the writer thread outlives the actor.
+/// The arguments of the session store. A restarted actor gets the same backend: the writer thread outlives the actor.
 #[derive(Debug, Clone)]
 pub struct StoreArgs {
     /// The log.
     pub backend: Arc<dyn Backend>,
-    /// Where commits are announced.
+    /// The feed to which commits are announced.
     pub feed: Handle<FeedMsg>,
-    /// How much may be under way.
+    /// The limits of concurrent work.
     pub limits: StoreLimits,
-    /// Whom to tell of an I/O error: the process must end.
+    /// Called after an I/O error: the process must end.
     pub on_fatal: OnFatal,
 }
 
@@ -51,7 +51,7 @@ pub struct State {
     _watcher: Watcher,
 }
 
-/// Waits for the backend's last word; ends with the actor.
+/// Waits until the backend stops for good; ends with the actor.
 #[derive(Debug)]
 struct Watcher(JoinHandle<()>);
 

@@ -1,5 +1,5 @@
-//! Admission to the backend: everything runs in a task of its own, so the actor never waits, and only so many at once.
-//! A task outlives the actor: what was admitted is answered even while the actor is being restarted.
+//! Admission to the backend: each request runs in its own task, so the actor never waits, and the number of tasks is
+//! limited. A task outlives the actor, so an admitted request is answered even while the actor restarts.
 
 use agentd_actor_core::{Done, FeedMsg, Handle, Published, Read};
 use agentd_protocol::SessionId;
@@ -10,13 +10,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How often an append whose answer was lost is repeated before the loss is passed on.
+/// How often an append is retried after a lost answer before its caller learns of the loss.
 const REPEATS: u32 = 2;
 
-/// How much may be under way at once; more is refused, not queued.
+/// The limits of concurrent work. Requests beyond them are refused, not queued.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreLimits {
-    /// Appends and other changes. A session has one at a time.
+    /// Appends and other changes. A session has at most one at a time.
     pub changes: usize,
     /// Reads.
     pub reads: usize,
@@ -52,7 +52,7 @@ impl Admission {
 
     pub(crate) fn append(&self, append: Append, done: Done<Outcome>) {
         let Some(permit) = admit(&self.changes) else {
-            // The owner waits a moment and tries the same append again, as it does when the disk is full.
+            // The owner waits a moment and retries the append, as it does when the disk is full.
             return done.answer(Outcome::Full);
         };
         let (backend, feed) = (Arc::clone(&self.backend), self.feed.clone());
@@ -65,7 +65,7 @@ impl Admission {
                 feed.cast(FeedMsg::Unsure { session });
             }
             drop(permit);
-            // Announced first: an owner that goes on now cannot overtake this commit on the way to the viewers.
+            // Announce the commit first: otherwise the owner's next commit could reach the viewers before this one.
             done.answer(outcome);
         });
     }
@@ -133,8 +133,8 @@ fn admit(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     Arc::clone(semaphore).try_acquire_owned().ok()
 }
 
-/// Appends; a lost answer is asked for again with the same append id, which writes nothing twice. The cursor is there
-/// when the events are now durable and nobody has announced them; 0 when only their place is not known.
+/// Appends, and retries after a lost answer with the same append id, so that nothing is written twice. Returns a cursor
+/// if the events are durable but not announced; it is 0 if their position is unknown.
 async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>) {
     let mut outcome = attempt(backend, append.clone()).await;
     for _ in 0..REPEATS {
@@ -143,7 +143,7 @@ async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>)
         }
         outcome = match attempt(backend, append.clone()).await {
             Outcome::Duplicate { head } => return (Outcome::Duplicate { head }, Some(0)),
-            // A refusal now says nothing about the first try.
+            // A refusal of a retry does not tell whether the first attempt was committed.
             Outcome::Failed(_) | Outcome::Full => Outcome::Unknown,
             settled => settled,
         };
@@ -156,8 +156,8 @@ async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>)
     (outcome, cursor)
 }
 
-/// One try. A panic may have come before the commit or after it: its answer is lost, and nothing else. Viewers would never
-/// hear of a commit that nobody announces.
+/// One attempt. A panic may occur before or after the commit, so it counts as a lost answer. Without an announcement,
+/// the viewers would never learn of a commit.
 async fn attempt(backend: &dyn Backend, append: Append) -> Outcome {
     let session = append.session;
     let tried = AssertUnwindSafe(backend.append(append)).catch_unwind().await;

@@ -1,4 +1,4 @@
-//! The feed's actor: the fan-out of commits and deltas to viewers, off the commit's path.
+//! The feed's actor: sends commits and deltas to viewers without delaying commits.
 
 use crate::state::{FeedLimits, FeedState};
 use agentd_actor_core::FeedMsg;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long after a commit its announcement may take before watchers are sent to the log.
+/// How long after a commit its announcement may arrive. After that, watchers must read it from the log.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// What the feed starts from. A restarted feed has no viewers: their queues end, and they attach anew.
+/// The arguments of the feed. A restarted feed has no viewers: their queues end, and they attach again.
 #[derive(Debug, Clone)]
 pub struct FeedArgs {
     /// The fleet-wide cursor of the last commit, from the backend.
     pub committed: watch::Receiver<u64>,
-    /// How much it keeps.
+    /// The limits of what it keeps.
     pub limits: FeedLimits,
 }
 
-/// The actor that viewers hang off.
+/// The actor that viewers attach to.
 #[derive(Debug)]
 pub struct Feed;
 
@@ -31,7 +31,7 @@ pub struct State {
     _settler: Settler,
 }
 
-/// Reports commits that had time to be announced; ends with the actor.
+/// Reports commits once their time for the announcement is over; ends with the actor.
 #[derive(Debug)]
 struct Settler(JoinHandle<()>);
 

@@ -1,26 +1,26 @@
-//! The fleet-wide stream: commits of all sessions, brought back into the order of their cursors.
+//! The fleet-wide stream: the commits of all sessions in cursor order.
 
 use crate::follower::{Follower, Need};
 use crate::state::{FeedLimits, event_frame, first_cursor, numbered};
 use agentd_actor_core::{Published, Viewer, ViewerId};
 use std::collections::BTreeMap;
 
-/// Commits that wait for an earlier one.
+/// The maximum number of commits that wait for an earlier one.
 const MAX_WAITING: usize = 4_096;
 
-/// Cursors have no gaps, but commits are announced by tasks that overtake each other. What never arrives (a lost answer,
-/// an import past the store's actor) is read from the log by whoever watches.
+/// Cursors have no gaps, but the tasks that announce commits can overtake each other. Watchers read commits that never
+/// arrive (a lost answer, an import that bypasses the store's actor) from the log.
 #[derive(Debug)]
 pub(crate) struct Fleet {
-    /// The cursor that comes next.
+    /// The next expected cursor.
     next: u64,
-    /// Commits that came too early, by their first cursor.
+    /// Commits that arrived early, by their first cursor.
     waiting: BTreeMap<u64, Published>,
     watchers: Vec<Follower>,
 }
 
 impl Fleet {
-    /// A stream whose last event so far has this cursor.
+    /// A stream whose last event has this cursor.
     pub(crate) const fn new(cursor: u64) -> Self {
         Self {
             next: cursor.saturating_add(1),
@@ -29,7 +29,7 @@ impl Fleet {
         }
     }
 
-    /// Adds a watcher; it gets what comes after the cursor that this answers with.
+    /// Adds a watcher. Returns the cursor after which its events begin.
     pub(crate) fn watch(&mut self, viewer: Viewer) -> u64 {
         self.unwatch(viewer.id);
         self.watchers.push(Follower::new(viewer));
@@ -53,7 +53,7 @@ impl Fleet {
         }
     }
 
-    /// What has not arrived up to here will not: the watchers must read it from the log.
+    /// Gives up on missing commits up to this cursor: the watchers must read them from the log.
     pub(crate) fn settle(&mut self, upto: u64, limits: &FeedLimits) {
         if upto < self.next {
             return;

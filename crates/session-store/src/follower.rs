@@ -1,21 +1,21 @@
-//! One viewer's bounded queue: how much is in it, and what happens when it is full.
+//! A viewer's bounded queue: its current size, and what happens when it is full.
 
 use agentd_actor_core::{FeedFrame, Viewer};
 use std::collections::VecDeque;
 
-/// The usual length of a viewer's queue.
+/// The default length of a viewer's queue.
 pub const VIEWER_FRAMES: usize = 1_024;
 
-/// How much a frame matters to a viewer that is slow.
+/// How important a frame is to a slow viewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Without it the viewer has a hole: it is told that it lags.
+    /// Without this frame the viewer has a gap, so it receives `Lagged` instead.
     Must,
-    /// The log has it in the end, too: it can be left out.
+    /// May be dropped: the log will contain the content, too.
     May,
 }
 
-/// A viewer with the sizes of what it has not taken yet.
+/// A viewer with the sizes of the frames still in its queue.
 #[derive(Debug)]
 pub(crate) struct Follower {
     pub(crate) viewer: Viewer,
@@ -32,15 +32,15 @@ impl Follower {
         }
     }
 
-    /// Queues a frame; `false`: the viewer is gone or was told that it lags, and is to be forgotten.
+    /// Queues a frame. `false`: remove the viewer, because it is gone or was told that it lags.
     pub(crate) fn offer(&mut self, frame: FeedFrame, size: usize, need: Need, max_bytes: usize) -> bool {
         self.settle();
         let (free, length) = (self.viewer.queue.capacity(), self.viewer.queue.max_capacity());
         let too_many_bytes = self.bytes > 0 && self.bytes.saturating_add(size) > max_bytes;
         match need {
-            // The last quarter is kept for what must arrive.
+            // The last quarter of the queue is reserved for required frames.
             Need::May if too_many_bytes || free <= length / 4 => !self.viewer.queue.is_closed(),
-            // The last place is kept for the word that it lags.
+            // The last slot is reserved for `Lagged`.
             Need::Must if too_many_bytes || free <= 1 => {
                 self.lag();
                 false
@@ -53,13 +53,13 @@ impl Follower {
         }
     }
 
-    /// Tells the viewer to read on from the log.
+    /// Tells the viewer to continue from the log.
     pub(crate) fn lag(&self) {
-        // Closed, or somebody else fills the queue: the viewer notices either way when the queue ends.
+        // If the queue is closed, or another sender fills it, the viewer notices when the queue ends.
         let _ = self.viewer.queue.try_send(FeedFrame::Lagged);
     }
 
-    /// Forgets the sizes of what the viewer has taken.
+    /// Drops the sizes of the frames that the viewer has received.
     fn settle(&mut self) {
         let queue = &self.viewer.queue;
         let waiting = queue.max_capacity().saturating_sub(queue.capacity());

@@ -1,11 +1,11 @@
-//! The session store's actor, which admits and answers everything that is asked of the log, and the feed, which fans
-//! commits out to viewers.
+//! The session store's actor, which admits and answers all requests to the log, and the feed, which sends commits to
+//! viewers.
 //!
 //! Invariants: I1, an append is answered with `Committed` only after its commit; I2, a viewer gets every event of its
-//! session once and in order, or is told that it lags and reads on from the log; I6, a slow viewer costs the others
-//! nothing, and reads never wait behind appends.
+//! session once and in order, or is told that it lags and continues from the log; I6, a slow viewer does not slow down
+//! others, and reads never wait behind appends.
 //!
-//! Flow: `StoreMsg::Append` -> a task -> commit -> `FeedMsg::Committed` -> bounded queues of viewers; then the answer.
+//! Flow: `StoreMsg::Append` -> a task -> commit -> `FeedMsg::Committed` -> bounded viewer queues; then the answer.
 
 mod actor;
 mod admission;

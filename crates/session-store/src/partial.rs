@@ -1,8 +1,8 @@
-//! The text of the running model call so far, for those who join late.
+//! The text so far of the running model call, for viewers that attach during the call.
 
 use agentd_protocol::{CallId, Fragment};
 
-/// Text fragments of one attempt, put together.
+/// The accumulated text fragments of one attempt.
 #[derive(Debug, Default)]
 pub(crate) struct Partial {
     attempt: Option<(CallId, u32)>,
@@ -13,7 +13,7 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// Adds a fragment. Another attempt starts over; text beyond the limit is left out.
+    /// Adds a fragment. A new attempt starts over. Text beyond the limit is dropped.
     pub(crate) fn add(&mut self, fragment: &Fragment, max_bytes: usize) {
         let attempt = Some((fragment.call, fragment.attempt));
         if self.attempt != attempt {
@@ -26,7 +26,7 @@ impl Partial {
         if self.block != fragment.block {
             (self.block, self.in_block) = (fragment.block, 0);
         }
-        // A fragment that does not follow on was already seen, or one before it was lost on the way.
+        // A fragment at another offset was already seen, or an earlier one was lost.
         if fragment.offset != self.in_block {
             return;
         }

@@ -1,4 +1,4 @@
-//! Who follows which session, and what they get. Pure but for the queues.
+//! Which viewers follow which session, and what they receive. Pure except for the queues.
 
 use crate::fleet::Fleet;
 use crate::follower::{Follower, Need};
@@ -9,15 +9,15 @@ use agentd_store::EncodedEvent;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a frame weighs beside its text.
+/// The size of a frame without its text, in bytes.
 const FRAME_BYTES: usize = 128;
 
-/// How much the feed keeps.
+/// The limits of what the feed keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct FeedLimits {
-    /// Bytes that may wait in one viewer's queue.
+    /// Bytes queued for one viewer.
     pub viewer_bytes: usize,
-    /// Bytes of a running model call's text that are kept for late joiners.
+    /// Bytes of a running model call's text kept for viewers that attach later.
     pub partial_bytes: usize,
 }
 
@@ -30,19 +30,19 @@ impl Default for FeedLimits {
     }
 }
 
-/// A session that somebody follows or that is streaming.
+/// A session that is streaming or has followers.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The last event seen; 0: none yet.
+    /// The last seen event; 0: none yet.
     seq: Seq,
     followers: Vec<Follower>,
     partial: Partial,
     status: Option<Status>,
-    /// An append may be durable that nobody announced.
+    /// An append may be durable but not announced.
     unsure: bool,
 }
 
-/// Everything that the feed knows.
+/// The complete state of the feed.
 #[derive(Debug)]
 pub struct FeedState {
     channels: BTreeMap<SessionId, Channel>,
@@ -61,7 +61,7 @@ pub(crate) fn event_frame(session: SessionId, cursor: u64, event: &EncodedEvent)
     (FeedFrame::Event(Arc::new(shared)), size)
 }
 
-/// The cursor of a commit's first event; 0 when its place is not known.
+/// The cursor of a commit's first event; 0 if its position is unknown.
 pub(crate) const fn first_cursor(published: &Published) -> u64 {
     published
         .cursor
@@ -69,7 +69,7 @@ pub(crate) const fn first_cursor(published: &Published) -> u64 {
         .saturating_sub(published.events.len() as u64)
 }
 
-/// The events of a commit with their cursors; all 0 when its place is not known.
+/// The events of a commit with their cursors; all 0 if its position is unknown.
 pub(crate) fn numbered(published: &Published) -> impl Iterator<Item = (u64, &EncodedEvent)> {
     let (first, step) = if published.cursor == 0 {
         (0, 0)
@@ -82,7 +82,7 @@ pub(crate) fn numbered(published: &Published) -> impl Iterator<Item = (u64, &Enc
 }
 
 impl FeedState {
-    /// A feed that has told the fleet-wide stream up to this cursor.
+    /// A feed that has delivered the fleet-wide stream up to this cursor.
     #[must_use]
     pub const fn new(cursor: u64, limits: FeedLimits) -> Self {
         Self {
@@ -92,20 +92,20 @@ impl FeedState {
         }
     }
 
-    /// Events were committed.
+    /// Handles committed events.
     pub fn committed(&mut self, published: Published) {
         if let Some(channel) = self.channels.get_mut(&published.session) {
             channel.committed(&published, &self.limits);
         }
-        // Without a cursor its place in the fleet-wide stream is not known; the watchers will find it in the log.
+        // Without a cursor, its position in the fleet-wide stream is unknown: watchers will read the commit from the log.
         if published.cursor > 0 && !published.events.is_empty() {
             self.fleet.committed(published, &self.limits);
         }
     }
 
-    /// A live fragment of a session.
+    /// Handles a live fragment of a session.
     pub fn delta(&mut self, session: SessionId, delta: Delta) {
-        // A sub-agent speaks of its root, which may be cold and watched by nobody.
+        // A sub-agent sends this to its root session, which may be cold and have no viewers.
         if matches!(delta, Delta::Asks { .. }) && !self.channels.contains_key(&session) {
             return;
         }
@@ -122,7 +122,7 @@ impl FeedState {
         channel.show(delta, &self.limits);
     }
 
-    /// The session went cold.
+    /// Handles a session that goes cold.
     pub fn cold(&mut self, session: SessionId) {
         if let Some(channel) = self.channels.get_mut(&session) {
             channel.partial.clear();
@@ -131,14 +131,14 @@ impl FeedState {
         }
     }
 
-    /// An append of this session may be durable that nobody announced. Where the log ends is known when it is read again.
+    /// An append of this session may be durable but not announced. The next load of the log reveals its head.
     pub fn unsure(&mut self, session: SessionId) {
         if let Some(channel) = self.channels.get_mut(&session) {
             channel.unsure = true;
         }
     }
 
-    /// The log of a session was read again and ends here: who follows, and was not told of all of it, reads on from there.
+    /// The log was loaded again and has this head. Followers that missed events must continue from the log.
     pub fn loaded(&mut self, session: SessionId, head: Seq) {
         let Some(channel) = self.channels.get_mut(&session).filter(|channel| channel.unsure) else {
             return;
@@ -151,7 +151,7 @@ impl FeedState {
         }
     }
 
-    /// Somebody follows a session from now on.
+    /// Adds a follower to a session.
     pub fn attach(&mut self, session: SessionId, viewer: Viewer) -> Attached {
         let channel = self.channels.entry(session).or_default();
         channel
@@ -165,7 +165,7 @@ impl FeedState {
         }
     }
 
-    /// Somebody stops following.
+    /// Removes a follower.
     pub fn detach(&mut self, session: SessionId, id: ViewerId) {
         if let Some(channel) = self.channels.get_mut(&session) {
             channel.followers.retain(|follower| follower.viewer.id != id);
@@ -177,7 +177,7 @@ impl FeedState {
         self.fleet.settle(upto, &self.limits);
     }
 
-    /// How many viewers of a session may decide. One whose queue is closed has left without a word.
+    /// The number of viewers of a session that may decide. Drops viewers whose queue is closed.
     pub fn deciders(&mut self, session: SessionId) -> u32 {
         let Some(channel) = self.channels.get_mut(&session) else {
             return 0;
@@ -194,7 +194,7 @@ impl FeedState {
         u32::try_from(deciders).unwrap_or(u32::MAX)
     }
 
-    /// Forgets a channel that nobody follows and that has nothing for late joiners.
+    /// Drops a channel without followers and without content for later viewers.
     fn tidy(&mut self, session: SessionId) {
         let idle = |channel: &Channel| {
             channel.followers.is_empty() && channel.status.is_none() && channel.partial.text().is_none()
@@ -223,7 +223,7 @@ impl Channel {
                 continue;
             }
             if self.seq > 0 && event.seq > self.seq + 1 {
-                // A commit in between never came by: whoever follows has a hole and must read the log.
+                // A commit in between never arrived: the followers have a gap and must read the log.
                 for follower in self.followers.drain(..) {
                     follower.lag();
                 }

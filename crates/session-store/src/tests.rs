@@ -1,4 +1,4 @@
-//! The two actors on real ractor, with tokio's paused clock.
+//! Tests of the two actors on real ractor, with tokio's paused clock.
 
 mod feed;
 mod kit;

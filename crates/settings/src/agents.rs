@@ -1,4 +1,4 @@
-//! `[agents]`: where an agent's instructions, custom agents, skills and commands are looked for.
+//! `[agents]`: where agentd finds an agent's instructions, custom agents, skills and commands.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentsConfig {
-    /// Names of instruction files, in the order in which those of one directory are read.
+    /// Names of instruction files, in the reading order within a directory.
     pub instruction_files: Vec<String>,
-    /// Bytes of instructions that a prompt takes, all files together.
+    /// Bytes of instructions in a prompt, all files together.
     pub instruction_bytes: u64,
     /// The operator's directory: instructions for all projects, `agents`, `skills`, `commands`. Empty: `agentd` in the
     /// user's configuration directory.
     pub directory: String,
-    /// Whether `.agentd` of a working directory is looked at, too.
+    /// Whether agentd also reads `.agentd` of a working directory.
     pub workdir: bool,
-    /// Sub-agents of one session that work at the same time; the others wait in line.
+    /// Concurrent sub-agents of one session; the others wait.
     pub max_children: u32,
-    /// How deep sub-agents go below a session; 0: there are none.
+    /// How deep sub-agents nest below a session; 0: no sub-agents.
     pub max_depth: u32,
     /// Files that one input may attach with `@`.
     pub mentions: u32,
-    /// Bytes that the files of one input may have together.
+    /// Bytes of the files that one input attaches, together.
     pub mention_bytes: u64,
-    /// Which new sessions have a map of the source tree in their prompt.
+    /// Which new sessions get a map of the source tree in their prompt.
     pub map: MapInPrompt,
-    /// How long that map may be.
+    /// The maximum length of that map, in tokens.
     pub map_tokens: u32,
 }
 
-/// Which sessions have a map of the source tree in their prompt.
+/// Which sessions get a map of the source tree in their prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapInPrompt {
     /// None.
     Never,
-    /// Those of the preset react.
+    /// Sessions of the preset react.
     React,
     /// All.
     Always,
@@ -61,7 +61,7 @@ impl Default for AgentsConfig {
 }
 
 impl AgentsConfig {
-    /// The first thing that makes no sense: its key, what, and the remedy.
+    /// The first invalid value: its key, the problem, and the remedy.
     pub(crate) fn problem(&self) -> Option<(&'static str, String, &'static str)> {
         let plain = |name: &&String| {
             !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name.as_str(), "." | "..")
@@ -99,9 +99,9 @@ impl AgentsConfig {
     }
 }
 
-/// The most sub-agents of one session at the same time.
+/// The maximum number of concurrent sub-agents of one session.
 const MAX_CHILDREN: u32 = 64;
-/// The deepest tree of sub-agents.
+/// The maximum depth of sub-agents.
 const MAX_DEPTH: u32 = 8;
-/// The most names of instruction files.
+/// The maximum number of instruction file names.
 const MAX_NAMES: usize = 16;

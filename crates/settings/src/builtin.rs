@@ -1,13 +1,13 @@
-//! The rules that come with agentd. The shipped file shows them; a test keeps the two equal.
+//! The built-in permission rules. The shipped configuration file lists them; a test compares the two.
 
 use crate::rules::{RuleConfig, RuleExamples};
 use agentd_protocol::VerdictKind;
 
-/// A rule, calls that it must decide, and calls that it must not.
+/// A rule, calls that it must match, and calls that it must not match.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const DENY: &[Row] = &[
-    // Commands that destroy, take over the machine, or reach the network.
+    // Commands that destroy data, take over the machine, or reach the network.
     (
         "Bash(rm -rf:*)",
         &["rm -rf /", "ls && rm -fr x"],
@@ -53,7 +53,7 @@ const DENY: &[Row] = &[
     ("Bash(irm:*)", &["irm x"], &["ls irm"]),
     ("Bash(del /f:*)", &["del /f x"], &["del x"]),
     ("Bash(format *:)", &["format c:"], &["cargo fmt"]),
-    // Places that no agent has to write to.
+    // Places that no agent needs to write to.
     ("Write(/etc/**)", &["/etc/x", "../etc/x/y"], &["etc/x", "/etcs/x"]),
     ("Write(/usr/**)", &["/usr/x", "../usr/x/y"], &["usr/x", "/usrs/x"]),
     ("Write(/bin/**)", &["/bin/x", "../bin/x/y"], &["bin/x", "/bins/x"]),

@@ -1,4 +1,4 @@
-//! Values that have the right type and make no sense.
+//! Checks for values that have the right type but are invalid.
 
 mod index;
 mod models;
@@ -13,9 +13,9 @@ use crate::suggest::nearest;
 use crate::unsupported::unsupported;
 use crate::webhook::{OnExpiry, is_address};
 
-/// The most regular expressions in `loop.intent_patterns`.
+/// The maximum number of regular expressions in `loop.intent_patterns`.
 const MAX_PATTERNS: usize = 64;
-/// The most addresses in `permission.escalate_to`.
+/// The maximum number of addresses in `permission.escalate_to`.
 const MAX_LEVELS: usize = 8;
 
 struct Check<'a> {
@@ -23,7 +23,7 @@ struct Check<'a> {
     problems: Vec<Problem>,
 }
 
-/// Everything that is out of range.
+/// Collects all invalid values.
 pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     let mut check = Check {
         loaded,
@@ -167,7 +167,7 @@ impl Check<'_> {
         }
     }
 
-    /// Who is told of questions, and what their end is.
+    /// Who is notified of questions, and how questions end.
     fn asking(&mut self) {
         let permission = self.settings().permission.clone();
         if let Err(bad) = permission.protected() {
@@ -216,7 +216,7 @@ impl Check<'_> {
         );
     }
 
-    /// A key that names a provider or a model.
+    /// A key whose value names a provider or a model.
     fn named(&mut self, key: &str, name: &str, section: &str, providers: bool) {
         let settings = self.settings();
         let names: Vec<String> = if providers {

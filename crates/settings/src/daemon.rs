@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// `[store]`: where sessions live.
+/// `[store]`: where sessions are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreConfig {
@@ -38,38 +38,38 @@ impl Default for ControlConfig {
     }
 }
 
-/// `[limits]`: bounds on what clients and sessions may hold.
+/// `[limits]`: resource limits of clients and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Control connections at the same time.
+    /// Concurrent control connections.
     pub connections: u32,
-    /// Of these, at most half, for processes that hold no connection yet.
+    /// How many of these only processes without a connection can take; at most half.
     pub connections_reserved: u32,
-    /// The largest frame; a larger one closes its connection.
+    /// The largest frame; a larger one closes the connection.
     pub max_frame_bytes: u64,
-    /// Bytes of large frames, of all connections together, that are being read or answered; further ones wait.
+    /// Bytes of all large frames that are being read or answered, over all connections; further ones wait.
     pub frames_bytes: u64,
-    /// Bytes of the model answers of all sessions together that are being received; a call that needs more fails and is
-    /// tried again.
+    /// Bytes of all model answers that are being received, over all sessions. A call that needs more fails and is tried
+    /// again.
     pub answers_bytes: u64,
     /// The largest input; a larger one is refused.
     pub max_input_bytes: u64,
-    /// Inputs that wait in one session.
+    /// Inputs that may wait in one session.
     pub queue_inputs: u32,
-    /// Sessions in memory at the same time.
+    /// Sessions in memory.
     pub sessions_hot: u32,
-    /// Frames kept for a viewer that lags.
+    /// Frames kept for a slow viewer.
     pub attach_ring: u32,
-    /// Bytes kept for a viewer that lags.
+    /// Bytes kept for a slow viewer.
     pub attach_ring_bytes: u64,
     /// The largest blob.
     pub blob_bytes: u64,
     /// Rows of one list answer.
     pub list_rows: u32,
-    /// Calls on files of one session at the same time.
+    /// Concurrent file calls of one session.
     pub session_files: u32,
-    /// Calls on files of one file system at the same time.
+    /// Concurrent file calls on one file system.
     pub filesystem_files: u32,
 }
 
@@ -108,7 +108,7 @@ pub struct LogConfig {
     pub trace: bool,
     /// Write `audit.jsonl`.
     pub audit: bool,
-    /// Full audit files kept; 0: all of them.
+    /// Full audit files to keep; 0: all.
     pub audit_files: u32,
 }
 
@@ -125,20 +125,20 @@ impl Default for LogConfig {
     }
 }
 
-/// `[node]`: this daemon among others.
+/// `[node]`: this daemon's identity, paths and timing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NodeConfig {
-    /// What others call it; empty: the host's name.
+    /// The name of this node; empty: the host's name.
     pub name: String,
-    /// The data directory; empty: the user's.
+    /// The data directory; empty: the user's default.
     pub data_dir: String,
     /// The control socket; empty: in the runtime directory, else in the data directory.
     pub socket: String,
-    /// An idle session leaves memory after this.
+    /// An idle session leaves memory after this time.
     #[serde(with = "crate::duration::plain")]
     pub idle_passivate: Duration,
-    /// Sessions woken in a second, so that a restart is no stampede.
+    /// Sessions to wake per second, so that a restart does not cause a load spike.
     pub wake_per_second: u32,
     /// How long a drain waits for running calls.
     #[serde(with = "crate::duration::plain")]

@@ -1,4 +1,4 @@
-//! Durations as people write them: `30m`, `0s`, `never`.
+//! Durations as users write them: `30m`, `0s`, `never`.
 
 use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) mod plain {
     }
 }
 
-/// Serde for an optional [`Duration`], where `never` is none.
+/// Serde for an optional [`Duration`], where `never` is `None`.
 pub(crate) mod or_never {
     use super::*;
 

@@ -1,19 +1,19 @@
-//! What stops the start.
+//! The errors that prevent a start.
 
 use crate::origin::Origin;
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that is wrong with the configuration.
+/// One problem in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was set, when that is known.
+    /// Where the value was set, if known.
     pub origin: Option<Origin>,
-    /// The key: `loop.max_turns`; empty when the file is no TOML.
+    /// The key, such as `loop.max_turns`; empty if the file is not TOML.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// How to mend it.
+    /// How to fix it.
     pub fix: String,
 }
 
@@ -43,9 +43,9 @@ pub enum SettingsError {
     /// A file cannot be read.
     #[error("cannot read the configuration file {}: {source}; make it readable or name another with --config", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Keys are unknown, of the wrong type, or out of range.

@@ -1,4 +1,4 @@
-//! `[hooks]`: commands of the operator that are told what happens, and may prevent some of it.
+//! `[hooks]`: the operator's commands that agentd runs on events, and that may prevent some of them.
 
 use crate::duration;
 use agentd_protocol::HookEvent;
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The most hooks.
+/// The maximum number of hooks.
 const MOST: usize = 32;
-/// The longest time that a hook may have.
+/// The maximum time limit of a hook.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// `[hooks]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HooksConfig {
-    /// How many hooks of one session run at the same time.
+    /// Concurrent hooks of one session.
     pub max_concurrent: u32,
-    /// How often in one turn the hooks of its end may have it go on.
+    /// How often per turn Stop hooks may make it continue.
     pub stop_rounds: u32,
-    /// The hooks, in the order in which they are asked.
+    /// The hooks, in the order in which they run.
     pub run: Vec<HookConfig>,
 }
 
@@ -33,18 +33,18 @@ impl Default for HooksConfig {
     }
 }
 
-/// How often the hooks before a call are asked until each of them has seen the input that runs; then the call is denied.
+/// How often the hooks before a call run until each has seen the final input. After that, the call is denied.
 pub const HOOK_ROUNDS: u32 = 3;
 
-/// What stands for the answer of a hook that gave none.
+/// Replaces the missing answer of a hook that failed or timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookFallback {
-    /// It goes on as if there were no such hook.
+    /// Continue as if the hook did not exist.
     Ignore,
-    /// A person is asked.
+    /// Ask a person.
     Ask,
-    /// It is prevented.
+    /// Prevent the action.
     Deny,
 }
 
@@ -52,25 +52,25 @@ pub enum HookFallback {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookConfig {
-    /// What people read of it.
+    /// The name that users see.
     pub name: String,
-    /// What it is told of.
+    /// The event that it runs on.
     pub event: HookEvent,
-    /// Of which tools; empty: all.
+    /// The tools whose calls it runs on; empty: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// The program, by its whole path, and its arguments.
+    /// The absolute path of the program, and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// Its time limit.
     #[serde(default = "minute", with = "duration::plain")]
     pub timeout: Duration,
-    /// When it fails.
+    /// What happens if it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<HookFallback>,
-    /// When its time is over.
+    /// What happens if its time limit expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<HookFallback>,
-    /// Its allow stands for a person's, where the rules want one to be asked.
+    /// Whether its allow replaces a person's approval where the rules ask for one.
     #[serde(default, skip_serializing_if = "is_false")]
     pub may_allow: bool,
 }
@@ -85,7 +85,7 @@ const fn minute() -> Duration {
 }
 
 impl HookConfig {
-    /// A hook with nothing but what it must have.
+    /// A hook with only the required fields.
     #[must_use]
     pub fn new(name: &str, event: HookEvent, command: &[&str]) -> Self {
         Self {
@@ -100,14 +100,14 @@ impl HookConfig {
         }
     }
 
-    /// Whether it is told of this; what is about no call has no tool.
+    /// Whether the hook runs on this event; events without a call have no tool.
     #[must_use]
     pub fn hears(&self, event: HookEvent, tool: &str) -> bool {
         self.event == event && (self.tools.is_empty() || self.tools.iter().any(|name| name == tool))
     }
 
-    /// What stands for a missing answer: what a hook may prevent is prevented (I7), a question stays with the person, and
-    /// where nothing is left to decide nothing is decided.
+    /// The replacement for a missing answer: an action that a hook may prevent is prevented (I7), a question goes to
+    /// the person, and where there is nothing to decide, agentd ignores the hook.
     #[must_use]
     pub fn fallback(&self, timed_out: bool) -> HookFallback {
         let written = if timed_out {
@@ -157,7 +157,7 @@ impl HookConfig {
         self.misfit()
     }
 
-    /// What does not go with its event.
+    /// A setting that does not fit the hook's event.
     fn misfit(&self) -> Option<(&'static str, &'static str)> {
         let event = self.event;
         let fallbacks = || [self.on_failure, self.on_timeout].into_iter().flatten();
@@ -187,7 +187,7 @@ impl HookConfig {
 }
 
 impl HooksConfig {
-    /// The first hook that makes no sense: which, what, and how to mend it.
+    /// The first invalid hook: its index, the problem, and the remedy.
     pub(crate) fn problem(&self) -> Option<(usize, &'static str, &'static str)> {
         let mut names = BTreeSet::new();
         self.run.iter().enumerate().find_map(|(n, hook)| {
@@ -201,7 +201,7 @@ impl HooksConfig {
         })
     }
 
-    /// The longest that all hooks before a call may take together.
+    /// The longest time that all hooks before a call may take together.
     #[must_use]
     pub fn longest_before(&self) -> Duration {
         let of = |event| -> Duration {
@@ -213,7 +213,7 @@ impl HooksConfig {
             .saturating_add(of(HookEvent::PermissionRequest))
     }
 
-    /// What hooks are told of.
+    /// The events that have hooks.
     #[must_use]
     pub fn heard(&self) -> Vec<HookEvent> {
         let any = |event: &HookEvent| self.run.iter().any(|hook| hook.event == *event);

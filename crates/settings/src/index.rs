@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Indexing {
-    /// From a session's first search on.
+    /// From a session's first search.
     #[default]
     Auto,
-    /// From a session's first tool call on, and kept up to date.
+    /// From a session's first tool call; then kept up to date.
     On,
-    /// Never: there is no search.
+    /// Never: no search.
     Off,
 }
 
@@ -21,19 +21,19 @@ pub enum Indexing {
 pub struct IndexConfig {
     /// When working directories are indexed.
     pub enabled: Indexing,
-    /// Files of one working directory.
+    /// The maximum number of files in one working directory.
     pub max_files: u32,
-    /// The largest file.
+    /// The maximum size of a file in bytes.
     pub max_file_bytes: u64,
     /// Bytes of all files of one working directory.
     pub max_bytes: u64,
     /// Bytes of one index on disk.
     pub max_index_bytes: u64,
-    /// Indexes that are kept.
+    /// The number of indexes to keep.
     pub keep: u32,
-    /// The share of one processor that indexing may take, in percent.
+    /// The share of one processor that indexing may use, in percent.
     pub share: u32,
-    /// An index that is older than this is brought up to date when somebody searches.
+    /// A search updates an index that is older than this.
     pub refresh_ms: u64,
     /// How long a search waits for the first index of its directory.
     pub wait_ms: u64,
@@ -58,19 +58,19 @@ impl Default for IndexConfig {
     }
 }
 
-/// `[index.embedding]`: who makes vectors of texts. Without a provider there are none.
+/// `[index.embedding]`: the source of text vectors. Without a provider there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbeddingConfig {
-    /// The name of a provider; empty: full text alone.
+    /// The name of a provider; empty: full-text search only.
     pub provider: String,
-    /// What the provider calls the model.
+    /// The provider's name for the model.
     pub model: String,
-    /// Texts of one request.
+    /// Texts per request.
     pub batch: u32,
-    /// How long one request may take.
+    /// Time limit of one request.
     pub timeout_ms: u64,
-    /// Tries after the first.
+    /// Attempts after the first.
     pub retries: u32,
 }
 

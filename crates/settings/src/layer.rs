@@ -1,4 +1,4 @@
-//! One layer: its text or its single values, as leaves that know where they were set.
+//! One layer of the configuration, split into leaves that know where they were set.
 
 use crate::error::Problem;
 use crate::origin::Origin;
@@ -38,12 +38,12 @@ pub(crate) fn dotted(path: &[String]) -> String {
     path.iter().map(quote).collect::<Vec<_>>().join(".")
 }
 
-/// A value that is a table in TOML and one value for us.
+/// Whether a TOML table is a single value for us.
 fn is_leaf_table(path: &[String]) -> bool {
     matches!(path, [section, key] if section == "sandbox" && key == "network")
 }
 
-/// The leaves of a TOML text; `at` names a line of it.
+/// The leaves of a TOML text. `at` returns the origin of a line.
 pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<Leaf>, Problem> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
     let line = |offset: usize| 1 + ends.partition_point(|end| *end < offset);
@@ -103,7 +103,7 @@ fn walk(
     }
 }
 
-/// The key whose name or value stands at `offset`.
+/// Finds the key whose name or value contains `offset`.
 fn find(table: &DeTable<'_>, offset: usize, path: &mut Vec<String>) -> bool {
     for (key, node) in table {
         path.push(key.get_ref().to_string());
@@ -120,7 +120,7 @@ fn find(table: &DeTable<'_>, offset: usize, path: &mut Vec<String>) -> bool {
     false
 }
 
-/// A single value from outside a file: TOML where it is TOML of the right type, else a string.
+/// A single value from outside a file: parsed as TOML if that has the right type, else a string.
 pub(crate) fn from_value(path: Vec<String>, raw: &str, origin: Origin) -> Result<Leaf, Problem> {
     let parsed = toml::from_str::<Table>(&format!("value = {raw}"))
         .ok()
@@ -153,7 +153,7 @@ fn nest(path: &[String], value: Value) -> Table {
     Table::from_iter(path.first().map(|part| (part.clone(), nested)))
 }
 
-/// Turns serde's words into ours, with a way out.
+/// Rewrites serde's message in our terms, with a remedy.
 fn explain(message: &str, path: &[String], origin: Option<Origin>) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2);
     if message.starts_with("unknown field") {

@@ -1,8 +1,8 @@
-//! The daemon's configuration: its types, the layers it comes from, and where each key was set.
+//! The daemon's configuration: its types, its layers, and where each key was set.
 //!
-//! Nothing is read but the files that the caller names: the environment and the flags come in as values. A value that
-//! is unknown, of the wrong type or out of range stops the start (I7: nothing is guessed), and keys are never printed
-//! with a password in them (I8).
+//! This crate reads only the files that the caller names; environment and flags are passed in as values. A value that
+//! is unknown, of the wrong type or out of range prevents the start (I7: nothing is guessed). Output never contains the
+//! passwords of URLs (I8).
 //!
 //! Flow: `Sources` -> `load` -> layers merged key by key -> checked -> `Loaded{settings, origins}`.
 

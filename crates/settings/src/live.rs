@@ -1,8 +1,8 @@
-//! A value that many parts read and a reload replaces.
+//! A value with many readers that a reload replaces.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A shared value: whoever asks gets the whole of it, the old one or the new one. Clones share it.
+/// A shared value: a reader gets either the old value or the new one, never a mix. Clones share it.
 #[derive(Debug, Default)]
 pub struct Live<T>(Arc<RwLock<Arc<T>>>);
 
@@ -12,13 +12,13 @@ impl<T> Live<T> {
         Self(Arc::new(RwLock::new(Arc::new(value))))
     }
 
-    /// The present value. It stays as it is while the caller holds it.
+    /// The current value. It does not change while the caller holds it.
     #[must_use]
     pub fn now(&self) -> Arc<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the value for everybody who asks from now on.
+    /// Replaces the value for all later readers.
     pub fn set(&self, value: T) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
     }

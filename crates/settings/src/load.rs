@@ -1,4 +1,4 @@
-//! All layers, merged key by key.
+//! Merges all layers key by key.
 
 use crate::check::check;
 use crate::error::{Problem, SettingsError};
@@ -11,10 +11,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Where the layers above the defaults come from, lowest first.
+/// The sources of the layers above the defaults, lowest first.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Files that may be missing: the system's, then the user's.
+    /// Optional files: the system's, then the user's.
     pub optional: Vec<PathBuf>,
     /// The file of `--config`; it must exist.
     pub file: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The usual files: `/etc/agentd/config.toml`, then `agentd/config.toml` in the user's configuration directory.
+    /// The default files: `/etc/agentd/config.toml`, then `agentd/config.toml` in the user's configuration directory.
     #[must_use]
     pub fn standard(config_home: Option<&Path>, file: Option<PathBuf>) -> Self {
         let system = PathBuf::from("/etc/agentd/config.toml");
@@ -48,7 +48,7 @@ pub struct Loaded {
 }
 
 impl From<Settings> for Loaded {
-    /// Settings that nobody wrote down: none of them is an operator's limit.
+    /// Settings without recorded origins: none of them counts as an operator's limit.
     fn from(settings: Settings) -> Self {
         Self {
             settings,
@@ -58,7 +58,7 @@ impl From<Settings> for Loaded {
 }
 
 impl Loaded {
-    /// The files that say something; none where all is as shipped.
+    /// The files that set something; empty if all values are defaults.
     #[must_use]
     pub fn files(&self) -> Vec<String> {
         let files = self.origins.values().filter_map(|origin| match origin {

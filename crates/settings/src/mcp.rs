@@ -1,4 +1,4 @@
-//! `[mcp]`: tool servers that speak the Model Context Protocol.
+//! `[mcp]`: tool servers for the Model Context Protocol.
 
 use crate::duration;
 use agentd_protocol::EffectClass;
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The most servers that can be configured.
+/// The maximum number of configured servers.
 const MOST: usize = 64;
-/// Longest name of a server: with its prefix it leaves room for the names of its tools.
+/// The maximum length of a server name: with its prefix it leaves room for tool names.
 const NAME_BYTES: usize = 24;
-/// The longest time limit.
+/// The maximum time limit.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// `[mcp]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpConfig {
-    /// How long the start of a session waits for servers that are being started.
+    /// How long the start of a session waits for servers that are starting.
     #[serde(with = "duration::plain")]
     pub ready_within: Duration,
-    /// Servers that run at the same time, over all working directories.
+    /// Concurrent servers over all working directories.
     pub max_running: u32,
     /// `[mcp.servers.*]`.
     pub servers: BTreeMap<String, McpServer>,
@@ -36,7 +36,7 @@ impl Default for McpConfig {
     }
 }
 
-/// Who shares one running server.
+/// Which sessions share a running server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpScope {
@@ -47,14 +47,14 @@ pub enum McpScope {
     Shared,
 }
 
-/// What is around the program of a server.
+/// How the program of a server is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpSandbox {
-    /// The same as around commands.
+    /// In the sandbox of commands.
     #[default]
     Commands,
-    /// Nothing.
+    /// Not at all.
     None,
 }
 
@@ -62,35 +62,35 @@ pub enum McpSandbox {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpServer {
-    /// The program and its arguments, for a server that is talked with over its standard input and output.
+    /// The program and its arguments, for a server that communicates over standard input and output.
     pub command: Vec<String>,
-    /// Where it is, for one that speaks streamable HTTP.
+    /// The URL, for a server that communicates over streamable HTTP.
     pub url: String,
-    /// Variables of the daemon's environment that its program gets, besides those of commands.
+    /// Variables of the daemon's environment that the program gets, in addition to those of commands.
     pub env: Vec<String>,
-    /// Headers that are sent with each request, each with the variable of the daemon's environment that has its value.
+    /// Headers sent with each request, each with the variable of the daemon's environment that holds its value.
     pub headers: BTreeMap<String, String>,
-    /// Who shares it.
+    /// Which sessions share it.
     pub scope: McpScope,
-    /// What is around its program.
+    /// How its program is confined.
     pub sandbox: McpSandbox,
-    /// Absolute paths that its program may read besides what commands may.
+    /// Absolute paths that its program may read in addition to those of commands.
     pub read: Vec<String>,
-    /// What its tools do to the world.
+    /// The effect of its tools.
     pub effect: EffectClass,
-    /// What single tools do to the world, by the server's name for them.
+    /// The effect of single tools, by the server's names for them.
     pub effects: BTreeMap<String, EffectClass>,
-    /// Only these tools are offered, by the server's name for them; empty: all.
+    /// Offer only these tools, by the server's names for them; empty: all.
     pub allow: Vec<String>,
-    /// These are not.
+    /// Do not offer these tools.
     pub deny: Vec<String>,
-    /// How long it may take to start and to say which tools it has.
+    /// Time limit for starting and listing its tools.
     #[serde(with = "duration::plain")]
     pub start_timeout: Duration,
-    /// How long one call may take.
+    /// Time limit of one call.
     #[serde(with = "duration::plain")]
     pub call_timeout: Duration,
-    /// Without a call for so long it is ended.
+    /// agentd ends it after this time without a call.
     #[serde(with = "duration::plain")]
     pub idle_timeout: Duration,
 }
@@ -116,7 +116,7 @@ impl Default for McpServer {
     }
 }
 
-/// The field, what is wrong with it, and how to mend it.
+/// A field, the problem, and the remedy.
 type Wrong = (&'static str, &'static str, &'static str);
 
 impl McpServer {
@@ -203,7 +203,7 @@ impl McpServer {
 }
 
 impl McpConfig {
-    /// The first thing that makes no sense: its key, what, and how to mend it.
+    /// The first invalid value: its key, the problem, and the remedy.
     pub(crate) fn problem(&self) -> Option<(String, &'static str, &'static str)> {
         let most = Duration::from_secs(25);
         if self.ready_within > most {

@@ -1,4 +1,4 @@
-//! `[model]`, `[providers.*]`, `[models.*]`, `[retry]`: whom to ask, and how often.
+//! `[model]`, `[providers.*]`, `[models.*]`, `[retry]`: the models to call, and the retries.
 
 use agentd_protocol::{Price, ThinkingLevel, ToolProtocol};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// `[model]`: which model a session gets when it names none.
+/// `[model]`: the model of a session that names none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelChoice {
@@ -30,7 +30,7 @@ impl Default for ModelChoice {
 pub enum Dialect {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions and the many servers that speak it.
+    /// OpenAI Chat Completions, which many other servers support.
     #[default]
     OpenaiChat,
     /// OpenAI Responses.
@@ -41,7 +41,7 @@ pub enum Dialect {
     LlamaCompletion,
     /// Ollama's own chat protocol.
     Ollama,
-    /// A file of turns; nothing is sent anywhere.
+    /// A file of turns; sends nothing.
     Scripted,
 }
 
@@ -51,41 +51,41 @@ pub enum Dialect {
 pub struct ProviderConfig {
     /// The protocol it speaks.
     pub dialect: Dialect,
-    /// Where it is; empty for the scripted dialect.
+    /// The base URL; empty for the scripted dialect.
     pub base_url: String,
-    /// The keys; several rotate.
+    /// The API keys. agentd rotates among several.
     pub credentials: Vec<Credential>,
-    /// Model calls at the same time, over all credentials.
+    /// Concurrent model calls, over all credentials.
     pub max_concurrent: u32,
-    /// Further request headers.
+    /// Additional request headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Ask for answers in pieces; false for servers that cannot.
+    /// Whether to stream answers; false for servers that cannot.
     pub stream: bool,
-    /// What one credential may use in a minute.
+    /// The rate limits of one credential, per minute.
     pub rates: RatesConfig,
-    /// Where this server differs from others of its dialect; what is absent is known from its address.
+    /// How this server differs from others of its dialect. Absent values are derived from its address.
     #[serde(skip_serializing_if = "is_default")]
     pub compat: CompatConfig,
 }
 
-/// `[providers.NAME.rates]`: what one credential may use in a minute. 0: learned from what the server says.
+/// `[providers.NAME.rates]`: what one credential may use per minute. 0: learned from the server's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RatesConfig {
     /// Requests.
     pub requests: u64,
-    /// Tokens sent.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens answered.
+    /// Output tokens.
     pub output_tokens: u64,
 }
 
-/// How a server of the chat dialect is told how hard to think.
+/// How a server of the chat dialect takes the thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkingSwitch {
-    /// It cannot be told.
+    /// Not at all.
     None,
     /// `reasoning_effort`.
     ReasoningEffort,
@@ -99,35 +99,35 @@ pub enum ThinkingSwitch {
     ChatTemplate,
 }
 
-/// `[providers.NAME.compat]`: what is absent is known from the dialect and the address.
+/// `[providers.NAME.compat]`: absent values are derived from the dialect and the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompatConfig {
-    /// The output limit is called `max_completion_tokens` and not `max_tokens`.
+    /// It takes the output limit as `max_completion_tokens`, not as `max_tokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_completion_tokens: Option<bool>,
-    /// Reasoning goes back under the field it came in.
+    /// It expects reasoning back in the field in which it sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_reasoning: Option<bool>,
-    /// It caches prompts where it is told to.
+    /// It caches prompts on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_cache: Option<bool>,
-    /// It counts tokens at the end of a stream when `stream_options` asks for it.
+    /// It reports token counts at the end of a stream if `stream_options` requests them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_in_stream: Option<bool>,
-    /// It knows the role `developer`.
+    /// It supports the role `developer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub developer_role: Option<bool>,
-    /// It takes `tool_choice`.
+    /// It supports `tool_choice`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<bool>,
-    /// Tool call ids have exactly nine letters and digits.
+    /// It requires tool call ids of exactly nine letters and digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_tool_ids: Option<bool>,
-    /// The key goes into the header `api-key`.
+    /// It takes the key in the header `api-key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_header: Option<bool>,
-    /// How it is told how hard to think.
+    /// How it takes the thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingSwitch>,
 }
@@ -147,11 +147,11 @@ impl Default for ProviderConfig {
     }
 }
 
-/// A named key and where it comes from: exactly one of `env`, `file`, `exec`. The key itself is never here.
+/// A named API key and its source: exactly one of `env`, `file`, `exec`. This type never holds the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Credential {
-    /// What logs and events call it.
+    /// Its name in logs and events.
     pub name: String,
     /// The environment variable that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,19 +164,19 @@ pub struct Credential {
     pub exec: Option<Vec<String>>,
 }
 
-/// Where a key comes from.
+/// The source of an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CredentialSource<'a> {
     /// An environment variable.
     Env(&'a str),
-    /// A file; surrounding white space does not count.
+    /// A file; surrounding white space is removed.
     File(&'a str),
     /// The output of a command.
     Exec(&'a [String]),
 }
 
 impl Credential {
-    /// Where the key comes from; `None` unless exactly one source is given.
+    /// The source of the key; `None` unless exactly one is given.
     #[must_use]
     pub fn source(&self) -> Option<CredentialSource<'_>> {
         match (&self.env, &self.file, &self.exec) {
@@ -194,44 +194,44 @@ impl Credential {
 pub struct ModelConfig {
     /// A name under `[providers]`.
     pub provider: String,
-    /// What the provider calls it; for the scripted dialect a file of turns, or `builtin`.
+    /// The provider's name for it; for the scripted dialect a file of turns, or `builtin`.
     pub model: String,
-    /// Tokens of input and output together.
+    /// Input and output tokens together.
     pub context_window: u64,
-    /// Tokens of one answer.
+    /// Maximum tokens of one answer.
     pub max_output: u32,
-    /// How it is told about tools.
+    /// How it receives tools and calls them.
     pub tool_protocol: ToolProtocol,
-    /// Names under `[models]` to try when this one has no capacity.
+    /// Names under `[models]` to try if this one has no capacity.
     pub fallbacks: Vec<String>,
     /// US dollars per million tokens; absent: cost is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// How freely it chooses its words; absent: its own default. Left out where the model refuses it.
+    /// Its sampling temperature; absent: its own default. Not sent if the model refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How hard it is asked to think; absent: its own default.
+    /// Its thinking level; absent: its own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
-    /// A script file to which its answers are added, as turns that the scripted dialect can play. Empty: none.
+    /// A script file that records its answers as turns for the scripted dialect. Empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub record: String,
-    /// What the model can do; what is absent comes from the shipped list of models.
+    /// The model's capabilities. Absent values come from the shipped list of models.
     #[serde(skip_serializing_if = "is_default")]
     pub capabilities: CapabilitiesConfig,
 }
 
-/// How a model is asked to think.
+/// How a model takes the thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkingForm {
-    /// It cannot be asked.
+    /// Not at all.
     None,
-    /// By a level of effort, as newer models take it.
+    /// As a level of effort, like newer models.
     Effort,
-    /// By a number of tokens.
+    /// As a number of tokens.
     Budget,
-    /// By itself, with a level of effort beside it.
+    /// The model decides by itself, and also takes a level of effort.
     Adaptive,
     /// On or off.
     Switch,
@@ -241,19 +241,19 @@ pub enum ThinkingForm {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapabilitiesConfig {
-    /// It sees images.
+    /// It accepts images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// How it is asked to think.
+    /// How it takes the thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingForm>,
-    /// Levels that it takes; others become the nearest.
+    /// The levels that it accepts; agentd maps others to the nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_levels: Option<Vec<ThinkingLevel>>,
-    /// It takes a temperature.
+    /// It accepts a temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// It can be held to a JSON Schema.
+    /// It supports output that follows a JSON Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<bool>,
     /// The shortest prompt that its provider caches, in tokens.
@@ -279,7 +279,7 @@ impl Default for ModelConfig {
     }
 }
 
-/// `[scheduler]`: who goes first where many sessions want one provider.
+/// `[scheduler]`: the order of sessions that want the same provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulerConfig {
@@ -287,24 +287,24 @@ pub struct SchedulerConfig {
     pub share_by: String,
     /// The weight of each value of that label; others have 1.
     pub weights: BTreeMap<String, f64>,
-    /// The label that says `interactive` or `background`; without it a headless or child session is background.
+    /// The label with the value `interactive` or `background`. Without it, a headless or child session is background.
     pub lane_by: String,
-    /// Failures of a provider in a row that open its circuit.
+    /// Consecutive failures of a provider that open its circuit.
     pub circuit_failures: u32,
-    /// The first pause of an open circuit; each next is twice as long, up to `circuit_cap_ms`.
+    /// The first pause of an open circuit; each next one is twice as long, up to `circuit_cap_ms`.
     pub circuit_ms: u64,
     /// The longest pause of an open circuit.
     pub circuit_cap_ms: u64,
-    /// The first cooldown of a credential that was refused, growing fivefold up to `cooldown_cap_ms`; and the longest after a
-    /// rate limit that names no wait.
+    /// The first cooldown of a refused credential, growing fivefold up to `cooldown_cap_ms`. Also the longest cooldown
+    /// after a rate limit without a wait time.
     pub cooldown_ms: u64,
     /// The longest cooldown.
     pub cooldown_cap_ms: u64,
     /// The first cooldown of a credential without quota or money; it doubles up to `quota_cooldown_cap_ms`.
     pub quota_cooldown_ms: u64,
-    /// The longest of those.
+    /// The longest cooldown of that kind.
     pub quota_cooldown_cap_ms: u64,
-    /// Calls that wait at one provider.
+    /// Calls that may wait at one provider.
     pub max_waiting: u32,
 }
 
@@ -326,27 +326,27 @@ impl Default for SchedulerConfig {
     }
 }
 
-/// `[retry]`: how often a failed model call is tried again, and the deadlines of one attempt.
+/// `[retry]`: how often a failed model call is retried, and the deadlines of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
     /// Attempts after the first.
     pub max_retries: u32,
-    /// The first wait; each next is twice as long.
+    /// The first wait; each next one is twice as long.
     pub base_ms: u64,
     /// The longest wait.
     pub cap_ms: u64,
-    /// A session waits at most this long for a rate limit, a quota or a credential before its turn ends.
+    /// The longest time that a session waits for a rate limit, a quota or a credential. Then its turn ends.
     pub park_ms: u64,
-    /// To connect.
+    /// Deadline for the connection.
     pub connect_ms: u64,
-    /// To the first byte of an answer.
+    /// Deadline for the first byte of the answer.
     pub first_byte_ms: u64,
-    /// Between two signs of progress.
+    /// Deadline between two pieces of the answer.
     pub idle_ms: u64,
-    /// For the whole answer.
+    /// Deadline for the whole answer.
     pub total_ms: u64,
-    /// The files of keys are looked at this often; 0: only at a reload.
+    /// How often agentd checks key files for changes; 0: only at a reload.
     pub key_files_ms: u64,
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Origin {
     /// The shipped file, at this line.
     Shipped(usize),
-    /// `loop.preset` stands for it.
+    /// The preset in `loop.preset`.
     Preset(Preset),
     /// A file, at this line.
     File(PathBuf, usize),
@@ -20,7 +20,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether somebody who runs the daemon wrote the value down; else it is a built-in default or part of a preset.
+    /// Whether an operator set the value. Otherwise it is a built-in default or part of a preset.
     #[must_use]
     pub const fn is_operator(&self) -> bool {
         matches!(self, Self::File(..) | Self::Environment(_) | Self::Flag(_))

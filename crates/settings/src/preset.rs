@@ -1,12 +1,11 @@
-//! Presets: named sets of loop settings, as far as this version has the settings. A preset never asks for more than there
-//! is.
+//! Presets: named sets of loop settings, limited to the settings that this version has. A preset never demands a
+//! missing feature.
 
 use crate::session::Shape;
 use agentd_protocol::{OnDeny, OnLimit, Preset};
 use toml::Value;
 
-/// What a preset stands for, of the settings that exist. The guard against failing steps is not among them: it holds in
-/// every preset.
+/// The settings of a preset. The guard against failing steps is not among them: it applies in every preset.
 pub(crate) struct Values {
     pub(crate) max_turns: i32,
     pub(crate) turn_cap: u32,
@@ -19,7 +18,7 @@ pub(crate) struct Values {
     pub(crate) shape: Shape,
 }
 
-/// A cap that no turn reaches, for the preset whose steps are unlimited.
+/// A cap that no turn reaches, for presets with unlimited steps.
 const UNLIMITED: u32 = 1_000_000;
 
 pub(crate) const fn values(preset: Preset) -> Values {
@@ -61,7 +60,7 @@ pub(crate) const fn values(preset: Preset) -> Values {
     }
 }
 
-/// A preset as keys just above the defaults. `default` adds none.
+/// The keys of a preset, as a layer just above the defaults. `default` adds none.
 pub(crate) fn layer(preset: Preset) -> Vec<(&'static str, &'static str, Value)> {
     if preset == Preset::Default {
         return Vec::new();

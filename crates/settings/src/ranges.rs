@@ -1,11 +1,11 @@
-//! The least and the most that numbers may be.
+//! The valid ranges of numbers.
 
 use crate::settings::Settings;
 
-/// A key, its value, and the least and the most it may be.
+/// A key, its value, its minimum and its maximum.
 pub(crate) type Row = (&'static str, u64, u64, u64);
 
-/// All of them.
+/// All ranges.
 pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
     [
         turns(settings),

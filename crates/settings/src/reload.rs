@@ -1,4 +1,4 @@
-//! What a reload may change while the daemon runs, and what waits for a restart. Pure.
+//! Decides which settings a reload changes while the daemon runs, and which need a restart. Pure.
 
 use crate::layer::dotted;
 use crate::load::Loaded;
@@ -6,19 +6,19 @@ use crate::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
-/// What becomes of settings that were read anew.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reload {
-    /// The settings from now on: the new ones, except for what needs a restart.
+    /// The new settings, except for values that need a restart.
     pub loaded: Loaded,
     /// The keys that have changed.
     pub changed: Vec<String>,
-    /// The keys that stay as they were until a restart.
+    /// The keys that keep their old values until a restart.
     pub restart: Vec<String>,
 }
 
 impl Loaded {
-    /// Takes over from `read` what may change while the daemon runs.
+    /// Takes over from `read` the values that may change while the daemon runs.
     #[must_use]
     pub fn reload(&self, read: Self) -> Reload {
         let settings = live(&self.settings, &read.settings);
@@ -40,8 +40,8 @@ impl Loaded {
     }
 }
 
-/// The old settings with the new values of everything that is asked for each time it is needed. A provider has an actor
-/// that starts with the daemon, so a new one waits for a restart, and its models with it.
+/// The old settings with the new values of everything that is read on each use. A provider has an actor that starts
+/// with the daemon, so a new provider needs a restart, and so do its models.
 fn live(old: &Settings, new: &Settings) -> Settings {
     let mut settings = old.clone();
     settings.model = new.model.clone();
@@ -54,7 +54,7 @@ fn live(old: &Settings, new: &Settings) -> Settings {
         .models
         .retain(|_, model| old.providers.contains_key(&model.provider));
     settings.r#loop = new.r#loop.clone();
-    // The HTTP client is made once.
+    // The HTTP client is created only once.
     settings.retry = crate::RetryConfig {
         connect_ms: old.retry.connect_ms,
         ..new.retry.clone()

@@ -1,4 +1,4 @@
-//! Permission rules as the configuration writes them.
+//! Permission rules in the form of the configuration.
 
 use agentd_protocol::VerdictKind;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct RuleConfig {
-    /// What becomes of the calls that it speaks of.
+    /// The verdict for the calls that it matches.
     pub kind: VerdictKind,
-    /// Which calls: `Bash(sudo:*)`.
+    /// The calls that it matches: `Bash(sudo:*)`.
     pub rule: String,
-    /// Calls that show what it means; it is held to them when it is loaded.
+    /// Calls that show its meaning; agentd checks the rule against them when it loads.
     pub examples: RuleExamples,
 }
 
@@ -19,14 +19,14 @@ pub struct RuleConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleExamples {
-    /// The rule must decide these.
+    /// The rule must match these.
     #[serde(rename = "match")]
     pub matches: Vec<String>,
-    /// The rule must not decide these.
+    /// The rule must not match these.
     pub no_match: Vec<String>,
 }
 
-/// The rule as it stands in a file.
+/// The rule as written in a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -81,7 +81,7 @@ impl RuleConfig {
         }
     }
 
-    /// The rule as sessions and the log write it: `deny Bash(sudo:*)`.
+    /// The rule in the form of sessions and the log: `deny Bash(sudo:*)`.
     #[must_use]
     pub fn text(&self) -> String {
         let kind = match self.kind {

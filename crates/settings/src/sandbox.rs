@@ -1,14 +1,14 @@
-//! `[sandbox]`: how commands are confined, and how much they may use.
+//! `[sandbox]`: how commands are confined, and the resources that they may use.
 
 use crate::web::{Opened, OpenedPlace};
 use agentd_protocol::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
-/// How strongly commands are confined.
+/// The confinement level of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxChoice {
-    /// The best that works here.
+    /// The best level that works on this machine.
     Auto,
     /// Namespaces, Landlock and seccomp.
     Isolated,
@@ -18,7 +18,7 @@ pub enum SandboxChoice {
     None,
 }
 
-/// What network a command sees.
+/// The network access of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -31,19 +31,19 @@ pub enum Network {
 /// An entry of [`Network::Hosts`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reachable {
-    /// A host, or an address or a network, and the port if it is a special one.
+    /// A host, an address or a network, with the port unless it is the default.
     pub place: Opened,
-    /// Every host below this one, and not this one itself (`*.example.org`).
+    /// Every host below this one, but not this one itself (`*.example.org`).
     pub below: bool,
 }
 
 impl Reachable {
-    /// Reads an entry; nothing when it cannot be read.
+    /// Parses an entry; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let below = text.strip_prefix("*.");
         let place = Opened::parse(below.unwrap_or(text))?;
-        // Nothing is below an address; and everything below a top level is too much to mean it.
+        // An address has nothing below it, and everything below a top-level domain is too broad to be intended.
         let good = match (&place.what, below) {
             (OpenedPlace::Host(name), Some(_)) => name.contains('.'),
             (OpenedPlace::Net(_), Some(_)) => false,
@@ -57,10 +57,10 @@ impl Reachable {
 }
 
 impl SandboxConfig {
-    /// The hosts that commands may reach; nothing when they have no network.
+    /// The hosts that commands may reach; `None` without network access.
     ///
     /// # Errors
-    /// The first entry that cannot be read.
+    /// The first invalid entry.
     pub fn hosts(&self) -> Result<Option<Vec<Reachable>>, String> {
         match &self.network {
             Network::None => Ok(None),
@@ -81,19 +81,19 @@ pub struct SandboxConfig {
     pub level: SandboxChoice,
     /// Refuse sessions below this level.
     pub require: SandboxLevel,
-    /// What network a command sees.
+    /// The network access of commands.
     pub network: Network,
-    /// Processes and threads of one session at the same time.
+    /// Concurrent processes and threads of one session.
     pub max_processes: u64,
-    /// Bytes of memory of one session's commands together; 0 is half of the machine's.
+    /// Memory of all commands of one session in bytes; 0: half of the machine's.
     pub max_memory_bytes: u64,
-    /// Bytes of one file that a command writes.
+    /// Maximum size of a file that a command writes, in bytes.
     pub max_file_bytes: u64,
-    /// Files that one session's commands make in one go.
+    /// Maximum number of new files while a command of a session runs.
     pub max_new_files: u64,
-    /// What commands may read besides programs, toolchains and their working directory.
+    /// What commands may read in addition to programs, toolchains and their working directory.
     pub read: Vec<String>,
-    /// Environment variables that commands get besides the usual ones.
+    /// Environment variables that commands get in addition to the usual ones.
     pub env: Vec<String>,
 }
 

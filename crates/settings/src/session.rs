@@ -1,4 +1,4 @@
-//! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[budget]`: what a session starts with.
+//! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[budget]`: the initial settings of a session.
 
 use crate::rules::RuleConfig;
 use crate::web::WebConfig;
@@ -8,37 +8,37 @@ use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// `[loop]`: how an agent goes on and when it stops.
+/// `[loop]`: how long a turn continues, and when it stops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopConfig {
-    /// A named set of settings, below what is set by hand.
+    /// A named set of settings, below every value that is set explicitly.
     pub preset: Preset,
     /// Steps in a turn: -1 up to `turn_cap`, 0 chat disabled, N at most min(N, `turn_cap`).
     pub max_turns: i32,
     /// The hard cap on steps in a turn.
     pub turn_cap: u32,
-    /// What happens at the cap.
+    /// What happens at the hard cap.
     pub on_limit: OnLimit,
-    /// Nudges for an announced but unmade tool call.
+    /// How often agentd reminds a model that announced a tool call but did not make it.
     pub incomplete_intent_retries: u32,
-    /// Regular expressions that recognise such an announcement.
+    /// Regular expressions that recognize such an announcement.
     pub intent_patterns: Vec<String>,
-    /// Read calls that run at the same time.
+    /// Concurrent read calls.
     pub max_parallel_tools: u32,
-    /// Steps in a row in which every call failed before the model is told to stop; 0 off.
+    /// Consecutive steps in which every call failed before agentd tells the model to stop; 0: off.
     pub failing_steps: u32,
-    /// The same call with the same arguments this often in a row; 0 off.
+    /// Identical calls in a row before agentd intervenes; 0: off.
     pub repeated_calls: u32,
-    /// Fail an attempt that repeats one short unit over and over.
+    /// Abort an attempt that repeats one short unit again and again.
     pub stutter_guard: bool,
-    /// Turns begin with a plan.
+    /// Whether turns begin with a plan.
     pub planning: bool,
-    /// Inputs are classified first; talk gets no plan.
+    /// Classify inputs first; small talk gets no plan.
     pub intent_gate: bool,
-    /// Steps of a plan.
+    /// Maximum number of steps in a plan.
     pub plan_steps: u32,
-    /// How often a plan may be changed.
+    /// How often the agent may change a plan.
     pub plan_changes: u32,
 }
 
@@ -71,14 +71,14 @@ impl Default for LoopConfig {
     }
 }
 
-/// What is left of a result that is too long.
+/// Which parts of a long result remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Its beginning and its end.
+    /// The beginning and the end.
     #[default]
     HeadTail,
-    /// These, and lines around words of the last input.
+    /// Also the lines near words of the last input.
     Keywords,
 }
 
@@ -90,39 +90,39 @@ pub struct ToolsConfig {
     pub max_lines: u32,
     /// Bytes of a result that the model reads.
     pub max_bytes: u64,
-    /// What is left of a result that is too long.
+    /// Which parts of a long result remain.
     pub shape: Shape,
-    /// The largest file that Read and Edit take.
+    /// The largest file that Read and Edit accept.
     pub max_file_bytes: u64,
-    /// The largest image that is shown to a model.
+    /// The largest image sent to a model, in bytes.
     pub max_image_bytes: u64,
-    /// Pixels of the longer side of an image that is shown to a model.
+    /// The longer side of such an image, in pixels.
     pub max_image_side: u32,
-    /// A command's time unless it asks for another.
+    /// The time limit of a command that names none.
     pub bash_timeout_ms: u64,
-    /// The most it may ask for.
+    /// The longest time limit that a command may name.
     pub bash_timeout_max_ms: u64,
-    /// A command that still runs after this time goes on as a background job; 0 off.
+    /// A command that still runs after this time becomes a background job; 0: off.
     pub bash_yield_ms: u64,
-    /// Tool calls that run at the same time on this node.
+    /// Concurrent tool calls on this node.
     pub max_running: u32,
-    /// Background jobs of a session that run at the same time.
+    /// Concurrent background jobs of a session.
     pub max_jobs: u32,
-    /// Bytes of a command's output that are kept in full.
+    /// Bytes of a command's output kept in full.
     pub spill_bytes: u64,
-    /// How long the map of a source tree is unless the model asks for another length; 0: there is no such tool.
+    /// Tokens of the map of a source tree unless the model asks for another length; 0: no such tool.
     pub repo_map_tokens: u32,
-    /// Entries that are looked at in a directory from which an approved command runs code.
+    /// Entries that agentd examines in a directory from which an approved command runs code.
     pub max_watched: u32,
     /// `[tools.web]`.
     pub web: WebConfig,
-    /// The operator's directory with skills; resolved from `[agents]` when the daemon starts.
+    /// The operator's directory of skills; resolved from `[agents]` when the daemon starts.
     #[serde(skip)]
     pub operator_directory: Option<String>,
-    /// Whether a project's skills can be read; from `[agents]`.
+    /// Whether agents can read a project's skills; from `[agents]`.
     #[serde(skip)]
     pub project_skills: bool,
-    /// Whether there is an index to search; from `[index]`.
+    /// Whether there is a search index; from `[index]`.
     #[serde(skip)]
     pub search: bool,
 }
@@ -152,27 +152,27 @@ impl Default for ToolsConfig {
     }
 }
 
-/// `[context]`: what of a long conversation is sent.
+/// `[context]`: which parts of a long conversation are sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextConfig {
     /// Compact at this share of the model's window.
     pub compact_at: f64,
-    /// Tokens at the end that stay word for word.
+    /// Tokens at the end that stay verbatim.
     pub keep_recent_tokens: u64,
-    /// Tokens kept free for the answer.
+    /// Tokens reserved for the answer.
     pub reserve_tokens: u64,
     /// Send at most this many messages; 0 off.
     pub max_messages: u32,
     /// Tokens of the newest tool results that are never cleared.
     pub prune_protect_tokens: u64,
-    /// Clear old tool results when that frees so many tokens; 0 never.
+    /// Clear old tool results if that frees this many tokens; 0: never.
     pub prune_min_tokens: u64,
-    /// How long a model may take for a summary; 0: summaries are made without a model.
+    /// Time limit for a model's summary; 0: always summarize without a model.
     pub summary_timeout_ms: u64,
-    /// Have the provider count where the estimate is this close to the line, as a share of it; 0 never.
+    /// Let the provider count if the estimate is this close to the compaction limit, as a share of it; 0: never.
     pub count_margin: f64,
-    /// How long a count may take.
+    /// Time limit of a count.
     pub count_timeout_ms: u64,
 }
 
@@ -192,30 +192,30 @@ impl Default for ContextConfig {
     }
 }
 
-/// `[permission]`: who may do what.
+/// `[permission]`: the modes, rules and approvals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PermissionConfig {
     /// The mode of a session that names none.
     pub mode: PermissionMode,
-    /// The operator's rules; those of all layers add up.
+    /// The operator's rules. The rules of all layers add up.
     pub rules: Vec<RuleConfig>,
-    /// The rules that come with agentd; a layer that sets this replaces them.
+    /// The built-in rules. A layer that sets this replaces them.
     pub builtin: Vec<RuleConfig>,
-    /// Names of entries that are not protected although they, or entries below them, start with a dot.
+    /// Names of entries that are not protected, although they or entries below them start with a dot.
     pub unprotected: Vec<String>,
-    /// What a denied call does to the turn.
+    /// How a denied call affects the turn.
     pub on_deny: OnDeny,
-    /// How long an approval stays open; none: for ever.
+    /// How long an approval stays open; `None`: forever.
     #[serde(with = "crate::duration::or_never")]
     pub ask_timeout: Option<Duration>,
-    /// What an approval does whose time is over.
+    /// What happens to an expired approval.
     pub on_expiry: OnExpiry,
-    /// Whom `on_expiry = "escalate"` tells, one after the other.
+    /// The addresses that `on_expiry = "escalate"` notifies, one after the other.
     pub escalate_to: Vec<String>,
     /// `[permission.webhook]`.
     pub webhook: WebhookConfig,
-    /// How long a headless run waits with nobody attached who may decide; none: for ever.
+    /// How long a headless run waits for a client that may decide; `None`: forever.
     #[serde(with = "crate::duration::or_never")]
     pub unattended_timeout: Option<Duration>,
 }
@@ -238,24 +238,24 @@ impl Default for PermissionConfig {
 }
 
 impl PermissionConfig {
-    /// The protected paths of every working directory. What git's configuration names there is not among them yet.
+    /// The protected paths of every working directory, without those that git's configuration names.
     ///
     /// # Errors
-    /// One of `unprotected` is not the name of an entry, or would free git directories.
+    /// An entry of `unprotected` is not a file name, or would unprotect git directories.
     pub fn protected(&self) -> Result<ProtectedPaths, BadException> {
         ProtectedPaths::new(self.unprotected.iter().map(String::as_str))
     }
 }
 
-/// `[budget]`: hard limits on what is spent.
+/// `[budget]`: hard spending limits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetConfig {
-    /// Of one session.
+    /// The budget of one session.
     pub session: SessionBudget,
 }
 
-/// A budget as people write it; 0 is no limit.
+/// A budget as users write it; 0: no limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionBudget {
@@ -263,7 +263,7 @@ pub struct SessionBudget {
     pub tokens: u64,
     /// US dollars.
     pub usd: f64,
-    /// Time inside turns; waiting for a person does not count.
+    /// Time inside turns, without waiting for a person.
     #[serde(with = "crate::duration::plain")]
     pub time: Duration,
     /// Steps.
@@ -271,7 +271,7 @@ pub struct SessionBudget {
 }
 
 impl SessionBudget {
-    /// The same as the log writes it.
+    /// The budget in the form of the log.
     #[must_use]
     pub fn budget(&self) -> Budget {
         Budget {

@@ -1,8 +1,7 @@
-//! The limits of one session: what it asks for, held below what the operator set.
+//! The limits of one session: the requested values, bounded by the operator's.
 //!
-//! A value that the operator wrote down (a file, the environment, a flag of the daemon) is a ceiling: neither a preset nor
-//! a flag of a client lifts it, the stricter value wins. Built-in defaults and what the configured preset stands for are no
-//! ceilings.
+//! A value that the operator set (in a file, the environment, or a flag of the daemon) is a ceiling: a preset or a
+//! client's flag can make it stricter, never looser. Built-in defaults and the configured preset are no ceilings.
 
 use crate::load::Loaded;
 use crate::origin::Origin;
@@ -12,33 +11,33 @@ use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Planning, Preset, Thi
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Tokens of one answer in the preset `openclaw`. A model that gives less keeps its own limit.
+/// Tokens of one answer in the preset `openclaw`. A model with a lower limit keeps it.
 const OPENCLAW_OUTPUT: u32 = 8_192;
 
-/// Who asks for what a flag or a field of a request says.
+/// The origin of a value that came with a request.
 pub const CLIENT: &str = "the client";
 
-/// What one session asks for, over the daemon's settings.
+/// The values that one session requests over the daemon's settings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LimitOverrides {
-    /// Another preset than the daemon's.
+    /// A preset other than the daemon's.
     pub preset: Option<Preset>,
-    /// Steps in a turn, and who asks for them.
+    /// Steps per turn, and who requests them.
     pub max_turns: Option<(i32, String)>,
-    /// What it may spend; absent: as configured.
+    /// Its budget; absent: as configured.
     pub budget: Option<Budget>,
-    /// Nobody watches.
+    /// Whether the session runs without a viewer.
     pub headless: bool,
-    /// How hard the model is asked to think.
+    /// The model's thinking level.
     pub thinking: Option<ThinkingLevel>,
 }
 
-/// A budget that an operator's limit does not allow.
+/// A budget above an operator's limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboveCeiling {
     /// The key of the limit.
     pub key: String,
-    /// The limit, as people read it.
+    /// The limit as text.
     pub limit: String,
     /// Where it was set.
     pub origin: Origin,
@@ -48,14 +47,14 @@ fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Limits that may come from several places, and where each one was found.
+/// The ceilings, and the origin of each resulting limit.
 struct Ceilings<'a> {
     origins: &'a BTreeMap<String, Origin>,
     from: BTreeMap<String, String>,
 }
 
 impl Ceilings<'_> {
-    /// The value of a limit: the operator's, or what was asked for where that is stricter or no operator set one.
+    /// The effective limit: the requested value if it is stricter or no operator set one, else the configured value.
     fn hold<T: PartialEq>(
         &mut self,
         (section, key): (&str, &str),
@@ -84,19 +83,19 @@ impl Ceilings<'_> {
     }
 }
 
-/// Whether less is allowed, where 0 means that there is no limit.
+/// Whether the value is stricter; 0: no limit.
 fn less<T: PartialOrd + Default>(value: &T, than: &T) -> bool {
     let none = T::default();
     *value != none && (*than == none || value < than)
 }
 
-/// Whether more is asked for than a limit allows; 0 asks for no limit at all.
+/// Whether the requested value exceeds the limit; 0 requests no limit.
 fn exceeds<T: PartialOrd + Default>(asked: &T, limit: &T) -> bool {
     let none = T::default();
     *limit != none && (*asked == none || asked > limit)
 }
 
-/// Steps in a turn are limited more strictly: -1 stands for the cap.
+/// Whether the number of steps is stricter; -1 stands for the cap.
 fn fewer_turns(value: &i32, than: &i32) -> bool {
     let steps = |turns: i32| u32::try_from(turns).unwrap_or(u32::MAX);
     steps(*value) < steps(*than)
@@ -111,7 +110,7 @@ const fn rank(on_limit: OnLimit) -> u8 {
 }
 
 impl Loaded {
-    /// The loop's settings of one session, with where each limit came from, and what the session may spend.
+    /// The loop settings and the budget of one session, with the origin of each limit.
     #[must_use]
     pub fn limits(&self, asked: &LimitOverrides) -> (LoopLimits, Budget) {
         let mut ceilings = Ceilings {
@@ -140,7 +139,7 @@ impl Loaded {
         (limits, budget)
     }
 
-    /// What of a budget is above the operator's limit, if anything is.
+    /// The part of a budget that exceeds the operator's limit, if any.
     #[must_use]
     pub fn above_ceiling(&self, asked: &Budget) -> Option<AboveCeiling> {
         let own = &self.settings.budget.session;
@@ -173,7 +172,7 @@ impl Loaded {
             })
     }
 
-    /// What the configuration says, before anybody asks for something else.
+    /// The configured limits, before any request.
     fn configured(&self, asked: &LimitOverrides) -> LoopLimits {
         let (of_loop, permission) = (&self.settings.r#loop, &self.settings.permission);
         let preset = asked.preset.unwrap_or(of_loop.preset);

@@ -1,4 +1,4 @@
-//! `[side_calls]`: what models are asked beside the work.
+//! `[side_calls]`: model calls outside a session's conversation.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,17 +11,17 @@ pub(crate) const OWN: &str = "session";
 pub struct SideCallsConfig {
     /// A name under `[models]`, `session` for the session's own model, empty for none.
     pub model: String,
-    /// A title for each session that nobody named.
+    /// A title for each unnamed session.
     pub titles: bool,
-    /// A summary of each session at the end of its turns.
+    /// A summary of each session at the end of each turn.
     pub summaries: bool,
-    /// What an input wants, where `loop.intent_gate` is on and its words leave that open.
+    /// What an input wants, if `loop.intent_gate` is on and its words leave that open.
     pub intents: bool,
-    /// Its words leave it open below this confidence.
+    /// The words leave it open below this confidence.
     pub intent_below: f64,
     /// Tokens of one answer.
     pub max_tokens: u32,
-    /// How long one question may take.
+    /// Time limit of one side call.
     pub timeout_ms: u64,
 }
 

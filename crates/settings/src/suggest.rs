@@ -1,6 +1,6 @@
-//! "Did you mean": the nearest of some names.
+//! "Did you mean": finds the nearest name.
 
-/// The name in `names` that is nearest to `word`, when it is near enough to be a typing error.
+/// The name in `names` nearest to `word`, if it is close enough for a typing error.
 pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = 1 + word.chars().count() / 3;
     names
@@ -11,7 +11,7 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// The edit distance of two short words, letter case aside.
+/// The edit distance of two short words, ignoring letter case.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.to_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -52,7 +52,7 @@ pub(crate) fn with_file(text: &str) -> (Result<Loaded, SettingsError>, PathBuf) 
     )
 }
 
-/// The one problem of a file, without the file's name.
+/// The only problem of a file, without the file's name.
 fn problem(text: &str) -> String {
     let (loaded, path) = with_file(text);
     loaded
@@ -73,7 +73,7 @@ fn the_shipped_file_has_every_key_and_each_section_has_words() {
     let defaults = Table::try_from(Settings::default()).unwrap();
     assert_eq!(all_keys(&shipped), all_keys(&defaults));
     for (number, line) in SHIPPED.lines().enumerate() {
-        // A rule or a list stands on one line.
+        // Each rule and each list is on one line, so these lines may be longer.
         let most = if line.starts_with('#') { 125 } else { 170 };
         assert!(line.len() <= most, "line {} is long", number + 1);
     }

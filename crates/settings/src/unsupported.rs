@@ -1,10 +1,10 @@
-//! Values that are right and that this version cannot follow yet: they stop the start, so that none is silently ignored.
+//! Valid values that this version does not support yet. They prevent the start, so that none is silently ignored.
 
 use crate::error::Problem;
 use crate::load::Loaded;
 use crate::settings::Settings;
 
-/// Every value that asks for something that is not there yet.
+/// All values that require a missing feature.
 pub(crate) fn unsupported(loaded: &Loaded) -> Vec<Problem> {
     let settings = &loaded.settings;
     let asked = models(settings);
@@ -17,7 +17,7 @@ pub(crate) fn unsupported(loaded: &Loaded) -> Vec<Problem> {
     asked.into_iter().map(problem).collect()
 }
 
-/// A key, and what to do.
+/// A key, and the remedy.
 type Asked = (String, String);
 
 fn asked(key: impl Into<String>, fix: impl Into<String>) -> Asked {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// A URL whose password is hidden, fit for logs.
+/// A URL with its password hidden, safe for logs.
 #[must_use]
 pub fn mask_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -21,10 +21,10 @@ pub fn mask_url(url: &str) -> String {
     format!("{scheme}://{name}:***{tail}")
 }
 
-/// The settings as they are shown: passwords in URLs are hidden, and each key says where it was set.
+/// The settings for display: passwords in URLs are hidden, and each key has its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
-    /// The files that they were read from.
+    /// The files that were read.
     pub files: Vec<String>,
     /// The settings.
     pub settings: Table,
@@ -33,7 +33,7 @@ pub struct Shown {
 }
 
 impl Loaded {
-    /// The settings for people and other programs.
+    /// The settings for users and other programs.
     #[must_use]
     pub fn shown(&self) -> Shown {
         let origins = self.origins.iter();
@@ -50,7 +50,7 @@ impl Loaded {
 }
 
 impl Shown {
-    /// The settings as TOML, one key a line, each with where it was set if asked.
+    /// The settings as TOML, one key per line, with their origins if requested.
     #[must_use]
     pub fn text(&self, show_origin: bool) -> String {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `[tools.web]`: what WebFetch may reach.
+//! `[tools.web]`: what WebFetch can reach.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebConfig {
-    /// Whether agents have the tool at all.
+    /// Whether agents have the tool.
     pub enabled: bool,
-    /// Bytes of an answer that are read; the rest is left out.
+    /// Bytes of an answer that are read; the rest is dropped.
     pub max_bytes: u64,
-    /// The time for one call, redirects included.
+    /// The time limit of one call, including redirects.
     pub timeout_ms: u64,
-    /// Hosts, addresses and networks that are reached although they are not public, with `:PORT` where it is neither 80 nor 443.
+    /// Non-public hosts, addresses and networks that WebFetch may reach, with `:PORT` for ports other than 80 and 443.
     pub allow_private: Vec<String>,
 }
 
@@ -30,10 +30,10 @@ impl Default for WebConfig {
 }
 
 impl WebConfig {
-    /// What `allow_private` opens.
+    /// The entries of `allow_private`.
     ///
     /// # Errors
-    /// The first entry that is neither a network, an address nor a host.
+    /// The first entry that is not a network, an address or a host.
     pub fn opened(&self) -> Result<Vec<Opened>, String> {
         self.allow_private
             .iter()
@@ -45,18 +45,18 @@ impl WebConfig {
 /// An entry of `allow_private`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// What is opened.
+    /// The place.
     pub what: OpenedPlace,
-    /// The only port, or the usual two.
+    /// The only port; absent: 80 and 443.
     pub port: Option<u16>,
 }
 
-/// The place that an entry opens.
+/// A place that an entry allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenedPlace {
     /// Addresses.
     Net(IpNet),
-    /// A name, in lower case.
+    /// A host name in lower case.
     Host(String),
 }
 
@@ -85,7 +85,7 @@ impl Opened {
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
         });
-        // A name that ends in a number is an address with a mistake in it.
+        // A name that ends in a number is a mistyped address.
         let numeric = host
             .rsplit('.')
             .next()

@@ -1,17 +1,17 @@
-//! `[permission.webhook]`: who is told that a person is asked, and what happens when nobody answers in time.
+//! `[permission.webhook]`: where agentd posts approval questions, and what happens if nobody answers in time.
 
 use serde::{Deserialize, Serialize};
 
-/// What an approval does whose time is over.
+/// What happens to an expired approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpiry {
-    /// The call is denied.
+    /// Deny the call.
     #[default]
     Deny,
-    /// It stays open.
+    /// Leave it open.
     Wait,
-    /// The next of `escalate_to` is told, and it stays open for the same time again; after the last it is denied.
+    /// Notify the next address of `escalate_to` and wait the same time again; after the last one, deny the call.
     Escalate,
 }
 
@@ -19,13 +19,13 @@ pub enum OnExpiry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// Where each question is posted; empty: nowhere.
+    /// The address that receives each question; empty: none.
     pub url: String,
-    /// The variable that holds the secret of the signature; empty: no signature.
+    /// The variable with the secret of the signature; empty: no signature.
     pub secret_env: String,
-    /// How long a receiver may take.
+    /// Time limit for the receiver.
     pub timeout_ms: u64,
-    /// Tries after the first.
+    /// Attempts after the first.
     pub retries: u32,
 }
 
@@ -40,7 +40,7 @@ impl Default for WebhookConfig {
     }
 }
 
-/// Whether something can be posted there: http or https, a host, and no user.
+/// Whether this address can receive posts: http or https, a host, and no user.
 pub(crate) fn is_address(url: &str) -> bool {
     let rest = url
         .strip_prefix("https://")

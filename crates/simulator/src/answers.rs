@@ -1,4 +1,4 @@
-//! The other end of commands: what they are answered is checked, and what was not answered is asked again.
+//! The client side of commands: answers are checked, and commands without an answer are sent again.
 
 use crate::hot::ana;
 use crate::messages::{Happening, Order, name};
@@ -11,20 +11,20 @@ use agentd_turn::{Held, Reply, Violation};
 use futures_util::FutureExt as _;
 
 impl World {
-    /// Sends a command, perhaps once more.
+    /// Sends a command, possibly repeatedly.
     pub(crate) fn again(&mut self, order: Box<Order>) {
         self.tickets.insert(order.ticket, order.clone());
         let after = self.dice.between(0, 50);
         self.post(after, Happening::Send(order));
     }
 
-    /// A command reaches the node: one whose key was used before has its answer already.
+    /// A command reaches the node. If its key was used before, the stored answer is returned.
     pub(crate) fn ask(&mut self, mut order: Box<Order>) {
         if order
             .errand
             .is_some_and(|(number, _)| !self.errands.contains_key(&number))
         {
-            // Its node is gone, or it was done meanwhile.
+            // Its node is gone, or it was completed in the meantime.
             self.tickets.remove(&order.ticket);
             return;
         }
@@ -48,7 +48,7 @@ impl World {
         self.route(order);
     }
 
-    /// Takes the answers that have come.
+    /// Processes the answers that have arrived.
     pub(crate) fn take_answers(&mut self) {
         let taken = {
             let mut answers = self
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// I1: what was answered is in the log.
+    /// I1: whatever was answered is in the log.
     fn is_so(&mut self, order: &Order, reply: &Reply) -> Held {
         let session = order.session;
         if self.disk.deleted.contains(&session) {
@@ -145,7 +145,7 @@ impl World {
     }
 }
 
-/// A fault that goes away by itself.
+/// Whether the fault is temporary.
 const fn passes(fault: &Fault) -> bool {
     matches!(
         fault.class,

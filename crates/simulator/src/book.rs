@@ -1,19 +1,19 @@
-//! What was promised, kept apart from everything that could forget it: what the gate said, what ran, what was answered.
+//! An independent record of what was promised: the gate's verdicts, the runs of tools, the answers.
 
 use agentd_protocol::{Event, EventBody, InputId, SessionId, ToolCallId, VerdictKind};
 use agentd_turn::{Held, Reply, Violation};
 use std::collections::BTreeMap;
 
-/// The memory of the checks.
+/// The data that the checks compare against.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    /// By session, too: a copy of a log has the same calls, and its gate has said nothing yet.
+    /// Keyed by session as well: a fork contains the same calls, but its gate has not judged them yet.
     gate: BTreeMap<(SessionId, ToolCallId), VerdictKind>,
-    /// Runs of each call, in all incarnations.
+    /// The number of runs of each call, across all incarnations.
     runs: BTreeMap<(SessionId, ToolCallId), u32>,
-    /// The answer that a key got.
+    /// The answer given for each key.
     keys: BTreeMap<String, InputId>,
-    /// Answered commands, for the figures.
+    /// The number of answered commands, for statistics.
     pub(crate) answered: u64,
 }
 
@@ -22,7 +22,7 @@ impl Book {
         self.gate.insert((session, call), kind);
     }
 
-    /// I7: the log allows nothing that the gate did not.
+    /// I7: the log allows nothing that the gate did not allow.
     pub(crate) fn sees(&self, event: &Event) -> Held {
         let EventBody::VerdictGiven(given) = &event.body else {
             return Ok(());
@@ -36,8 +36,8 @@ impl Book {
         Err(Violation::of("I7", what))
     }
 
-    /// I4: what may not be repeated is not, whatever crashed in between. I7: the gate of this node was asked about it in
-    /// this session.
+    /// I4: a call that must not be repeated runs once, whatever crashed in between. I7: this node's gate was asked
+    /// about it in this session.
     pub(crate) fn runs(&mut self, session: SessionId, call: ToolCallId, repeatable: bool) -> Held {
         if !self.gate.contains_key(&(session, call)) {
             let what = format!("call {} runs, and the gate never judged it", call.short());
@@ -51,7 +51,7 @@ impl Book {
         }
     }
 
-    /// I1: the same key has the same answer.
+    /// I1: the same key gets the same answer.
     pub(crate) fn answers(&mut self, key: &str, reply: &Reply) -> Held {
         let Reply::Sent { input, .. } = reply else {
             return Ok(());
@@ -63,7 +63,7 @@ impl Book {
         }
     }
 
-    /// Tools that ran.
+    /// The number of tools that ran.
     pub(crate) fn ran(&self) -> u64 {
         self.runs.values().map(|runs| u64::from(*runs)).sum()
     }

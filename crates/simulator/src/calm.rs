@@ -1,5 +1,5 @@
-//! The end of a run: nobody does harm any more, people answer what they are asked, and then everything must come to rest
-//! in bounded time (I6). What is left is checked once more, from the log alone.
+//! The end of a run: no more faults are injected, people answer what they are asked, and everything must come to rest
+//! in bounded time (I6). Then all logs are checked once more, on their own.
 
 use crate::messages::Happening;
 use crate::node::conversation;
@@ -9,9 +9,9 @@ use agentd_turn::{Agent, Command, Held, Violation, Witness};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Calm is looked for so often,
+/// The interval between checks for calm,
 const EVERY_MS: u64 = 60_000;
-/// and has come after so many looks: more than a day, for a call that is parked.
+/// and the most checks: more than a day, to allow for a parked call.
 const ROUNDS: u32 = 2_500;
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
         self.post(EVERY_MS, Happening::Calm);
     }
 
-    /// What is not at rest.
+    /// Describes what is not at rest.
     fn unrest(&self) -> Option<String> {
         if !self.tickets.is_empty() {
             return Some(format!("{} commands have no answer", self.tickets.len()));
@@ -84,7 +84,7 @@ impl World {
         late.map(|(number, viewer)| format!("viewer {number} has seen {} only", viewer.seen()))
     }
 
-    /// People answer what they are asked, and end what they paused.
+    /// People answer open questions and end their pauses.
     fn soothe(&mut self) {
         if !self.alive {
             return;
@@ -105,8 +105,8 @@ impl World {
         }
     }
 
-    /// Somebody paused it, or its model call is parked. The row of a cold session may say another state: the one at its
-    /// last event.
+    /// Whether the session is paused or its model call parked. The row of a cold session may differ: it shows the state
+    /// at the last event.
     fn is_held(&self, session: SessionId) -> bool {
         let events = self.disk.events(session, 0, self.disk.head(session));
         let agent = events
@@ -115,7 +115,7 @@ impl World {
         agent.is_some_and(|agent| agent.durable().paused.is_some() || agent.durable().parked())
     }
 
-    /// What the list says of a cold session is what its log says.
+    /// The row of a cold session matches its log.
     fn row_is_true(&self, session: SessionId, agent: &Agent) -> Held {
         let said = self.disk.row(session).map(|row| row.summary.status.state);
         let is = agent.status(self.now).state;
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// Everything once more, from the log alone.
+    /// Checks everything once more, from the logs alone.
     fn proof(&self) -> Held {
         for session in self.disk.sessions() {
             self.disk.has(session, self.disk.head(session))?;

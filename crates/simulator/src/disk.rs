@@ -1,5 +1,5 @@
-//! The store: the real one in memory, behind what a disk and a network do to appends. What it acknowledged is remembered
-//! here, so that nobody has to believe it.
+//! The store: the real one in memory, with the failures of a disk and a network added to appends. Acknowledged appends
+//! are also recorded here, so that the store can be checked.
 
 use crate::options::Flaw;
 use agentd_protocol::{Event, Seq, SessionId, Timestamp};
@@ -14,22 +14,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The disk of the node. It outlives every crash.
+/// The disk of the node. It survives every crash.
 #[derive(Debug)]
 pub(crate) struct Disk {
     pub(crate) backend: Arc<dyn Backend>,
     clock: Arc<AtomicU64>,
-    /// The present owner's number, by session.
+    /// The current epoch of each session.
     epochs: BTreeMap<SessionId, u64>,
-    /// What was acknowledged: the bytes of each event.
+    /// The acknowledged events of each session, as bytes.
     kept: BTreeMap<SessionId, Vec<Bytes>>,
     pub(crate) deleted: BTreeSet<SessionId>,
-    /// When its one writer has done what is queued.
+    /// When the disk's only writer will have finished its queue.
     pub(crate) free_at: u64,
     pub(crate) flaw: Flaw,
 }
 
-/// The memory backend never waits, so its futures are ready.
+/// Unwraps a future of the memory backend, which never waits.
 fn at_once<T>(future: impl Future<Output = T>) -> Result<T, StoreError> {
     future.now_or_never().ok_or(StoreError::Busy("it waits"))
 }
@@ -61,7 +61,7 @@ impl Disk {
         self.clock.store(now, Ordering::Relaxed);
     }
 
-    /// Appends, and checks that only the owner could (I9).
+    /// Appends, and checks that only the owner could do so (I9).
     pub(crate) fn append(&mut self, append: Append, lose: bool) -> Result<Outcome, Violation> {
         let (session, epoch, head) = (append.session, append.epoch, append.head());
         let lines: Vec<Bytes> = append.events.iter().map(|event| event.body.clone()).collect();
@@ -95,7 +95,7 @@ impl Disk {
         Ok(claim)
     }
 
-    /// A log that somebody wrote past the loops.
+    /// Registers a log that was written without a loop.
     pub(crate) fn took_in(&mut self, session: SessionId, head: Seq) -> Result<(), StoreError> {
         let lines = self.lines(session, 0, head)?;
         let lines = lines.into_iter().map(|(_, line)| line);
@@ -152,24 +152,24 @@ impl Disk {
         Ok(lines)
     }
 
-    /// The same, as events.
+    /// The same lines, decoded as events.
     pub(crate) fn events(&self, session: SessionId, after: Seq, upto: Seq) -> Result<Vec<Event>, StoreError> {
         let lines = self.lines(session, after, upto)?;
         lines.iter().map(|(_, line)| EncodedEvent::decode(line)).collect()
     }
 
-    /// The head, as far as anybody was told.
+    /// The last acknowledged seq.
     pub(crate) fn head(&self, session: SessionId) -> Seq {
         self.kept.get(&session).map_or(0, |kept| kept.len() as u64)
     }
 
-    /// The event that somebody was told of.
+    /// An acknowledged event.
     pub(crate) fn line(&self, session: SessionId, seq: Seq) -> Option<&Bytes> {
         let at = usize::try_from(seq.checked_sub(1)?).ok()?;
         self.kept.get(&session)?.get(at)
     }
 
-    /// I1: what was acknowledged up to here is in the log, byte for byte.
+    /// I1: everything acknowledged up to here is in the log, byte for byte.
     pub(crate) fn has(&self, session: SessionId, upto: Seq) -> Held {
         if self.deleted.contains(&session) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Effects: what the agent wants done, put into the schedule.
+//! Effects: schedules what the agent wants done.
 
 use crate::hot::{Hot, Planned, Task};
 use crate::kids::Work;
@@ -67,7 +67,7 @@ impl World {
             Effect::AddRule { rule, .. } => self.add_rule(&rule),
             Effect::StartSide(side) => self.start_side(hot, side),
             Effect::DropSide { call } => self.drop_side(hot, call),
-            // Counting is not configured.
+            // Token counting is not configured.
             Effect::CountTokens { .. } | Effect::DropCount { .. } => {}
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
@@ -155,7 +155,7 @@ impl World {
         hot.model = Some((call, attempt, kid));
     }
 
-    /// What is sent is sound, and what was sent before is its beginning.
+    /// Checks a request: it is sound, and the previous request is its prefix.
     fn sends(&self, hot: &mut Hot) -> agentd_turn::Held {
         let (messages, generation) = (hot.transcript.messages(), hot.transcript.generation());
         agentd_turn::sound_request(messages)?;
@@ -186,7 +186,7 @@ impl World {
             },
         );
         if self.chance(Knob::Gate, 100) {
-            // Down: its asker is told so. Stuck: nobody is told anything.
+            // If the gate is down, its caller gets an error. If it is stuck, there is no answer at all.
             if self.dice.percent(50) {
                 let judgement = None;
                 self.tell(hot.number, 20, Message::Judged { tool_call, judgement });
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// The gate spoke, or went down without a word.
+    /// Handles the gate's verdict, or its crash without one.
     pub(crate) fn gate_spoke(&mut self, hot: &mut Hot, tool_call: ToolCallId, said: Option<Box<Judgement>>) {
         if !hot.planned.contains_key(&tool_call) {
             return;
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// The gate and the hooks have judged.
+    /// Handles the combined verdict of the gate and the hooks.
     pub(crate) fn judged(&mut self, hot: &mut Hot, tool_call: ToolCallId, judgement: Judgement) {
         let Some(planned) = hot.planned.get_mut(&tool_call) else {
             return;
@@ -252,7 +252,7 @@ impl World {
         self.advance(hot, Input::Judged { tool_call, judged });
     }
 
-    /// What exactly a questionable call would do is known, or nobody can say it.
+    /// Handles the exact detail of a call to be asked about, or the failure to determine it.
     pub(crate) fn detailed(&mut self, hot: &mut Hot, tool_call: ToolCallId, known: bool) {
         let Some(planned) = hot.planned.get_mut(&tool_call) else {
             return;
@@ -325,7 +325,7 @@ impl World {
         }
     }
 
-    /// What hooks say: mostly nothing.
+    /// The hooks' results: mostly nothing.
     pub(crate) fn hooks_said(&mut self, event: HookEvent) -> Vec<HookFinished> {
         if !self.chance(Knob::Hooks, 100) {
             return Vec::new();
@@ -357,7 +357,7 @@ fn ended(hot: &mut Hot, tool_call: ToolCallId, outcome: ToolOutcome) {
     hot.follow.push_back(Task { input, order: None });
 }
 
-/// The result of a tool whose kid died.
+/// The result of a tool whose worker died.
 pub(crate) fn died() -> ToolOutcome {
     ToolOutcome::text(ToolStatus::Error, "the tool panicked: as it was told").coded("E_TOOL")
 }

@@ -1,4 +1,4 @@
-//! Errands between sessions: each tries, waits for the answer, and tries again. They live with the node.
+//! Messages between sessions: each is sent, waits for an answer, and is retried. They last as long as the node.
 
 use crate::messages::{Happening, Message, Order};
 use crate::options::Knob;
@@ -10,10 +10,10 @@ use agentd_session_loop::{
 };
 use agentd_turn::{Command, Ended, NewInput, Reply};
 
-/// Tries of a look at the tree.
+/// The most attempts to look up the tree.
 const LOOKS: u32 = 8;
 
-/// What is to be done.
+/// The content of a message.
 #[derive(Debug)]
 pub(crate) enum What {
     BringUp {
@@ -24,16 +24,16 @@ pub(crate) enum What {
     Stop {
         child: SessionId,
         reason: String,
-        /// It was closed already: it is asked how it ended.
+        /// The child was already closed: ask it how it ended.
         telling: bool,
     },
-    /// A child is to look at its parent.
+    /// Make a child check its parent.
     Lead { child: SessionId },
     Report {
         parent: SessionId,
         child: SessionId,
         ended: Box<Ended>,
-        /// The child itself wants to know whether it was heard.
+        /// The child wants to know whether the report arrived.
         tells: bool,
     },
     Look {
@@ -43,10 +43,10 @@ pub(crate) enum What {
     },
 }
 
-/// One errand.
+/// One message with its retry state.
 #[derive(Debug)]
 pub(crate) struct Errand {
-    /// The loop that wanted it; it may be gone.
+    /// The loop that sent it; it may be gone.
     owner: u64,
     session: SessionId,
     what: What,
@@ -72,13 +72,13 @@ impl World {
         self.post(after, Happening::Errand(self.last_errand, 0));
     }
 
-    /// The errand, unless it is over or at another try.
+    /// Takes the message out, unless it is finished or at a different attempt.
     fn take_errand(&mut self, number: u64, tried: u32) -> Option<Errand> {
         let current = self.errands.get(&number)?.tries == tried;
         current.then(|| self.errands.remove(&number)).flatten()
     }
 
-    /// An errand tries.
+    /// Makes one attempt.
     pub(crate) fn run_errand(&mut self, number: u64, tried: u32) {
         let Some(mut errand) = self.take_errand(number, tried) else {
             return;
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// A child that is there is asked how it is; else it is created.
+    /// Asks an existing child for its state; otherwise creates the child.
     fn bring_up(
         &mut self,
         (owner, parent): (u64, SessionId),
@@ -195,7 +195,7 @@ impl World {
         );
     }
 
-    /// The answer to a try; nothing: there will be none.
+    /// Handles the answer to an attempt; `None`: there will be none.
     pub(crate) fn word(&mut self, number: u64, tried: u32, answer: Option<Result<Reply, Fault>>) {
         let Some(mut errand) = self.take_errand(number, tried) else {
             return;
@@ -211,7 +211,7 @@ impl World {
                 Next::Again
             }
             What::Stop { .. } => after_stop(&fault),
-            // One that cannot be reached looks before its next step.
+            // An unreachable child checks its parent before its next step anyway.
             What::Lead { .. } => match after_creation(&fault) {
                 Next::Again => Next::Again,
                 _ => Next::Over,
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// A child that cannot be: its parent hears that as its end.
+    /// A child that could not be created: this is reported to its parent as its end.
     pub(crate) fn given_up(&self, parent: SessionId, child: SessionId, why: String) -> What {
         let row = self.disk.row(child);
         let spent = row.map_or_else(Spent::default, |row| spent_of(&row.summary));

@@ -1,5 +1,5 @@
-//! Between the sessions of a tree: what a loop wants of its children, its parent and its tree becomes an errand beside the
-//! loops, which tries for a while, as in the daemon. What follows each answer is the daemon's own code.
+//! Communication within a tree: messages from a loop to its children, parent and tree run outside of the loops with
+//! retries, as in the daemon. The reaction to each answer is the daemon's own code.
 
 use crate::errands::{Errand, What};
 use crate::hot::Hot;
@@ -36,7 +36,7 @@ impl World {
             Effect::AskTree { number, root, parent } => {
                 self.errand(hot, What::Look { number, root, parent });
             }
-            // Viewers are told of questions below the root live; nothing that is durable depends on it.
+            // Viewers learn of questions below the root live; nothing durable depends on this.
             _ => {}
         }
     }
@@ -90,7 +90,7 @@ impl World {
         );
     }
 
-    /// What the tree spent, as far as it is durable.
+    /// The durable spending of the tree.
     pub(crate) fn tree(&self, asks: SessionId, root: SessionId, parent: Option<SessionId>) -> TreeSpent {
         let mut spent = TreeSpent {
             wanted: self.is_wanted(asks, parent),
@@ -129,7 +129,7 @@ impl World {
                 .is_some_and(|row| row.summary.children.contains(&asks))
     }
 
-    /// A person forks a session: its log up to a point at which it was at rest becomes another one's.
+    /// A person forks a session: a prefix of its log that ends at rest becomes the log of a new session.
     pub(crate) fn fork(&mut self, from: SessionId) {
         let upto = self.dice.between(1, self.disk.head(from).max(1));
         let mut stamp = self.dice.stamp(self.now);
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// Whether a child may be created: now and then a custom agent, say, is not there any more.
+    /// Whether a child can be created. Fails occasionally, as if a custom agent no longer existed.
     pub(crate) fn creatable(&mut self) -> Result<(), Fault> {
         match self.chance(Knob::ToolFail, 400) {
             true => Err(Fault::invalid("no_agent", "there is no such custom agent")),

@@ -1,4 +1,4 @@
-//! What is the same in every run, made once: compiling rules and patterns takes longer than most runs.
+//! Values that are the same in every run, built once: compiling rules and patterns takes longer than most runs.
 
 use crate::options::{Knob, Options};
 use crate::rules::Rules;
@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::builtin(&ToolsConfig::default()));
 static RULES: LazyLock<Result<Rules, String>> = LazyLock::new(Rules::new);
 type Configs = Vec<((bool, bool, bool), Arc<Config>)>;
-/// By whether hooks are told, whether questions escalate, and whether models are asked beside the turns.
+/// Indexed by whether hooks are configured, whether questions escalate, and whether models are asked outside of turns.
 static CONFIGS: LazyLock<Configs> = LazyLock::new(|| {
     let all = (0..8_u8).map(|n| (n & 1 > 0, n & 2 > 0, n & 4 > 0));
     all.map(|(hooks, escalates, sides)| {

@@ -1,4 +1,4 @@
-//! A fork: a log up to a point at which nothing went on becomes the beginning of another one.
+//! Forks: a log up to a point at rest becomes the beginning of another log.
 
 use crate::disk::Disk;
 use crate::hot::ana;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use std::sync::Arc;
 
-/// Forks; nothing where there is no such point.
+/// Forks the session; `None` if it has no such point.
 pub(crate) fn fork(
     disk: &mut Disk,
     from: SessionId,
@@ -25,7 +25,7 @@ pub(crate) fn fork(
         let event = EncodedEvent::decode(line).map_err(|error| broken(error.to_string()))?;
         agent.apply(&event).map_err(|error| broken(error.to_string()))?;
         let durable = agent.durable();
-        // An imported log begins before there is a session.
+        // An imported log begins before its session is created.
         let rests = durable.settings.is_some()
             && durable.turn.is_none()
             && durable.inbox.is_empty()

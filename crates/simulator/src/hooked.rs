@@ -1,5 +1,5 @@
-//! Hooks around calls: asked before a call that is not denied, told of each result. They narrow and add words; whatever
-//! becomes of them, a call has its one result.
+//! Hooks around tool calls: asked before a call that is not denied, notified of each result. They can restrict and add
+//! text; whatever happens to them, a call gets exactly one result.
 
 use crate::hot::Hot;
 use crate::kids::Work;
@@ -16,7 +16,7 @@ impl World {
         self.options.get(Knob::CallHooks) > 0
     }
 
-    /// Asks the hooks before a call. Whether there is anybody to ask.
+    /// Asks the hooks before a call. False if there are none to ask.
     pub(crate) fn ask_before(&mut self, hot: &mut Hot, tool_call: ToolCallId, judgement: &Judgement) -> bool {
         if !self.has_call_hooks() || judgement.verdict.kind == VerdictKind::Deny {
             return false;
@@ -31,7 +31,7 @@ impl World {
         true
     }
 
-    /// Tells the hooks of a result, which they complete.
+    /// Passes a result to the hooks, which may add to it.
     pub(crate) fn tell_after(&mut self, hot: &mut Hot, tool_call: ToolCallId, outcome: ToolOutcome) {
         let open = hot.agent.durable().call_input(tool_call).is_some();
         if !open || !self.has_call_hooks() {
@@ -43,7 +43,7 @@ impl World {
         hot.told.insert(tool_call, outcome);
     }
 
-    /// The hooks of a call said something, or nothing.
+    /// Handles the answer of a call's hooks, which may be empty.
     pub(crate) fn hooked(&mut self, hot: &mut Hot, tool_call: ToolCallId, kid: u64) {
         if hot.tools.get(&tool_call) == Some(&kid) {
             hot.tools.remove(&tool_call);

@@ -1,5 +1,5 @@
-//! A loop that lives, and the way of a decision through it. What the daemon's loop does in its pure part (the outbox, what
-//! waits for a commit, the answers that keys keep) is that very code; what it does by actors is done here by the schedule.
+//! A running loop, and the path of a decision through it. The pure part of the daemon's loop (outbox, actions that wait
+//! for a commit, answers stored by key) is reused as it is; the part that actors do is replaced by the schedule.
 
 use crate::messages::Order;
 use crate::options::Flaw;
@@ -19,18 +19,18 @@ use agentd_turn::{Agent, Effect, Input, Scene, Sizes, TimerKey, Violation, Witne
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A call that was checked.
+/// A prepared call.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) prepared: Prepared,
     pub(crate) judgement: Option<Judgement>,
-    /// The kid of its hooks, while they are asked.
+    /// The number of its hook worker while the hooks are asked.
     pub(crate) hooking: Option<u64>,
-    /// They were.
+    /// The hooks have been asked.
     pub(crate) hooked: bool,
 }
 
-/// A summary that a model writes.
+/// A summary that a model is writing.
 #[derive(Debug)]
 pub(crate) struct Compacting {
     pub(crate) id: (CallId, u32),
@@ -41,7 +41,7 @@ pub(crate) struct Compacting {
     pub(crate) kid: u64,
 }
 
-/// An input with whoever waits for its answer.
+/// An input, with the caller that waits for an answer.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) input: Input,
@@ -62,24 +62,24 @@ pub(crate) struct Hot {
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
     pub(crate) compacting: Option<Compacting>,
     pub(crate) sides: BTreeMap<CallId, Side>,
-    /// Results that hooks are being told of.
+    /// Results that are being passed to hooks.
     pub(crate) told: BTreeMap<ToolCallId, ToolOutcome>,
     pub(crate) timers: BTreeMap<TimerKey, u64>,
     pub(crate) jobs: BTreeMap<u32, u64>,
     pub(crate) last_job: u32,
     pub(crate) appends: u64,
-    /// Commands taken.
+    /// The number of commands processed.
     pub(crate) handled: u64,
     pub(crate) idle: u64,
     pub(crate) draining: bool,
     pub(crate) windows: BTreeMap<String, u64>,
     pub(crate) earlier: Option<Box<Transcript>>,
     pub(crate) stop: Option<&'static str>,
-    /// Sees everything that this loop decides.
+    /// Checks everything that this loop decides.
     pub(crate) witness: Witness,
-    /// Folds what was encoded; must stay equal to the agent.
+    /// Folds the encoded events; must always equal the agent.
     shadow: Agent,
-    /// The last request.
+    /// The last request to a model.
     pub(crate) sent: Option<(Vec<Arc<Message>>, u64)>,
 }
 
@@ -156,7 +156,7 @@ impl Hot {
         }
     }
 
-    /// Nothing runs, nothing is decided and not durable, nothing is asked of anybody.
+    /// Whether nothing runs, every decision is durable, and no answer is pending.
     pub(crate) fn quiet(&self) -> bool {
         self.agent.at_rest() && self.outbox.is_empty() && self.follow.is_empty()
     }
@@ -234,7 +234,7 @@ impl World {
             .collect()
     }
 
-    /// What may be carried out now; the rest waits for the commit of its reason.
+    /// The effect if it may be executed now; otherwise it waits for the commit of its cause.
     fn due(&self, hot: &mut Hot, effect: Effect) -> Option<Effect> {
         let early = match self.disk.flaw {
             Flaw::EarlyEffect => true,
@@ -250,7 +250,7 @@ impl World {
         }
     }
 
-    /// Takes events into everything that is folded from them, and into the outbox; looks at each from outside.
+    /// Folds events into all derived state and stages them in the outbox; checks each independently.
     fn keep(&mut self, hot: &mut Hot, events: &[Event], (key, revocable): (Option<IdempotencyKey>, bool)) {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
@@ -284,7 +284,7 @@ impl World {
         });
     }
 
-    /// What is read back is what was meant, and folding it is what was lived.
+    /// Checks that an event decodes to itself and that folding it gives the live state.
     fn fold(&mut self, hot: &mut Hot, line: &EncodedEvent, event: &Event) {
         match EncodedEvent::decode(&line.body) {
             Ok(read) if read == *event => {
@@ -318,7 +318,7 @@ impl World {
     }
 }
 
-/// Who gives all commands.
+/// The principal of all commands.
 pub(crate) fn ana() -> Principal {
     Principal::user("ana")
 }

@@ -1,4 +1,4 @@
-//! Hostile imports: a log of some session, cut and forged by the dice, comes back from outside. What it says is history.
+//! Hostile imports: a session's log, cut and forged at random, is imported. It must have no effect beyond history.
 
 use crate::hot::ana;
 use crate::options::Flaw;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 impl World {
-    /// Somebody imports a log that is made of a session's.
+    /// A person imports a log made from a session's log.
     pub(crate) fn import(&mut self, of: SessionId) {
         match self.imported(of) {
             Ok(Some(made)) => self.say(|| format!("a forged log of {} is {}", of.short(), made.short())),
@@ -23,7 +23,7 @@ impl World {
         }
     }
 
-    /// The new session; nothing where the forgery is no log.
+    /// The new session; `None` if the forgery is not a valid log.
     fn imported(&mut self, of: SessionId) -> Result<Option<SessionId>, Violation> {
         let lines = self.forged(of)?;
         let created = self.created();
@@ -57,7 +57,7 @@ impl World {
         Ok(Some(made.session))
     }
 
-    /// The beginning of the log up to somewhere, with something that was never so.
+    /// A prefix of the log with forged events added.
     fn forged(&mut self, of: SessionId) -> Result<Vec<Bytes>, Violation> {
         let upto = self.dice.between(1, self.disk.head(of).max(1));
         let lines = self.disk.lines(of, 0, upto);
@@ -98,7 +98,7 @@ impl World {
     }
 }
 
-/// What is forged behind an event of this kind; some of it is changed in the event itself.
+/// The forged events after an event of this kind; part of the forgery changes the event itself.
 fn added(kind: &str, last: &mut Value, child: SessionId, input: InputId, starts: bool) -> Vec<Value> {
     let call = last["tool_call"].clone();
     let allowed =
@@ -139,7 +139,7 @@ fn set(event: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// An event with the envelope of another one.
+/// An event with the envelope of another.
 fn behind(last: &Value, mut fields: Value) -> Value {
     for field in ["v", "session", "at", "turn"] {
         if let Some(value) = last.get(field) {
@@ -150,7 +150,7 @@ fn behind(last: &Value, mut fields: Value) -> Value {
     fields
 }
 
-/// As the api does it.
+/// Quotes the log as the API does.
 fn quoted(lines: Vec<Bytes>, session: SessionId, at: Timestamp, created: SessionCreated) -> Option<OwnLog> {
     let foreign = ForeignLog::read(lines, usize::MAX).ok()?;
     let imported = SessionImported {
@@ -184,7 +184,7 @@ fn folded(session: SessionId, events: &[EncodedEvent]) -> Result<Agent, String> 
     Agent::fold(session, Arc::new(Config::default()), &decoded).map_err(|error| error.to_string())
 }
 
-/// I7: after an import nothing is open, nothing is granted, nothing is spent, and the settings are the importer's.
+/// I7: after an import nothing is open, granted or spent, and the settings are the importer's.
 fn is_history(durable: &Durable, created: &SessionCreated) -> Held {
     let settings = durable.settings.as_ref();
     let held = [

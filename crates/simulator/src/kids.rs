@@ -1,5 +1,5 @@
-//! What runs for a loop: model calls, tools, background jobs, hooks, the work on the history. Each goes from point to
-//! point in the schedule, dies when it is killed, and says what it has to say in order.
+//! Workers of a loop: model calls, tools, background jobs, hooks, history work. Each advances point by point in the
+//! schedule, ends when it is killed, and sends its messages in order.
 
 use crate::effects::died;
 use crate::messages::{Happening, Message, News};
@@ -13,7 +13,7 @@ use agentd_protocol::{
 };
 use agentd_turn::{Durable, Held, JobEnd, Phase, Reworked, Violation};
 
-/// What a kid does.
+/// The task of a worker.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Work {
     Model(Box<Call>),
@@ -30,14 +30,14 @@ pub(crate) enum Work {
     },
 }
 
-/// Something that runs.
+/// A running worker.
 #[derive(Debug)]
 pub(crate) struct Kid {
-    /// The loop that it works for.
+    /// The number of the loop that it works for.
     pub(crate) owner: u64,
     pub(crate) session: SessionId,
     pub(crate) work: Work,
-    /// When its last message arrives: the next one does not overtake it.
+    /// When its last message arrives: the next one must not overtake it.
     arrives: u64,
 }
 
@@ -60,7 +60,7 @@ impl World {
         number
     }
 
-    /// It is gone; what it held comes back.
+    /// Kills a worker and releases what it holds.
     pub(crate) fn kill(&mut self, number: u64) {
         if let Some(Kid {
             work: Work::Model(call),
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// It says something to its loop.
+    /// Sends a message from a worker to its loop.
     pub(crate) fn kid_says(&mut self, kid: &mut Kid, message: Message) {
         let soon = self.now.0 + self.dice.between(0, 3);
         kid.arrives = kid.arrives.max(soon);
@@ -90,7 +90,7 @@ impl World {
         self.post(after, Happening::Loop(kid.owner, message));
     }
 
-    /// It comes to its next point.
+    /// Advances a worker to its next point.
     pub(crate) fn kid(&mut self, number: u64) {
         let Some(mut kid) = self.kids.remove(&number) else {
             return;
@@ -219,12 +219,12 @@ fn nothing() -> UndoApplied {
 }
 
 impl Kid {
-    /// A model call without a permit.
+    /// Whether it is a model call without a permit.
     pub(crate) fn waits(&self) -> bool {
         matches!(&self.work, Work::Model(call) if !call.is_granted())
     }
 
-    /// I5: it runs for something that the session's log says is going on.
+    /// I5: according to the session's log, the work is still in progress.
     pub(crate) fn may_run(&self, durable: &Durable, beside: impl Fn(CallId) -> bool) -> Held {
         match &self.work {
             Work::Tool { tool_call, .. } => {

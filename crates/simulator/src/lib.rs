@@ -1,12 +1,12 @@
-//! Runs the real agent under one seed: `turn` with its outbox, the store in memory, the admission of model calls, the
-//! gate's rules, the feed; around them virtual time, and models, tools, people, viewers and crashes that the dice decide.
+//! Simulates the real agent from a seed: `turn` with its outbox, the store in memory, the admission of model calls, the
+//! gate's rules, the feed. Time is virtual; models, tools, people, viewers and crashes are driven by random numbers.
 //!
-//! No thread, no clock, no runtime: a seed and its options give the same trace, byte for byte. Each run switches some of
-//! what can happen off and picks rates for the rest ([`Options`]); then nobody does harm any more, and all must come to rest.
-//! What must hold is asked of the predicates of `agentd_turn` at every step (I1 to I7, I9), and of the log once more at the end.
-//! A [`Flaw`] breaks something on purpose: the tests show that each is found.
+//! No thread, no clock, no runtime: a seed and its options give the same trace, byte for byte. Each run switches some
+//! faults and features off and picks rates for the rest ([`Options`]); then fault injection stops, and all must come to
+//! rest. The predicates of `agentd_turn` are checked at every step (I1 to I7, I9), and on the logs once more at the
+//! end. A [`Flaw`] breaks something on purpose: the tests show that each is found.
 //!
-//! Flow: [`simulate`] -> the schedule -> a happening -> a loop's message -> `Agent::step` -> events and effects -> the schedule.
+//! Flow: [`simulate`] -> schedule -> happening -> loop message -> `Agent::step` -> events and effects -> schedule.
 
 mod answers;
 mod book;

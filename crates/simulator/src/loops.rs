@@ -1,4 +1,4 @@
-//! The messages of a loop, its way to the store and back, and its rest.
+//! A loop's messages, its appends to the store, and how it comes to rest.
 
 use crate::hot::{Hot, Task};
 use crate::messages::{Happening, Message, News, Order};
@@ -10,19 +10,19 @@ use agentd_store::{Append, Outcome};
 use agentd_transcript::Transcript;
 use agentd_turn::{Command, Input, ModelFailure, Phase, Reworked, TimerKey, Violation};
 
-/// An append takes at most so long.
+/// The longest time that an append may take.
 const APPEND_MS: u64 = 30_000;
-/// A full disk is asked again after this.
+/// The delay before retrying on a full disk.
 const RETRY_MS: u64 = 2_000;
 
 impl World {
-    /// A message reaches a loop, if that loop still lives.
+    /// Delivers a message to a loop, if the loop is still running.
     pub(crate) fn deliver(&mut self, number: u64, message: Message) {
         let Some(mut hot) = self.loops.remove(&number) else {
             return self.undelivered(message);
         };
         if matches!(message, Message::Idle(idle) if idle != hot.idle) {
-            // The alarm was set anew meanwhile.
+            // The alarm has been set again in the meantime.
             self.loops.insert(number, hot);
             return;
         }
@@ -47,7 +47,7 @@ impl World {
         }
     }
 
-    /// A mailbox was thrown away: whoever asked is told that there is no answer.
+    /// A mailbox was dropped: its callers learn that there will be no answer.
     fn undelivered(&mut self, message: Message) {
         if let Message::Command(order) = message {
             drop(self.asker(&order));
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    /// Sends what is staged, when nothing is in flight.
+    /// Appends what is staged, if no append is in flight.
     fn flush(&mut self, hot: &mut Hot) {
         if hot.stop.is_some() {
             return;
@@ -227,7 +227,7 @@ impl World {
         let (from, era) = (hot.number, self.era);
         self.post(APPEND_MS, Happening::Loop(from, Message::Overdue(hot.appends)));
         if self.permille(Knob::Overdue) {
-            // The disk stands still; what comes meanwhile waits behind it.
+            // The disk stalls; whatever comes in the meantime queues behind it.
             let until = self.now.0 + self.dice.between(APPEND_MS - 2, APPEND_MS * 2);
             self.disk.free_at = self.disk.free_at.max(until);
         }
@@ -236,7 +236,7 @@ impl World {
         self.post(after, Happening::Disk { era, from, append });
     }
 
-    /// When the disk's one writer comes to what is queued now.
+    /// When the disk's only writer will reach a request queued now.
     pub(crate) fn queued(&mut self, within_ms: u64) -> u64 {
         let soon = self.now.0 + self.dice.between(1, within_ms);
         self.disk.free_at = self.disk.free_at.max(soon);
@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// What this loop thinks and what is durable differ: it stops, and the log is folded again.
+    /// The loop's state and the durable log differ: the loop stops, and the log is folded again.
     fn lose(&mut self, hot: &mut Hot, lost: &Lost) {
         self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
         if *lost == Lost::Unknown {
@@ -294,7 +294,7 @@ impl World {
         hot.stop = Some(reason);
     }
 
-    /// All that runs for it is killed.
+    /// Kills all workers of the loop.
     pub(crate) fn halt(&mut self, hot: &mut Hot) {
         let number = hot.number;
         self.kill_where(|kid| kid.owner == number);
@@ -313,7 +313,7 @@ impl World {
         hot.draining = true;
         self.advance(hot, Input::Drain);
         self.hurry_summary(hot, None);
-        // A call that was not admitted has sent nothing: it does not hold the drain up.
+        // A call that was not admitted has sent nothing, so it does not delay the drain.
         let waiting = hot
             .model
             .filter(|(_, _, kid)| self.kids.get(kid).is_some_and(crate::kids::Kid::waits));
@@ -336,7 +336,7 @@ impl World {
         }
     }
 
-    /// I5, and the like: what runs is what the log says is running.
+    /// I5 and related checks: whatever runs for the loop is running according to its log.
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
         let durable = hot.agent.durable();
         for kid in self.kids.values().filter(|kid| kid.owner == hot.number) {

@@ -5,25 +5,25 @@ use clap::Parser;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Looks for broken invariants in simulated lives, and replays them.
+/// Searches simulated runs for broken invariants, and replays them.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The run to replay.
     #[arg(long)]
     seed: Option<u64>,
-    /// What to change of its options: `fail=20,lost=0`, or the whole line that was printed.
+    /// Changes to its options: `fail=20,lost=0`, or the whole line that was printed.
     #[arg(long, default_value = "")]
     options: String,
-    /// Print all that happens.
+    /// Print the whole trace.
     #[arg(long)]
     trace: bool,
-    /// How many runs to look at.
+    /// How many runs to check.
     #[arg(long, default_value_t = 1_000)]
     runs: u64,
-    /// The first of them.
+    /// The first seed.
     #[arg(long, default_value_t = 1)]
     from: u64,
-    /// Look at all of them, whatever is found.
+    /// Check all of them, even after a failure.
     #[arg(long)]
     keep_going: bool,
 }
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many runs broke something.
+/// The number of runs that broke an invariant.
 fn run(arguments: &Arguments) -> Result<u64, String> {
     let mut out = std::io::stdout().lock();
     let mut say = |text: String| writeln!(out, "{text}").map_err(|error| error.to_string());

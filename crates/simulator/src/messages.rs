@@ -1,4 +1,4 @@
-//! Everything that can happen next, and what travels to a loop.
+//! The events of the schedule, and the messages to a loop.
 
 use agentd_actor_kit::Published;
 use agentd_policy::Judgement;
@@ -9,12 +9,12 @@ use agentd_store::{Append, Claim, Outcome};
 use agentd_transcript::Transcript;
 use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
 
-/// A place in the schedule.
+/// One scheduled event.
 #[derive(Debug)]
 pub(crate) enum Happening {
     /// A message reaches a loop.
     Loop(u64, Message),
-    /// Something that runs comes to its next point.
+    /// A worker reaches its next point.
     Kid(u64),
     /// An append reaches the disk.
     Disk {
@@ -24,29 +24,29 @@ pub(crate) enum Happening {
     },
     /// A commit reaches the feed.
     Feed { era: u64, published: Published },
-    /// A provider's own timer.
+    /// A provider's own timer fires.
     Alarm {
         era: u64,
         provider: &'static str,
         number: u64,
     },
-    /// A session is claimed.
+    /// The node begins to load a session.
     Load { era: u64, session: SessionId },
-    /// The disk comes to that claim.
+    /// The disk processes that load's claim.
     Claim { era: u64, session: SessionId },
-    /// Its log was read.
+    /// The claimed session's log has been read.
     Folded {
         era: u64,
         session: SessionId,
         claim: Claim,
     },
-    /// A session whose loop went down is looked at.
+    /// The node checks a session whose loop went down.
     Look { era: u64, session: SessionId },
     /// A command reaches the node.
     Send(Box<Order>),
-    /// An errand between sessions tries.
+    /// A message between sessions makes an attempt.
     Errand(u64, u32),
-    /// It is answered; nothing: there will be no answer.
+    /// It is answered; `None`: there will be no answer.
     Word {
         number: u64,
         tried: u32,
@@ -54,30 +54,30 @@ pub(crate) enum Happening {
     },
     /// A person does something.
     Person,
-    /// A viewer looks at what has come.
+    /// A viewer reads what has arrived.
     Viewer(u64),
-    /// The node dies.
+    /// The node crashes.
     Kill { era: u64 },
     /// The node starts.
     Start,
-    /// An owner that was replaced is gone for good.
+    /// A replaced owner exits for good.
     Replaced(u64),
-    /// Nobody does harm any more: is all well?
+    /// Fault injection has stopped: checks whether everything is at rest.
     Calm,
 }
 
-/// A command on its way.
+/// A command in transit.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) ticket: u64,
     pub(crate) session: SessionId,
     pub(crate) command: Command,
     pub(crate) key: Option<String>,
-    /// The errand, and its try, that gave it; nothing: a person did.
+    /// The message between sessions, and its attempt, that sent it; `None`: a person did.
     pub(crate) errand: Option<(u64, u32)>,
 }
 
-/// What a loop is told.
+/// A message to a loop.
 #[derive(Debug)]
 pub(crate) enum Message {
     Start,
@@ -118,7 +118,7 @@ pub(crate) enum Message {
         approval: ApprovalId,
         count: u32,
     },
-    /// The hooks of a call ended; by the number of their kid.
+    /// The hooks of a call have finished; identified by the number of their worker.
     Hooked {
         tool_call: ToolCallId,
         kid: u64,
@@ -150,7 +150,7 @@ pub(crate) enum Message {
     Drain,
 }
 
-/// What a model call says.
+/// An event of a model call.
 #[derive(Debug)]
 pub(crate) enum News {
     Waiting,

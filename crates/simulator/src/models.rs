@@ -1,4 +1,4 @@
-//! The models: what is configured, who may call next (the real admission), and how calls go.
+//! The models: their configuration, their admission (the real one), and the course of calls.
 
 use crate::dice::Dice;
 use crate::kids::{Kid, Work};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The configured models: name, provider, fallbacks.
 const MODELS: [(&str, &str, &[&str]); 2] = [("sonnet", "p", &["haiku"]), ("haiku", "q", &[])];
 
-/// Who waits in line, and whether it still does.
+/// A place in the admission queue, and whether it is still wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     kid: u64,
@@ -29,14 +29,14 @@ fn gone(place: &Place) -> bool {
     !place.waits.load(Ordering::Relaxed)
 }
 
-/// Equality of calls is their identity.
+/// Calls are equal only if they are the same call.
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
         self.kid == other.kid
     }
 }
 
-/// One attempt on its way.
+/// One attempt in progress.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Call {
     pub(crate) id: (CallId, u32),
@@ -45,11 +45,11 @@ pub(crate) struct Call {
     tokens: u64,
     credential: Option<String>,
     insists: bool,
-    /// It writes a summary, of which nobody is shown a word.
+    /// It writes a summary, which is not shown to viewers.
     pub(crate) summary: bool,
     place: Option<Place>,
     grant: Option<Grant>,
-    /// Pieces that are still to come.
+    /// The number of pieces still to come.
     pieces: u64,
 }
 
@@ -79,7 +79,7 @@ impl Call {
     }
 }
 
-/// All providers of the node. A restart forgets what was learned.
+/// All providers of the node. A restart discards what was learned.
 #[derive(Debug)]
 pub(crate) struct Models {
     window: u64,
@@ -141,7 +141,7 @@ impl Models {
 }
 
 impl World {
-    /// A call goes on: it lines up, has begun, has another piece, or ends.
+    /// Advances a call: it queues, has begun, sends another piece, or ends.
     pub(crate) fn call_goes_on(&mut self, number: u64, mut kid: Kid) {
         let (owner_session, now) = (kid.session, self.now);
         let Work::Model(call) = &mut kid.work else { return };
@@ -179,7 +179,7 @@ impl World {
         self.admit(provider);
     }
 
-    /// Hands out what is free, and sets the provider's alarm for the rest.
+    /// Grants free permits, and sets the provider's alarm for the rest.
     pub(crate) fn admit(&mut self, name: &'static str) {
         loop {
             let Some(provider) = self.models.providers.get_mut(name) else {
@@ -214,7 +214,7 @@ impl World {
         match step {
             Step::Granted(place, grant) => {
                 let Some(mut kid) = self.kids.remove(&place.kid) else {
-                    // Whoever asked is gone, and drops its permit.
+                    // The requester is gone and drops its permit.
                     drop(self.give_back(&grant, &CallOutcome::Dropped));
                     return;
                 };
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// The kid of a call was killed.
+    /// Handles the kill of a call's worker.
     pub(crate) fn call_dropped(&mut self, call: Call) {
         if let Some(place) = &call.place {
             place.waits.store(false, Ordering::Relaxed);
@@ -282,7 +282,7 @@ impl World {
         self.admit(call.provider);
     }
 
-    /// The next piece of an answer, or its end.
+    /// Sends the next piece of an answer, or its end.
     fn piece(&mut self, number: u64, mut kid: Kid) {
         let Work::Model(call) = &mut kid.work else { return };
         let (id, provider) = (call.id, call.provider);

@@ -1,4 +1,4 @@
-//! The node: which sessions are hot, what restarts with what, and the ways in which loops and nodes end.
+//! The node: which sessions are hot, what restarts together, and the ways in which loops and nodes end.
 
 use crate::disk::Disk;
 use crate::hot::Hot;
@@ -16,16 +16,16 @@ use agentd_turn::{Agent, Command, Violation, Witness};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A crashed loop's session is looked at after this.
+/// The delay before checking the session of a crashed loop.
 const LOOK_MS: u64 = 1_000;
-/// A node is started again after at most this.
+/// The longest time before a node is started again.
 const RESTART_MS: u64 = 20_000;
 
-/// Where a session is in this node.
+/// A session's state in this node.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) hot: Option<u64>,
-    /// Commands sent to the loop.
+    /// The number of commands sent to the loop.
     routed: u64,
     loading: bool,
     waiting: VecDeque<Box<Order>>,
@@ -83,7 +83,7 @@ impl World {
         self.post(after, Happening::Load { era, session });
     }
 
-    /// Becomes the owner of a session.
+    /// Claims a session.
     pub(crate) fn load(&mut self, session: SessionId) {
         let slot = self.slots.entry(session).or_default();
         if slot.hot.is_some() || slot.loading {
@@ -94,7 +94,7 @@ impl World {
         self.post(after, Happening::Claim { era, session });
     }
 
-    /// The disk comes to the claim, behind everything that was queued before it.
+    /// The disk processes the claim, after everything queued before it.
     pub(crate) fn claim(&mut self, session: SessionId) {
         let slot = self.slots.entry(session).or_default();
         match self.disk.claim(session) {
@@ -116,10 +116,10 @@ impl World {
         }
     }
 
-    /// Its log was read: a new loop goes on with it.
+    /// The log has been read: a new loop continues from it.
     pub(crate) fn folded(&mut self, session: SessionId, claim: Claim) {
         if self.disk.deleted.contains(&session) {
-            // Somebody deleted it while it was loaded.
+            // The session was deleted while it was being loaded.
             return self.unloaded(session);
         }
         let events = match self.disk.events(session, 0, claim.head) {
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// It could not be loaded: who waits for it is told so.
+    /// The session could not be loaded: waiting commands get an error.
     fn unloaded(&mut self, session: SessionId) {
         let waiting = self.slots.remove(&session).map(|slot| slot.waiting);
         for order in waiting.into_iter().flatten() {
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// A loop panics. Its kids die with it.
+    /// A loop panics. Its workers die with it.
     pub(crate) fn crash(&mut self, mut hot: Hot) {
         self.say(|| format!("loop {} panics", hot.number));
         self.halt(&mut hot);
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Its last append may still be on its way: then only a claim goes behind it, and the row may be read too early.
+    /// Its last append may still be in flight: then only a claim is ordered after it, and the row may be read too early.
     fn gone(&mut self, mut hot: Hot, unknown: bool) {
         for asker in hot.outbox.give_up() {
             drop(asker);
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// Does a session whose loop went down go on by itself?
+    /// Checks whether a session whose loop went down continues by itself.
     pub(crate) fn look(&mut self, session: SessionId) {
         if self.slots.get(&session).is_none_or(|slot| slot.hot.is_none())
             && let Some(row) = self.disk.row(session)
@@ -238,7 +238,7 @@ impl World {
         }
     }
 
-    /// Another owner claims a session; the one before does not know yet.
+    /// Another owner claims a session; the previous one does not know yet.
     pub(crate) fn replace(&mut self, session: SessionId) {
         let Some(slot) = self.slots.get_mut(&session) else {
             return;
@@ -250,14 +250,14 @@ impl World {
         self.load_soon(session, 0);
     }
 
-    /// One that was replaced, and had nothing to append, is gone for good.
+    /// Removes a replaced owner that had nothing to append.
     pub(crate) fn replaced(&mut self, number: u64) {
         if let Some(hot) = self.loops.remove(&number) {
             self.crash(hot);
         }
     }
 
-    /// The node dies at once. What was on its way to the disk has arrived, or has not.
+    /// The node crashes. Appends in flight have either arrived or been lost.
     pub(crate) fn die(&mut self) {
         if !self.alive {
             return;
@@ -295,7 +295,7 @@ impl World {
         self.post(after, Happening::Start);
     }
 
-    /// The node starts: what goes on by itself is woken.
+    /// The node starts: sessions that continue by themselves are woken.
     pub(crate) fn begin(&mut self) {
         self.say(|| "the node starts".to_owned());
         self.alive = true;
@@ -305,7 +305,7 @@ impl World {
         }
     }
 
-    /// The node drains; what does not come to an end in time dies.
+    /// The node drains; work that does not finish in time is killed.
     pub(crate) fn drain_all(&mut self) {
         self.draining = Some(self.era);
         let numbers: Vec<u64> = self.loops.keys().copied().collect();
@@ -317,7 +317,7 @@ impl World {
     }
 }
 
-/// The conversation up to a point of a log.
+/// The conversation up to a seq of a log.
 pub(crate) fn conversation(disk: &Disk, session: SessionId, upto: Seq) -> Result<Transcript, StoreError> {
     let events = disk.events(session, 0, upto)?;
     let mut rewinds = Rewinds::default();

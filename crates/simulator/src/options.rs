@@ -1,5 +1,5 @@
-//! What a run has in it. Each run switches some of it off and picks how much of the rest (swarm testing): what is always
-//! on hides what needs it to be off.
+//! The parameters of a run. Each run switches some features off and picks rates for the rest (swarm testing): a feature
+//! that is always on hides bugs that need it off.
 
 use crate::dice::Dice;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 macro_rules! knobs {
     ($($(#[$doc:meta])* $knob:ident $name:literal $choices:tt,)*) => {
-        /// One thing that a run may have more or less of.
+        /// One parameter of a run.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Knob { $($(#[$doc])* $knob,)* }
 
@@ -16,25 +16,25 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// Sessions.
+    /// The number of sessions.
     Sessions "sessions" [1, 1, 2, 3, 5],
-    /// What people do before everything calms down.
+    /// The number of actions by people before everything calms down.
     Actions "actions" [8, 20, 40, 80],
-    /// Model calls that the provider takes at once.
+    /// The number of model calls that the provider accepts at once.
     Permits "permits" [1, 1, 2, 4],
-    /// Credentials of the provider.
+    /// The number of the provider's credentials.
     Credentials "credentials" [0, 1, 2, 3],
-    /// Requests a minute that a credential may make; 0: no limit.
+    /// Requests per minute and credential; 0: no limit.
     Rate "rate" [0, 0, 0, 6, 30],
-    /// Percent of answers that ask for tools.
+    /// Percent of answers that call tools.
     Tools "tools" [0, 40, 60, 85],
-    /// Percent of tool calls whose arguments make no sense.
+    /// Percent of tool calls with invalid arguments.
     Malformed "malformed" [0, 0, 10, 40],
     /// Percent of attempts that fail.
     Fail "fail" [0, 0, 10, 30, 70],
-    /// Percent of attempts that say that the conversation is too long.
+    /// Percent of attempts that fail because the conversation is too long.
     Overflow "overflow" [0, 0, 5, 20],
-    /// Thousands of tokens of the window.
+    /// The window, in thousands of tokens.
     Window "window" [2, 6, 20, 100],
     /// Percent of answers and results that are long.
     Long "long" [0, 10, 40],
@@ -46,33 +46,33 @@ knobs! {
     Jobs "jobs" [0, 0, 15, 40],
     /// Permille of appends whose answer is lost.
     Lost "lost" [0, 0, 0, 10, 60],
-    /// Permille of appends that find no space.
+    /// Permille of appends that fail for lack of space.
     Full "full" [0, 0, 0, 20, 80],
-    /// Permille of appends that are refused.
+    /// Permille of appends that are rejected.
     Refused "refused" [0, 0, 0, 0, 10],
     /// Permille of appends that take too long.
     Overdue "overdue" [0, 0, 0, 10, 40],
     /// Permille of messages at which the loop panics.
     Crash "crash" [0, 0, 0, 4, 15],
-    /// Percent of a person's actions that are the node's end instead.
+    /// Percent of actions replaced by a node crash.
     Node "node" [0, 0, 4, 12],
-    /// Percent of them that are a drain and a restart.
+    /// Percent of actions replaced by a drain and a restart.
     Drain "drain" [0, 0, 0, 6],
-    /// Percent of them that are another owner's claim.
+    /// Percent of actions replaced by another owner's claim.
     Failover "failover" [0, 0, 0, 8],
-    /// Percent of judgements that are lost, or never come.
+    /// Percent of judgements that are lost or never arrive.
     Gate "gate" [0, 0, 5, 20],
-    /// Hooks are asked about inputs, ends and compactions; percent that object.
+    /// Hooks on inputs, ends of turns and compactions; percent that object.
     Hooks "hooks" [0, 0, 0, 5, 30],
-    /// Viewers.
+    /// The number of viewers.
     Viewers "viewers" [0, 1, 3, 8],
-    /// Frames that a viewer's queue takes.
+    /// The size of a viewer's queue in frames.
     Queue "queue" [4, 16, 64],
     /// Percent of actions that pause or resume.
     Pause "pause" [0, 0, 10, 20],
     /// Percent of actions that cancel a turn or an input.
     Cancel "cancel" [0, 10, 25],
-    /// Percent of actions that put the conversation back.
+    /// Percent of actions that rewind the conversation.
     Rewind "rewind" [0, 0, 8, 15],
     /// Percent of actions that ask for a compaction.
     Compact "compact" [0, 0, 8],
@@ -80,19 +80,19 @@ knobs! {
     Update "update" [0, 5, 10],
     /// Percent of actions that close or delete.
     Delete "delete" [0, 0, 3, 8],
-    /// A budget: 1 steps, 2 tokens, 3 money, 4 time.
+    /// The limited budget: 1 steps, 2 tokens, 3 money, 4 time.
     Budget "budget" [0, 0, 0, 1, 2, 3, 4],
-    /// Steps of a turn; 0: as usual.
+    /// The step cap of a turn; 0: the default.
     Cap "cap" [0, 0, 2, 5],
-    /// Nobody waits for people: 1 headless, 2 unattended, 3 questions that expire.
+    /// Unattended sessions: 1 headless, 2 unattended, 3 questions that expire.
     Alone "alone" [0, 0, 1, 2, 3],
-    /// The mode: 0 default, 1 accept edits, 2 plan, 3 yolo.
+    /// The permission mode: 0 default, 1 accept edits, 2 plan, 3 yolo.
     Mode "mode" [0, 0, 1, 2, 3, 3],
-    /// Percent of tool calls that become sub-agents.
+    /// Percent of tool calls that start sub-agents.
     Children "children" [0, 0, 0, 0, 10, 30],
-    /// Models are asked beside the turns.
+    /// Whether models are asked outside of the turns.
     Sides "sides" [0, 0, 0, 1],
-    /// Hooks are asked about calls; percent that deny.
+    /// Hooks on tool calls; percent that deny.
     CallHooks "call_hooks" [0, 0, 0, 5, 30],
     /// Percent of actions that fork a session.
     Fork "fork" [0, 0, 0, 6],
@@ -100,54 +100,54 @@ knobs! {
     Import "import" [0, 0, 0, 6],
 }
 
-/// Something that is broken on purpose, to see that it is found.
+/// A bug injected on purpose, to check that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flaw {
-    /// Nothing.
+    /// No bug.
     #[default]
     None,
-    /// The store acknowledges an append that it did not keep.
+    /// The store acknowledges an append without keeping it.
     LostAppend,
     /// A command is answered before it is durable.
     EarlyAnswer,
-    /// An effect happens before its intent is durable.
+    /// An effect is executed before its intent is durable.
     EarlyEffect,
-    /// A call that was started before a crash is run again.
+    /// A call that was started before a crash runs again.
     RunAgain,
-    /// The permit of a call that was killed does not come back.
+    /// The permit of a killed call is not returned.
     LostPermit,
-    /// A viewer misses an event without being told.
+    /// A viewer misses an event without notice.
     LostFrame,
-    /// A tool of a cancelled turn goes on.
+    /// A tool of a cancelled turn keeps running.
     Orphan,
-    /// A gate that does not answer allows.
+    /// A gate that does not answer counts as an approval.
     OpenGate,
     /// A back-off never ends.
     LostTimer,
-    /// A list row does not say that its session goes on by itself.
+    /// A list row does not show that its session continues by itself.
     Forgotten,
-    /// A command whose key was used before is carried out once more.
+    /// A command whose key was used before is executed again.
     TwiceByKey,
-    /// After a loop went down its list row is read while its last append is still on its way (a bug that was there).
+    /// After a loop went down, its row is read while its last append is still in flight (a bug that existed).
     EarlyLook,
-    /// A child is created before its parent's log tells of it.
+    /// A child is created before its parent's log records it.
     EarlyChild,
-    /// The word that a child ended is lost, and the child believes that it was heard.
+    /// The report of a child's end is lost, and the child believes that it arrived.
     LostReport,
-    /// A child is not stopped whose call ended, nor does it look whether anybody waits for it.
+    /// A child whose call ended is not stopped and does not check whether it is still needed.
     StrayChild,
-    /// What a child spent is not told.
+    /// A child's spending is not reported.
     LostSpent,
-    /// A model that is asked beside the turn never answers, and nobody has a deadline for it.
+    /// A model that is asked outside of the turn never answers, and there is no deadline.
     LostSide,
-    /// What a hook denies is run all the same.
+    /// A call that a hook denies runs anyway.
     DeafHook,
-    /// A log from outside is believed (a bug that was there).
+    /// An imported log is trusted (a bug that existed).
     TrustedImport,
 }
 
 impl Flaw {
-    /// All of them, by name.
+    /// All flaws, by name.
     pub const ALL: [(&'static str, Self); 19] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::EarlyAnswer),
@@ -171,16 +171,16 @@ impl Flaw {
     ];
 }
 
-/// What one run is made of.
+/// The parameters of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     values: Vec<u32>,
-    /// What is broken on purpose.
+    /// The injected bug.
     pub flaw: Flaw,
 }
 
 impl Options {
-    /// The options of a seed.
+    /// The options derived from a seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let mut dice = Dice::new(seed, 1);
@@ -193,10 +193,10 @@ impl Options {
         }
     }
 
-    /// The same with other values: `fail=20,lost=0,flaw=orphan`.
+    /// The same options with changes: `fail=20,lost=0,flaw=orphan`.
     ///
     /// # Errors
-    /// A word that is no option, or no number.
+    /// A change names no option, or its value is not a number.
     pub fn changed(mut self, changes: &str) -> Result<Self, String> {
         for change in changes.split(',').filter(|change| !change.trim().is_empty()) {
             let (name, value) = change

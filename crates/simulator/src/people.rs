@@ -1,4 +1,4 @@
-//! People, and the harm that is done: each action is chosen by the dice, most of them are no use at their moment.
+//! People and injected faults: each action is chosen at random, and most have no effect at their moment.
 
 use crate::messages::{Happening, Order};
 use crate::options::Knob;
@@ -11,7 +11,7 @@ use agentd_protocol::{
 use agentd_turn::{Command, NewInput, Rework};
 
 impl World {
-    /// A person does something, and then somebody something else; at last all is calm.
+    /// Performs a person's action and schedules the next; after the last one, calm begins.
     pub(crate) fn person(&mut self) {
         if self.actions == 0 {
             return self.post(1_000, Happening::Calm);
@@ -85,7 +85,7 @@ impl World {
             self.fork(session);
             return None;
         }
-        // Runs without imports throw the dice as they did before there were any.
+        // Runs without imports must consume the same random numbers as before imports existed.
         if self.options.get(Knob::Import) > 0 && self.chance(Knob::Import, 100) {
             self.import(session);
             return None;
@@ -104,7 +104,7 @@ impl World {
         Some(Command::Send(self.input()))
     }
 
-    /// A tree is deleted as a whole, which nobody does here.
+    /// Only whole trees can be deleted, and the simulation does not do that.
     fn is_in_tree(&self, session: SessionId) -> bool {
         let row = self.disk.row(session);
         row.is_some_and(|row| row.summary.parent.is_some() || row.summary.subagents > 0)
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// A point that the conversation can go back to: nothing was asked of a model or a tool and not answered.
+    /// A point to rewind to: no model call or tool was pending there.
     fn rewind(&mut self, session: SessionId) -> Option<Command> {
         let head = self.disk.head(session);
         let events = self.disk.events(session, 0, head).ok()?;
@@ -316,7 +316,7 @@ impl World {
         }
     }
 
-    /// Gives a command; it may be on its way for a while.
+    /// Sends a command, which may be in transit for a while.
     pub(crate) fn order(&mut self, session: SessionId, mut command: Command, key: Option<String>) {
         self.last_ticket += 1;
         if let Command::Send(new) = &mut command {

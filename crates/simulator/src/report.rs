@@ -1,41 +1,41 @@
-//! A run from the outside.
+//! Runs one seed and reports the result.
 
 use crate::options::Options;
 use crate::world::World;
 use agentd_turn::Violation;
 use std::fmt;
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Its seed.
     pub seed: u64,
-    /// What it had in it.
+    /// The options of the run.
     pub options: Options,
-    /// What was broken, if anything was.
+    /// The broken invariant, if any.
     pub violation: Option<Violation>,
-    /// The last lines of its trace.
+    /// The last lines of the trace.
     pub last: Vec<String>,
-    /// All of them, where they were wanted.
+    /// The whole trace, if requested.
     pub trace: Option<Vec<String>>,
-    /// How many there were.
+    /// The number of lines in the trace.
     pub lines: u64,
-    /// A sum over all of them: equal runs have equal sums.
+    /// A checksum of the trace: equal runs have equal checksums.
     pub sum: u64,
-    /// Events in all logs.
+    /// The number of events in all logs.
     pub events: u64,
-    /// Commands that were answered.
+    /// The number of answered commands.
     pub answered: u64,
-    /// Tools that ran.
+    /// The number of tools that ran.
     pub ran: u64,
-    /// Virtual milliseconds.
+    /// The duration in virtual milliseconds.
     pub took_ms: u64,
 }
 
 /// Runs one seed.
 ///
 /// # Errors
-/// The parts could not be put together; this does not depend on the seed.
+/// The world could not be set up; this does not depend on the seed.
 pub fn simulate(seed: u64, options: Options, keep_all: bool) -> Result<Report, String> {
     let mut world = World::new(seed, options.clone(), keep_all)?;
     let began = world.now;

@@ -1,15 +1,15 @@
-//! Rest: when a loop has nothing to do, it goes cold.
+//! Rest: a loop with nothing to do goes cold.
 
 use crate::hot::Hot;
 use crate::messages::{Happening, Message};
 use crate::world::World;
 use agentd_protocol::Timestamp;
 
-/// A loop that waits for somebody stays so long.
+/// How long a loop that waits for an answer stays hot, in milliseconds.
 const PARKED_MS: u64 = 2_000;
-/// And one that somebody just talked to.
+/// The same for a loop that has just handled a command.
 const IDLE_MS: u64 = 60_000;
-/// What goes on by itself so soon stays hot.
+/// A loop that continues by itself within this time stays hot.
 const SOON_MS: u64 = 30_000;
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
             && self.routed(hot) == hot.handled
     }
 
-    /// After each message: the way to sleep begins, or begins anew.
+    /// After each message: starts or restarts the idle timer.
     pub(crate) fn settle_down(&mut self, hot: &mut Hot, asked: bool) {
         hot.idle += 1;
         let kids = self.kids.values().any(|kid| kid.owner == hot.number);
@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// How long to stay; `None`: it goes on by itself soon.
+    /// How long to stay hot; `None`: it continues by itself soon.
     fn grace(&self, hot: &Hot) -> Option<u64> {
         let durable = hot.agent.durable();
         if durable.head == 0 || durable.closed.is_some() || hot.draining {
@@ -52,7 +52,7 @@ impl World {
     }
 }
 
-/// When a session goes on by itself.
+/// When a session continues by itself.
 pub(crate) fn wake_at(hot: &Hot, now: Timestamp) -> Option<Timestamp> {
     hot.agent.summary(now).wake_at
 }

@@ -1,4 +1,4 @@
-//! The gate's rules: the real ones, as they come with the program.
+//! The gate's rules: the real ones, as shipped with the program.
 
 use crate::world::World;
 use agentd_permission_gate::configured_rules;
@@ -15,7 +15,7 @@ impl Rules {
         Ok(Self(Policy::new(Some("/home/ana")).with(rules)))
     }
 
-    /// With what a person granted for a session.
+    /// The rules plus a session's grants.
     pub(crate) fn with(&self, grants: &[String]) -> Result<Policy, PolicyError> {
         let rules = grants.iter().map(|rule| Rule::parse(rule, Source::Grant));
         Ok(self.0.with(rules.collect::<Result<_, _>>()?))
@@ -23,7 +23,7 @@ impl Rules {
 }
 
 impl World {
-    /// A person allowed something for good.
+    /// Adds a rule that a person granted permanently.
     pub(crate) fn add_rule(&mut self, rule: &str) {
         if let Ok(rule) = Rule::parse(rule, Source::Always) {
             self.rules = Rules(self.rules.0.with(vec![rule]));

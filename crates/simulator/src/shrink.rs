@@ -1,5 +1,5 @@
-//! A conversation becomes shorter: at once where a plan alone is enough, after a model call where a model writes the
-//! summary. Whatever goes wrong with that, the summary that needs no model takes its place.
+//! Shortens a conversation: immediately if a plan is enough, after a model call if a model writes the summary. If that
+//! call fails in any way, the summary that needs no model is used.
 
 use crate::hot::{Compacting, Hot, Task};
 use crate::kids::Work;
@@ -9,7 +9,7 @@ use crate::world::World;
 use agentd_protocol::{Block, CallId, ContextCompacted};
 use agentd_turn::{Effect, Input, Shrink, Shrunk, Summariser};
 
-/// Bytes in a token, in the worst case of the estimate.
+/// Bytes per token in the estimate's worst case.
 const BYTES_PER_TOKEN: u64 = 3;
 
 impl World {
@@ -107,7 +107,7 @@ impl World {
         self.run_followers(hot);
     }
 
-    /// The summary takes too long, or the daemon drains.
+    /// Ends the wait for a summary: it takes too long, or the daemon drains.
     pub(crate) fn hurry_summary(&mut self, hot: &mut Hot, of: Option<(CallId, u32)>) {
         let Some(run) = hot.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
             return;

@@ -1,4 +1,4 @@
-//! What models are asked beside the turns. Each question has its deadline; whatever comes of it, the session goes on.
+//! Questions to models outside of the turns. Each has a deadline; whatever its outcome, the session continues.
 
 use crate::hot::{Hot, Task};
 use crate::kids::Work;
@@ -9,10 +9,10 @@ use crate::world::World;
 use agentd_protocol::{Block, CallId, SidePurpose, Usage};
 use agentd_turn::{Input, SideCall, SideEnded};
 
-/// Tokens of a question.
+/// The size of a question in tokens.
 const TOKENS: u64 = 300;
 
-/// A question that is not answered.
+/// A pending question.
 #[derive(Debug)]
 pub(crate) struct Side {
     purpose: SidePurpose,
@@ -103,7 +103,7 @@ impl World {
         self.advance(hot, Input::SideEnded(ended));
     }
 
-    /// What a model says to such a question: now and then not what it was asked for.
+    /// A model's answer to such a question: now and then not what was asked for.
     fn beside(&mut self, purpose: SidePurpose, content: &[Block]) -> String {
         if self.dice.percent(20) {
             return content.iter().map(|block| format!("{block:?}")).collect();

@@ -1,4 +1,4 @@
-//! What models say.
+//! The content of models' answers.
 
 use crate::options::Knob;
 use crate::world::World;

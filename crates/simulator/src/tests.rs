@@ -1,4 +1,4 @@
-//! The simulator itself: it repeats itself exactly, it finds what is broken, and what is not broken it leaves alone.
+//! Tests of the simulator: it is deterministic, it finds injected bugs, and it accepts correct runs.
 
 use crate::{Flaw, Options, Report, simulate};
 
@@ -33,7 +33,7 @@ fn options_are_read_as_they_are_printed() {
     }
 }
 
-/// Looks at runs until one is broken; says by what.
+/// Checks runs until one breaks an invariant; returns that invariant.
 fn found(flaw: &str, changes: &str, runs: u64) -> String {
     let changes = format!("{changes},flaw={flaw}");
     for seed in 1..=runs {
@@ -59,7 +59,7 @@ fn i2_what_a_viewer_misses_is_found() {
 #[test]
 fn i4_effects_before_their_intent_and_effects_twice_are_found() {
     assert_eq!(found("early-effect", "tools=85,mode=3,children=0", 40), "I4");
-    // One whose first run fell into the crash is seen when its call is closed and it still runs.
+    // If the first execution fell into the crash, the violation shows when its call is closed and it still runs.
     let again = found("run-again", "tools=85,mode=3,crash=15,slow=30", 80);
     assert!(["I4", "I5"].contains(&again.as_str()), "{again}");
 }
@@ -139,7 +139,7 @@ fn all_flaws_are_looked_for() {
     }
 }
 
-/// The runs of CI, in four parts so that both cores have something to do.
+/// The runs of CI, in four parts so that both cores are busy.
 fn lives(part: u64) {
     const RUNS: u64 = 500;
     for seed in part * RUNS + 1..=(part + 1) * RUNS {

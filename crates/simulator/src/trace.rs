@@ -1,18 +1,18 @@
-//! What happened: the last lines, and a sum over all of them.
+//! The trace of a run: the last lines, and a checksum of all of them.
 
 use std::collections::VecDeque;
 
-/// Lines that are shown of a run that failed.
+/// How many lines of a failed run are shown.
 pub(crate) const LAST: usize = 50;
 
 /// The trace of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     pub(crate) last: VecDeque<String>,
-    /// Everything, where somebody wants it.
+    /// All lines, if requested.
     pub(crate) all: Option<Vec<String>>,
     pub(crate) lines: u64,
-    /// FNV-1a of all lines: equal runs have equal sums.
+    /// FNV-1a of all lines: equal runs have equal checksums.
     pub(crate) sum: u64,
 }
 

@@ -1,16 +1,16 @@
-//! What must hold of a tree of agents, asked of the logs: nobody is created whom no log tells of (I4), nobody works for
-//! nobody (I5), nobody is left behind (I6), and what was spent is counted once.
+//! Checks of agent trees, based on the logs: every child is in its parent's log (I4), no child works without a
+//! recipient (I5), none is left behind (I6), and spending is counted once.
 
 use crate::world::World;
 use agentd_protocol::{Event, EventBody, SessionCreated, SessionId, SubagentFinished, Timestamp};
 use agentd_turn::{Agent, Held, Violation};
 use std::collections::BTreeMap;
 
-/// So long it may take until a sub-agent hears that nobody waits for it: a disk that stands still, and a restart.
+/// How long a sub-agent may continue after it is no longer needed: a stalled disk and a restart can delay the message.
 const GOES_ON_MS: u64 = 300_000;
 
 impl World {
-    /// I4: a sub-agent is created after its parent's log tells of it.
+    /// I4: a sub-agent is created only after its parent's log records it.
     pub(crate) fn may_be_created(&self, child: SessionId, created: &SessionCreated) -> Held {
         let Some(parent) = created
             .parent
@@ -30,7 +30,7 @@ impl World {
         }
     }
 
-    /// I5: a sub-agent whose call has its result does not go on for long.
+    /// I5: a sub-agent whose call has its result stops soon.
     pub(crate) fn may_go_on(&self, agent: &Agent) -> Held {
         let Some((parent, lineage)) = agent.durable().lineage() else {
             return Ok(());
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// At rest every sub-agent has ended, its parent knows, and what it spent is in its parent's sum.
+    /// At rest, every sub-agent has ended, its parent knows, and its spending is in its parent's total.
     pub(crate) fn proof_of_trees(&self) -> Held {
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
         let mut agents = BTreeMap::new();
@@ -82,7 +82,7 @@ impl World {
         self.trees_kept_their_budgets(&agents)
     }
 
-    /// One who was told of by himself, and had one task, spent what his own log says.
+    /// A child that reported itself and had one task reported exactly the spending in its own log.
     fn is_counted(&self, finished: &SubagentFinished, child: Option<&Agent>) -> Held {
         let Some(durable) = child.map(Agent::durable).filter(|_| finished.reason.is_some()) else {
             return Ok(());
@@ -100,7 +100,7 @@ impl World {
         Err(Violation::of("budget", what))
     }
 
-    /// At most one step of each session more than the tree may have.
+    /// No tree exceeds its budget by more than one step per session.
     fn trees_kept_their_budgets(&self, agents: &BTreeMap<SessionId, Agent>) -> Held {
         let mut trees: BTreeMap<SessionId, (u64, u64)> = BTreeMap::new();
         for agent in agents.values() {

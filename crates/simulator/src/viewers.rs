@@ -1,5 +1,5 @@
-//! Viewers: they attach, read the log, follow the feed, are slow, lag, and read on. Each must be told every event of its
-//! session once and in order (I2).
+//! Viewers: they attach, read the log, follow the feed, are slow, lag, and catch up. Each must receive every event of
+//! its session once and in order (I2).
 
 use crate::messages::Happening;
 use crate::options::{Flaw, Knob};
@@ -10,22 +10,22 @@ use agentd_turn::{Order, Violation};
 use bytes::Bytes;
 use tokio::sync::mpsc::{self, Receiver, error::TryRecvError};
 
-/// Events of one page of a replay.
+/// Events per page of a replay.
 const PAGE: u64 = 16;
 
-/// Somebody who follows a session.
+/// A viewer that follows a session.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     pub(crate) session: SessionId,
     order: Order,
-    /// Its place in the feed.
+    /// Its subscription to the feed.
     place: Option<Receiver<FeedFrame>>,
-    /// It follows the feed; else it reads the log.
+    /// It follows the feed; otherwise it reads the log.
     live: bool,
 }
 
 impl Watcher {
-    /// From here on it is to be told.
+    /// Creates a viewer that wants the events after `after`.
     pub(crate) const fn new(session: SessionId, after: Seq) -> Self {
         Self {
             session,
@@ -41,7 +41,7 @@ impl Watcher {
 }
 
 impl World {
-    /// A viewer looks at what has come.
+    /// A viewer reads what has arrived.
     pub(crate) fn look_of(&mut self, number: u64) {
         let Some(mut viewer) = self.viewers.remove(&number) else {
             return;
@@ -65,7 +65,7 @@ impl World {
         self.post(after, Happening::Viewer(number));
     }
 
-    /// The place in the feed is taken before anything is read from the log, so nothing can fall between the two.
+    /// Subscribes to the feed before reading the log, so that no event can be missed between the two.
     fn attach(&mut self, number: u64, viewer: &mut Watcher) {
         let (queue, frames) = mpsc::channel(self.options.get(Knob::Queue).max(2) as usize);
         let decides = number.is_multiple_of(2);
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// Follows the feed until it is of no use: too slow, restarted, or a seq is missing.
+    /// Follows the feed until that fails: too slow, restarted, or a seq is missing.
     fn follow(&mut self, number: u64, viewer: &mut Watcher) {
         let most = self.dice.between(1, 40);
         for _ in 0..most {

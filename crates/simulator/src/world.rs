@@ -1,4 +1,4 @@
-//! Everything in one run: the schedule, and what all parts share.
+//! The world of one run: the schedule and all shared state.
 
 use crate::book::Book;
 use crate::dice::Dice;
@@ -23,10 +23,10 @@ use agentd_turn::{Config, Reply, Violation};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The answers that came, by ticket; `None`: there will be none.
+/// The answers that have arrived, by ticket; `None`: there will be none.
 pub(crate) type Answers = Arc<Mutex<Vec<(u64, Option<Result<Reply, Fault>>)>>>;
 
-/// No run needs so many happenings: one that does goes round in circles (I6).
+/// The most events of a run: one that needs more is in an endless loop (I6).
 const MOST: u64 = 400_000;
 
 /// One run.
@@ -45,7 +45,7 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) config: Arc<Config>,
     pub(crate) alive: bool,
-    /// Counts the lives of the node.
+    /// Counts the starts of the node.
     pub(crate) era: u64,
     pub(crate) slots: BTreeMap<SessionId, Slot>,
     pub(crate) loops: BTreeMap<u64, Hot>,
@@ -53,17 +53,17 @@ pub(crate) struct World {
     pub(crate) kids: BTreeMap<u64, Kid>,
     pub(crate) last_kid: u64,
     pub(crate) viewers: BTreeMap<u64, Watcher>,
-    /// What is on its way between sessions.
+    /// Messages in transit between sessions.
     pub(crate) errands: BTreeMap<u64, Errand>,
     pub(crate) last_errand: u64,
-    /// The life of the node that drains.
+    /// The era of the node that is draining.
     pub(crate) draining: Option<u64>,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
     pub(crate) last_ticket: u64,
     pub(crate) answers: Answers,
     pub(crate) book: Book,
     pub(crate) actions: u32,
-    /// Nobody does harm any more.
+    /// Fault injection has stopped.
     pub(crate) calm: bool,
     pub(crate) calm_rounds: u32,
     pub(crate) done: bool,
@@ -111,7 +111,7 @@ impl World {
         Ok(world)
     }
 
-    /// Runs to the end, or to the first broken invariant.
+    /// Runs to the end, or to the first violation.
     pub(crate) fn live(&mut self) {
         let mut happenings = 0;
         while let Some(((at, _), happening)) = self.schedule.pop_first() {
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// An append reaches the disk. A lost answer is asked for again with the same number, as the store's actor does.
+    /// An append reaches the disk. If the answer is lost, it is retried with the same number, as the store's actor does.
     fn arrive(&mut self, from: u64, append: Append) {
         let (session, events) = (append.session, append.events.clone());
         if self.permille(Knob::Full) {
@@ -225,14 +225,14 @@ impl World {
         self.tell(to, 4, Message::Stored(outcome));
     }
 
-    /// Appends that have not reached the disk.
+    /// Appends that have not reached the disk yet.
     pub(crate) fn on_their_way(&mut self) -> Vec<(u64, Append)> {
         let all = std::mem::take(&mut self.schedule);
         let mut appends = Vec::new();
         for (at, happening) in all {
             match happening {
                 Happening::Disk { era, append, .. } => appends.push((era, *append)),
-                // Mailboxes are gone; who asked in them is told by its dropped ticket.
+                // Mailboxes are gone; callers notice by their dropped tickets.
                 Happening::Loop(_, Message::Command(order)) => drop(self.asker(&order)),
                 other => drop(self.schedule.insert(at, other)),
             }
@@ -240,7 +240,7 @@ impl World {
         appends
     }
 
-    /// So often of a hundred, while harm may be done.
+    /// True with this probability, while faults may be injected.
     pub(crate) fn chance(&mut self, knob: Knob, of: u32) -> bool {
         let rate = u64::from(self.options.get(knob));
         let hit = self.dice.below(of.into()) < rate;

@@ -1,4 +1,4 @@
-//! What an append costs until it is durable: one at a time, and 100 sessions at once (one transaction for many).
+//! Measures a durable append: one at a time, and 100 sessions at once (one transaction for many appends).
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
 
 use agentd_protocol::{EVENT_VERSION, Event, Principal, SessionId, SessionPaused, Stamp, Timestamp};
@@ -25,7 +25,7 @@ fn append(session: SessionId, head: u64, stamp: &mut Stamp) -> Append {
     append
 }
 
-/// One more event for each of these sessions, all at once.
+/// Appends one event to each of these sessions, concurrently.
 async fn append_to_all(log: &Arc<dyn Backend>, heads: &mut [(SessionId, u64)], stamp: &mut Stamp) {
     let mut running = Vec::new();
     for (session, head) in heads {

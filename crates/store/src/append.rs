@@ -1,34 +1,34 @@
-//! What is written: one append is one transaction.
+//! The append request and its outcome. One append is one transaction.
 
 use crate::{EncodedEvent, blob};
 use agentd_protocol::{AppendId, Principal, Seq, SessionId, Summary};
 use bytes::Bytes;
 
-/// Everything that one decision of a session's owner makes durable, or nothing of it.
+/// Everything that one decision of a session's owner makes durable, all or nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
-    /// Whose log. An append with `expected_head` 0 and `epoch` 1 creates it.
+    /// The session of the log. An append with `expected_head` 0 and `epoch` 1 creates it.
     pub session: SessionId,
-    /// The fencing number of the owner; refused unless it is the present one.
+    /// The owner's fencing number. The append is refused unless it is the current one.
     pub epoch: u64,
-    /// The last seq that the owner knows; refused unless it is the present one.
+    /// The last seq that the owner knows. The append is refused unless it is the current one.
     pub expected_head: Seq,
-    /// Makes a retry after a lost answer harmless. Never reused for other content.
+    /// Makes a retry after a lost answer harmless. Never reused for different content.
     pub append_id: AppendId,
     /// The events, numbered from `expected_head + 1` without gaps.
     pub events: Vec<EncodedEvent>,
-    /// Large content that the events name.
+    /// Large content that the events refer to.
     pub blobs: Vec<Blob>,
-    /// The list row after these events; absent: unchanged. A session without any is hidden from lists.
+    /// The new list row; absent: unchanged. Lists do not show a session without one.
     pub summary: Option<Summary>,
-    /// What these events cost.
+    /// The cost of these events.
     pub charges: Vec<Charge>,
-    /// Idempotency keys of the commands that caused them.
+    /// Idempotency keys of the commands that caused the events.
     pub keys: Vec<IdempotencyKey>,
 }
 
 impl Append {
-    /// An append of nothing yet.
+    /// An empty append.
     #[must_use]
     pub const fn new(session: SessionId, epoch: u64, expected_head: Seq, append_id: AppendId) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Append {
         self.expected_head.saturating_add(self.events.len() as Seq)
     }
 
-    /// The bytes that it carries, roughly.
+    /// The approximate size of the append in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let events: usize = self.events.iter().map(|event| event.body.len()).sum();
@@ -59,7 +59,7 @@ impl Append {
         events + blobs + keys + 256
     }
 
-    /// The first seq that is not where it must be, if any.
+    /// The first seq that breaks the numbering, if any.
     pub(crate) fn gap(&self) -> Option<Seq> {
         let expected = self.expected_head.saturating_add(1)..;
         expected
@@ -69,7 +69,7 @@ impl Append {
     }
 }
 
-/// Content named by its SHA-256.
+/// Content, named by its SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
     name: String,
@@ -99,10 +99,10 @@ impl Blob {
     }
 }
 
-/// An amount that is added to an account in the same transaction as the events that caused it.
+/// An amount added to an account in the same transaction as the events that caused it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Charge {
-    /// Whose: `team=infra`, `day=2026-11-20`, ….
+    /// The account: `team=infra`, `day=2026-11-20`, ….
     pub account: String,
     /// Tokens.
     pub tokens: u64,
@@ -110,53 +110,53 @@ pub struct Charge {
     pub micro_usd: u64,
 }
 
-/// A command's idempotency key with the answer that a repeated command gets. Kept for 24 hours.
+/// A command's idempotency key with the answer for repeats of the command. Kept for 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Who gave the command; keys of different principals do not meet.
+    /// The principal that sent the command. Each principal has its own key space.
     pub principal: Principal,
     /// The key.
     pub key: String,
     /// The command's method.
     pub method: String,
-    /// A hash of the command's body; the same key with another body is a conflict.
+    /// A hash of the command's body. The same key with a different body is a conflict.
     pub body_hash: [u8; 32],
     /// The answer as JSON.
     pub answer: String,
 }
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is durable.
+    /// The append is durable.
     Committed {
-        /// The log's head now.
+        /// The log's new head.
         head: Seq,
-        /// The fleet-wide cursor after its last event.
+        /// The fleet-wide cursor after the append's last event.
         cursor: u64,
     },
-    /// This `append_id` was committed before; nothing was written now.
+    /// An earlier append with this `append_id` was committed. Nothing was written now.
     Duplicate {
         /// The head after the earlier commit.
         head: Seq,
     },
-    /// Refused: somebody else owns the session, or the head is another. Nothing was written.
+    /// Refused: the session has another owner or another head. Nothing was written.
     Fenced {
-        /// The present fencing number; 0 when there is no such session.
+        /// The current fencing number; 0 if the session does not exist.
         epoch: u64,
-        /// The present head.
+        /// The current head.
         head: Seq,
     },
     /// Refused: an idempotency key was used before. Nothing was written.
     KeyTaken {
         /// The answer that was stored with it.
         answer: String,
-        /// The earlier command had the same method and body, so its answer is this command's answer.
+        /// Whether the earlier command had the same method and body, so that its answer also answers this command.
         same_body: bool,
     },
-    /// Refused: no space on the disk or in the queue. Nothing was written; the same append may be tried again.
+    /// Refused: the disk or the queue is full. Nothing was written; the caller may retry the same append.
     Full,
-    /// It may or may not be durable: repeat the same append, or read back.
+    /// The append may or may not be durable. Retry the same append, or read the log.
     Unknown,
     /// Refused. Nothing was written.
     Failed(String),

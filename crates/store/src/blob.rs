@@ -1,4 +1,4 @@
-//! Content-addressed files for blobs that are too large for a row.
+//! Content-addressed files for blobs that are too large for a database row.
 
 use crate::StoreError;
 use crate::directory::{private_dir, sync_names};
@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Blobs up to this size are rows; larger ones are files.
+/// Blobs up to this size are stored as rows, larger ones as files.
 pub(crate) const ROW_LIMIT: usize = 256 * 1024;
 
 /// The SHA-256 of the content in lower-case hex.
@@ -23,12 +23,12 @@ pub(crate) fn name_of(bytes: &[u8]) -> String {
     name
 }
 
-/// Whether this can be the name of a blob, and so a file name.
+/// Whether this is a valid blob name, and thus safe as a file name.
 pub(crate) fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A directory of blobs, one file each, named by content.
+/// A directory of blobs, one file per blob, named by content.
 #[derive(Debug)]
 pub(crate) struct BlobFiles {
     dir: PathBuf,
@@ -47,7 +47,7 @@ impl BlobFiles {
         self.dir.join(name.get(..2).unwrap_or_default()).join(name)
     }
 
-    /// Writes a file that is whole and on disk when this returns, or not there at all.
+    /// Writes a file atomically: when this returns, the file is complete and synced, or does not exist.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path(name);
         if path.exists() {
@@ -64,11 +64,11 @@ impl BlobFiles {
             let _ = std::fs::remove_file(&draft);
             return Err(StoreError::io(path, error));
         }
-        // The directory of all blobs is made when the store is opened.
+        // Opening the store creates the directory of all blobs.
         [dir, self.dir.as_path()].into_iter().try_for_each(sync_names)
     }
 
-    /// The content of this name, if there is such a file.
+    /// The content of the blob, if the file exists.
     pub(crate) fn get(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
         let path = self.path(name);
         match std::fs::read(&path) {
@@ -91,7 +91,7 @@ impl BlobFiles {
         Ok(names)
     }
 
-    /// Gives a file a second name in another directory of blobs; a copy where that is impossible. `false`: there is none.
+    /// Hard-links a file into another blob directory, or copies it if that fails. `false`: the file does not exist.
     pub(crate) fn link(&self, name: &str, to: &Path) -> Result<bool, StoreError> {
         let from = self.path(name);
         let copy = Self::new(to.to_owned()).path(name);
@@ -109,7 +109,7 @@ impl BlobFiles {
         }
     }
 
-    /// Removes a file; none there is as good.
+    /// Removes a file. A missing file is not an error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name);
         match std::fs::remove_file(&path) {

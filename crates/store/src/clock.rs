@@ -1,16 +1,16 @@
-//! The wall clock as a value, so that tests can give time.
+//! The wall clock as a value, so that tests can set the time.
 
 use agentd_protocol::Timestamp;
 use std::fmt;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-/// Says what time it is.
+/// A source of the current time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock that asks this function.
+    /// A clock that calls this function.
     #[must_use]
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -32,7 +32,7 @@ impl Clock {
         })
     }
 
-    /// The time now.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.0)()

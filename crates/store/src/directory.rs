@@ -1,4 +1,4 @@
-//! Directories that only we can look into, and whose names survive a loss of power.
+//! Creates private directories whose names survive a power loss.
 
 use crate::StoreError;
 use std::fs::{DirBuilder, File};
@@ -6,23 +6,23 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Makes a directory that only we can look into, with its parents.
+/// Creates a directory and its parents, accessible only to the current user.
 pub(crate) fn private_dir(path: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| StoreError::io(path, error))
 }
 
-/// The same, and on disk when this returns: a log is worth nothing in a directory that nothing leads to.
+/// Like the above, and synced to disk: a log is worthless in a directory that is lost itself.
 pub(crate) fn durable_dir(path: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
     private_dir(path)?;
-    // One that was there may have been made right before the power went.
+    // An existing directory may have been created right before a power loss.
     let newest = if missing.is_empty() { vec![path] } else { missing };
     let mut above = newest.iter().filter_map(|dir| dir.parent());
     above.try_for_each(sync_names)
 }
 
-/// The names in a directory are on disk when this returns. A directory that we may not read was not made by us.
+/// Syncs a directory, so that its entries survive. Skips directories that we may not read: others created those.
 pub(crate) fn sync_names(dir: &Path) -> Result<(), StoreError> {
     let dir = if dir.as_os_str().is_empty() {
         Path::new(".")
@@ -35,7 +35,7 @@ pub(crate) fn sync_names(dir: &Path) -> Result<(), StoreError> {
         Err(error) => Err(error),
     };
     match synced {
-        // Some file systems cannot, and some need not.
+        // Some file systems cannot sync a directory, and some need not.
         Err(error)
             if !matches!(
                 error.kind(),

@@ -5,24 +5,24 @@ use agentd_protocol::{Event, Seq, Timestamp};
 use bytes::Bytes;
 use std::borrow::Cow;
 
-/// An event as it is stored. Cheap to clone.
+/// A stored event. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedEvent {
     /// Its place in the log.
     pub seq: Seq,
-    /// When it was decided.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// The contract's name of its type.
+    /// The event type as the contract names it.
     pub kind: Cow<'static, str>,
     /// The exact JSON line, without the newline.
     pub body: Bytes,
 }
 
 impl EncodedEvent {
-    /// Encodes an event; these bytes are what is stored, sent and exported.
+    /// Encodes an event. The same bytes are stored, sent and exported.
     ///
     /// # Errors
-    /// The event cannot be written as JSON.
+    /// The event cannot be encoded as JSON.
     pub fn encode(event: &Event) -> Result<Self, StoreError> {
         Ok(Self {
             seq: event.seq,
@@ -32,13 +32,13 @@ impl EncodedEvent {
         })
     }
 
-    /// The sum of a line, kept beside it: a line whose bytes changed on the disk may still be an event, but not this one.
+    /// The checksum stored with a line. A line whose bytes changed on disk may still parse, but its checksum differs.
     #[must_use]
     pub(crate) fn sum(body: &[u8]) -> u32 {
         crc32fast::hash(body)
     }
 
-    /// Reads a stored line back. An event of an unknown type parses, too.
+    /// Decodes a stored line. Accepts events of unknown types.
     ///
     /// # Errors
     /// The line is not an event.

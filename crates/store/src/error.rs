@@ -1,52 +1,52 @@
-//! What can go wrong in the store, and the fault that a client sees.
+//! The store's errors, and the faults that clients see.
 
 use agentd_protocol::{Fault, FaultClass, Seq, SessionId};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The code of the fault that [`StoreError::DamagedRow`] becomes.
+/// The fault code of [`StoreError::DamagedRow`].
 pub const DAMAGED_ROW: &str = "damaged_row";
 
-/// A failure of the store.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The URL is none that the store knows.
+    /// The store does not know this kind of URL.
     #[error("store.url {url:?} is not understood; use sqlite:PATH or memory:")]
     BadUrl {
-        /// What was given.
+        /// The given URL.
         url: String,
     },
-    /// The URL is right, but this build has no such backend.
+    /// The URL is valid, but this build lacks the backend.
     #[error("store.url: the backend {scheme:?} is not in this version; use sqlite:PATH or memory:")]
     NotInBuild {
         /// The scheme of the URL.
         scheme: String,
     },
-    /// Another daemon has the store open.
+    /// Another daemon has opened the store.
     #[error("the store at {} is in use by {}", path.display(), holder(*pid, address.as_deref()))]
     InUse {
         /// The lock file.
         path: PathBuf,
-        /// Who holds it, as far as known.
+        /// The process that holds the lock, if known.
         pid: Option<u32>,
-        /// Its control socket, as far as known.
+        /// The control socket of that process, if known.
         address: Option<String>,
     },
-    /// The store was written by a newer agentd.
+    /// A newer agentd wrote the store.
     #[error("the store has schema version {found}, this build knows up to {known}")]
     NewerVersion {
-        /// The version of the store.
+        /// The store's schema version.
         found: i64,
         /// The newest version that this build knows.
         known: i64,
     },
-    /// The file is a database of something else.
+    /// The database file belongs to another application.
     #[error("{} is not a store of agentd", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// The database has less than it once acknowledged.
+    /// The database lacks events that it acknowledged.
     #[error(
         "{} has lost a part of what it acknowledged: {}; put its newest copy and the -wal file beside it back, or start \
          agentd with --accept-loss to go on with what is there", path.display(), losses(lost)
@@ -54,76 +54,76 @@ pub enum StoreError {
     Lost {
         /// The database.
         path: PathBuf,
-        /// The sessions that went backwards.
+        /// The sessions that lost events.
         lost: Vec<Loss>,
     },
-    /// The disk cannot keep a write-ahead log.
+    /// The file system does not support a write-ahead log.
     #[error("{} cannot have a write-ahead log there (journal mode {mode})", path.display())]
     NoWriteAhead {
         /// The database.
         path: PathBuf,
-        /// What SQLite would do instead.
+        /// The journal mode that SQLite would use instead.
         mode: String,
     },
-    /// There is no such session, or it was deleted.
+    /// The session does not exist or was deleted.
     #[error("no session {0}")]
     NotFound(SessionId),
-    /// The list row of a session is not what was written.
+    /// The list row of a session differs from what was written.
     #[error("the list row of session {0} is damaged")]
     DamagedRow(SessionId),
-    /// The content of a blob is not what its name says.
+    /// The content of a blob does not match its name.
     #[error("blob {0} is damaged: its content is not what was written")]
     DamagedBlob(String),
-    /// The node's registration is no longer the current one.
+    /// The node's registration is no longer current.
     #[error("this node is no longer registered")]
     NodeLost,
-    /// The disk, or the store's size limit, is full.
+    /// The disk is full, or the store has reached its size limit.
     #[error("the store is full")]
     Full,
-    /// The queue or the readers did not take the request in time; nothing was done.
+    /// The queue or the readers did not accept the request in time. Nothing was done.
     #[error("the store is busy: {0}")]
     Busy(&'static str),
-    /// The answer did not come in time; the change may have happened.
+    /// The answer did not arrive in time. The change may have happened.
     #[error("the store did not answer in time")]
     Unknown,
-    /// The database did not take the change; nothing was done.
+    /// The database rejected the change. Nothing was done.
     #[error("refused: {0}")]
     Refused(String),
     /// The store stopped after an earlier failure or was closed.
     #[error("the store has stopped: {0}")]
     Stopped(String),
-    /// The database reported an error.
+    /// The database returned an error.
     #[error("database: {0}")]
     Database(#[from] rusqlite::Error),
     /// A file or directory could not be used.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A value could not be written as JSON or read back.
+    /// A value could not be encoded or decoded as JSON.
     #[error("json: {0}")]
     Json(#[from] serde_json::Error),
-    /// A line of an import is not acceptable.
+    /// A line of an import is invalid.
     #[error("line {line}: {reason}")]
     BadImport {
-        /// Counted from 1; also the expected seq.
+        /// The line number, from 1; also the expected seq.
         line: Seq,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
 
-/// A session of which the database has less than it acknowledged.
+/// A session for which the database holds less than it acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The last seq that was acknowledged.
     pub had: Seq,
-    /// The last seq that is there; 0: the session is gone.
+    /// The last seq in the database; 0: the session is gone.
     pub has: Seq,
 }
 
@@ -136,7 +136,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// So many lost sessions are named in an error.
+/// An error names at most this many lost sessions.
 const NAMED: usize = 10;
 
 fn losses(lost: &[Loss]) -> String {
@@ -153,7 +153,7 @@ fn losses(lost: &[Loss]) -> String {
     )
 }
 
-/// Who has the store, and what can be done about it.
+/// Names the process that holds the store, and what the user can do.
 fn holder(pid: Option<u32>, address: Option<&str>) -> String {
     let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     match address {
@@ -166,7 +166,7 @@ fn holder(pid: Option<u32>, address: Option<&str>) -> String {
 }
 
 impl StoreError {
-    /// The same error about a file.
+    /// The error for a file.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             path: path.into(),

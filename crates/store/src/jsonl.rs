@@ -1,4 +1,4 @@
-//! The log as JSON lines: complete export, whole logs in, and the rebuilding of a store from such files.
+//! The log as JSON lines: export of a log, import of a whole log, and restoring a store from such files.
 
 use crate::origin::{bad, read_lines, session_of};
 use crate::{Append, Backend, EncodedEvent, Outcome, OwnLog, Range, SessionLog, StoreError};
@@ -7,27 +7,27 @@ use bytes::Bytes;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-/// Events and bytes of one append of a whole log.
+/// Limits of one append while a whole log is imported: events and bytes.
 const PART_EVENTS: usize = 500;
 const PART_BYTES: usize = 2 * 1024 * 1024;
-/// The longest line of a file that is read.
+/// The longest line accepted from a file.
 const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// The session that was made of a log.
+/// The session created from a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restored {
     /// The session in this store.
     pub session: SessionId,
-    /// The session that the lines name; the same unless that id was taken.
+    /// The session id in the lines. Differs from `session` only if that id was taken.
     pub from: SessionId,
     /// Its head.
     pub head: Seq,
 }
 
-/// The exact stored lines after `after`, at most `limit` (0: all that a page holds).
+/// The exact stored lines after `after`, at most `limit` (0: a full page).
 ///
 /// # Errors
-/// There is no such session, or the store fails.
+/// The session does not exist, or the store fails.
 pub async fn export(
     log: &dyn SessionLog,
     session: SessionId,
@@ -47,12 +47,12 @@ pub async fn export(
     Ok(page.events.into_iter().map(|(_, line)| line).collect())
 }
 
-/// Writes a whole log as a session: under the id that its lines name, or a new one when that is taken. `summarize`
-/// folds the lines as they are stored into the list row; it can refuse them. Until the last part is durable the session
-/// is hidden, and a later purge removes what was left when it broke off.
+/// Writes a whole log as a session, with the id in its lines, or a new id if that one is taken. `summarize` folds the
+/// stored lines into the list row, and may reject them. The session stays hidden until its last part is durable. A
+/// later purge removes the remains of an interrupted import.
 ///
 /// # Errors
-/// A line is not an event, the numbering has a gap, `summarize` refuses, or the store fails.
+/// A line is not an event, the numbering has a gap, `summarize` rejects the lines, or the store fails.
 pub async fn restore<F>(
     log: &dyn Backend,
     own: &OwnLog,
@@ -64,7 +64,7 @@ where
 {
     let lines = own.lines();
     let from = session_of(lines.first(), 1)?;
-    // A tombstone is in the way, too: only the first append finds it.
+    // A tombstone also takes the id: only the first append detects it.
     let taken = log
         .load(
             from,
@@ -100,7 +100,7 @@ where
     Ok(Restored { session, from, head })
 }
 
-/// Writes the events in parts; `false`: the first one was refused because the session exists.
+/// Writes the events in parts. `false`: the store refused the first part because the session exists.
 async fn write(
     log: &dyn Backend,
     session: SessionId,
@@ -144,7 +144,7 @@ async fn finish(
     }
 }
 
-/// The new head, or `None` when the append was fenced off. A lost answer is asked for once more.
+/// The new head, or `None` if the append was fenced off. Retries once after a lost answer.
 async fn settle(log: &dyn Backend, append: Append) -> Result<Option<Seq>, StoreError> {
     let outcome = match log.append(append.clone()).await {
         Outcome::Unknown => log.append(append).await,
@@ -169,11 +169,11 @@ fn part_of(events: &[EncodedEvent]) -> usize {
     fits.count().max(1)
 }
 
-/// Restores every `*.jsonl` file of a directory, the oldest session first; a half-written last line is left out. Answers
-/// what was made of each file. A file that cannot be read is an error only for itself.
+/// Restores every `*.jsonl` file of a directory, the oldest session first, without a torn last line. Returns the result
+/// for each file. An unreadable file is an error only for itself.
 ///
-/// The files get the authority of the store that they were mirrored from, so this is for the operator of both and for
-/// nobody else: no method of the protocol leads here.
+/// The files get the authority of the store that they mirror. So only the operator of both stores may do this: no
+/// protocol method leads here.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -203,7 +203,7 @@ where
     Ok(made)
 }
 
-/// The whole lines of a file.
+/// The complete lines of a file.
 pub(crate) fn lines_of(path: &Path) -> Result<Vec<Bytes>, StoreError> {
     let io = |error| StoreError::io(path, error);
     let mut file = BufReader::new(std::fs::File::open(path).map_err(io)?);

@@ -1,11 +1,11 @@
-//! The durable log of every session, behind two traits: [`SessionLog`] (what happened) and [`Placement`] (who may
-//! write it).
+//! The durable log of every session, behind two traits: [`SessionLog`] (what happened) and [`Placement`] (who may write
+//! it).
 //!
 //! Invariants: I1, an [`Outcome::Committed`] is on disk; I2, a log has no gap and no duplicate, and a repeated
-//! `append_id` writes once; I6, one session's bad append costs no other session its own; I9, an append whose
-//! `(epoch, expected head)` is not the present one is refused. Stored lines are never parsed or rewritten here.
+//! `append_id` writes once; I6, a bad append of one session does not fail the appends of others; I9, an append whose
+//! `(epoch, expected head)` is not current is refused. Stored lines are never parsed or rewritten here.
 //!
-//! Flow: [`Append`] -> bounded queue -> one writer, one transaction for all that waits -> COMMIT -> [`Outcome`].
+//! Flow: [`Append`] -> bounded queue -> one writer, one transaction for all waiting appends -> COMMIT -> [`Outcome`].
 
 mod append;
 mod blob;

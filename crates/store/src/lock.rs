@@ -1,4 +1,4 @@
-//! One daemon, one store: an advisory lock that the kernel gives back when the process ends, however it ends.
+//! One daemon per store: an advisory lock that the kernel releases when the process ends, however it ends.
 
 use crate::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -6,20 +6,20 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
 
-/// More than a process id and a path.
+/// More bytes than a process id and a path need.
 const LONGEST_NOTE: u64 = 8_192;
 
-/// Held as long as it lives. The file itself stays; removing it would let two daemons lock two files of one name.
+/// The lock, held until dropped. The file stays: if it were removed, two daemons could lock two files of the same name.
 #[derive(Debug)]
 pub struct StoreLock {
     file: File,
 }
 
 impl StoreLock {
-    /// Takes the lock and writes our process id and address into the file, for people.
+    /// Takes the lock, and writes our process id and address into the file for people to read.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] when somebody else holds it; the file cannot be used.
+    /// [`StoreError::InUse`] if another process holds the lock. Otherwise, the file cannot be used.
     pub fn take(path: &Path, address: &str) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(path, error);
         let mut options = OpenOptions::new();
@@ -47,14 +47,14 @@ impl StoreLock {
         Ok(Self { file })
     }
 
-    /// Its file was deleted, and most likely the store with it: what is written now nobody would find again, and another
+    /// Whether the lock file was deleted, most likely with the store. Anything written now would be lost, and another
     /// daemon could lock a new file of the same name.
     pub(crate) fn is_gone(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 }
 
-/// Who wrote into the file; an older agentd wrote no address.
+/// The process id and address in the file; older versions of agentd wrote no address.
 fn holder(file: &mut File) -> (Option<u32>, Option<String>) {
     let mut text = String::new();
     let read = file.take(LONGEST_NOTE).read_to_string(&mut text);

@@ -1,4 +1,4 @@
-//! The backend of `memory:`: nothing outlives the process. Tests use it, and it keeps the traits honest.
+//! The `memory:` backend: nothing outlives the process. Serves tests, and keeps the traits independent of SQLite.
 
 mod state;
 
@@ -64,7 +64,7 @@ impl SessionLog for MemoryStore {
         match self.open() {
             Ok(mut state) => {
                 let outcome = state.append(append, now);
-                // Under the lock, so that the cursor never goes back.
+                // Under the lock, so that the cursor never moves backwards.
                 self.committed.send_replace(state.cursor());
                 outcome
             }

@@ -1,34 +1,34 @@
-//! What the writer does, counted: how many appends share a transaction, and how long they take.
+//! Metrics of the writer: how many appends share a transaction, and how long they take.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Classes of durations: four to each doubling, from a microsecond to an hour.
+/// Buckets of the duration histogram: four per power of two, from a microsecond to an hour.
 const CLASSES: usize = 4 * 32;
 
 /// Counters since the store was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct StoreMetrics {
-    /// Changes that were asked for: appends and the smaller ones.
+    /// Requested changes: appends and smaller changes.
     pub changes: u64,
-    /// Transactions that they became.
+    /// The transactions that wrote these changes.
     pub batches: u64,
-    /// The most changes of one transaction.
+    /// The largest number of changes in one transaction.
     pub largest_batch: u64,
-    /// From the wish to the durable answer, half of them at most, in microseconds.
+    /// Time from the request to the durable answer, in microseconds: median.
     pub change_us_p50: u64,
-    /// The same, 95 of 100.
+    /// The same: 95th percentile.
     pub change_us_p95: u64,
-    /// The same, 99 of 100.
+    /// The same: 99th percentile.
     pub change_us_p99: u64,
-    /// A transaction with its sync, half of them at most.
+    /// Duration of a transaction with its sync, in microseconds: median.
     pub batch_us_p50: u64,
-    /// The same, 99 of 100.
+    /// The same: 99th percentile.
     pub batch_us_p99: u64,
 }
 
-/// The counters while they are counted.
+/// The live counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     largest: AtomicU64,
@@ -37,12 +37,12 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// A change was answered.
+    /// Records an answered change.
     pub(crate) fn change(&self, took: Duration) {
         self.changes.add(took);
     }
 
-    /// A transaction of so many changes ended.
+    /// Records a finished transaction with this number of changes.
     pub(crate) fn batch(&self, changes: usize, took: Duration) {
         self.largest.fetch_max(changes as u64, Ordering::Relaxed);
         self.batches.add(took);
@@ -62,7 +62,7 @@ impl Counters {
     }
 }
 
-/// How often something took about so long.
+/// A histogram of durations.
 #[derive(Debug)]
 struct Durations([AtomicU64; CLASSES]);
 
@@ -84,7 +84,7 @@ impl Durations {
         self.0.iter().map(|class| class.load(Ordering::Relaxed)).sum()
     }
 
-    /// The upper end of the class that holds it.
+    /// The upper bound of the bucket that contains the percentile.
     fn percentile(&self, percent: u64) -> u64 {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut seen = 0;
@@ -98,7 +98,7 @@ impl Durations {
     }
 }
 
-/// Two bits below the highest one tell the quarter of the doubling.
+/// The two bits below the highest one select the quarter of the power of two.
 fn class_of(micros: u64) -> usize {
     let micros = micros.max(4);
     let doubling = micros.ilog2();

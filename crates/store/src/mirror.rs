@@ -1,8 +1,8 @@
-//! The JSONL mirror: one file a session, for `tail -f` and for rebuilding, always behind the commit and never in its way.
+//! The JSONL mirror: one file per session, for `tail -f` and for rebuilding. It trails the commits and never delays them.
 //!
-//! The mirror follows the fleet-wide stream by cursor, so it needs no queue: when it is slow it just reads later. What a
-//! file holds already is read from its end, so a restart, a torn last line or a removed file is repaired from the store. A
-//! file that goes further than the store is kept.
+//! The mirror follows the fleet-wide stream by cursor, so it needs no queue: a slow mirror just reads later. It finds
+//! its position from the end of each file, so it repairs a restart, a torn last line or a removed file from the store.
+//! It keeps a file that extends past the store.
 
 use crate::directory::private_dir;
 use crate::{Backend, Filter, Range, StoreError};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// Events read at a time.
+/// Events per read.
 const STEP: u32 = 500;
-/// Sessions whose last mirrored seq is remembered; others are read from their file again.
+/// Sessions whose last mirrored seq is cached; for the others, the mirror reads the file again.
 const REMEMBERED: usize = 4_096;
-/// How much of a file's end is searched for its last whole line at first.
+/// How many bytes at the end of a file are searched first for the last complete line.
 const TAIL: u64 = 64 * 1024;
 
-/// A running mirror. Dropping it stops its thread after what is committed has been written.
+/// A running mirror. Dropping it writes what is committed, then stops its thread.
 #[derive(Debug)]
 pub struct Mirror {
     stop: watch::Sender<bool>,
@@ -34,10 +34,10 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Starts the mirror's thread: it first brings every file up to date, then follows.
+    /// Starts the mirror's thread. It first brings every file up to date, then follows the stream.
     ///
     /// # Errors
-    /// The directory cannot be made, or the thread cannot be started.
+    /// The directory or the thread cannot be created.
     pub fn start(log: Arc<dyn Backend>, dir: &Path) -> Result<Self, StoreError> {
         private_dir(dir)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -63,7 +63,7 @@ impl Mirror {
         })
     }
 
-    /// The fleet-wide cursor up to which the files are written, as it moves.
+    /// Watches the fleet-wide cursor up to which the files are written.
     #[must_use]
     pub fn written(&self) -> watch::Receiver<u64> {
         self.written.clone()
@@ -96,7 +96,7 @@ impl Work {
 
     async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
         let mut committed = self.log.committed();
-        // Taken before the files are brought up to date: what comes in between is met again below and skipped.
+        // Read before catching up: events committed meanwhile come up again below and are skipped.
         let mut cursor = self.log.watch(None, 1).await?.cursor;
         self.catch_up().await?;
         self.written.send_replace(cursor);
@@ -156,8 +156,8 @@ impl Work {
         }
     }
 
-    /// Keeps a file that goes further than the log under another name, `ID.jsonl.lost-1`: the database has lost events, and
-    /// this may be their only copy. The log goes on in a file of its own.
+    /// Renames a file that extends past the log to `ID.jsonl.lost-1`: the database has lost events, and this may be
+    /// their only copy. The log continues in a new file.
     fn set_aside(&mut self, session: SessionId) -> Result<(), StoreError> {
         let path = self.path(session);
         let named = |n| path.with_extension(format!("jsonl.lost-{n}"));
@@ -169,7 +169,7 @@ impl Work {
         Ok(())
     }
 
-    /// Writes what the store has and the file has not.
+    /// Writes the events that the store has and the file lacks.
     async fn extend(&mut self, session: SessionId) -> Result<(), StoreError> {
         loop {
             let after = self.mirrored(session)?;
@@ -211,7 +211,7 @@ impl Work {
         self.dir.join(format!("{session}.jsonl"))
     }
 
-    /// The last seq in the file; a torn last line is cut off.
+    /// The last seq in the file. Cuts off a torn last line.
     fn mirrored(&mut self, session: SessionId) -> Result<Seq, StoreError> {
         if let Some(seq) = self.seqs.get(&session) {
             return Ok(*seq);
@@ -278,7 +278,7 @@ fn last_seq(path: &Path) -> std::io::Result<Seq> {
     }
 }
 
-/// The seq of the last whole line that begins after `start` (or at 0), and where that line ends.
+/// The seq and the end of the last complete line that begins after `start` (or at 0).
 fn last_line(file: &mut File, start: u64) -> std::io::Result<Option<(Seq, u64)>> {
     let mut text = Vec::new();
     file.seek(SeekFrom::Start(start))?;
@@ -294,7 +294,7 @@ fn last_line(file: &mut File, start: u64) -> std::io::Result<Option<(Seq, u64)>>
     };
     match serde_json::from_slice::<Numbered>(line) {
         Ok(numbered) => Ok(Some((numbered.seq, start + end as u64 + 1))),
-        // Not a line of ours: start the file over rather than guess.
+        // Not a line that we wrote: start the file over rather than guess.
         Err(_) => Ok((start == 0).then_some((0, 0))),
     }
 }

@@ -1,26 +1,26 @@
-//! From a URL to a backend.
+//! Opens the backend that a URL names.
 
 use crate::{Backend, Clock, StoreError, memory::MemoryStore, sqlite::SqliteStore};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a backend is opened.
+/// Options for opening a backend.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where time comes from.
+    /// The source of time.
     pub clock: Clock,
-    /// Connections that read at the same time.
+    /// The number of concurrent read connections.
     pub readers: usize,
-    /// How long an append or another change may wait for room and for its answer.
+    /// How long an append or another change may wait for queue space and for its answer.
     pub write_timeout: Duration,
     /// How long a read may wait for a free connection.
     pub read_timeout: Duration,
-    /// The largest size of the database file; 0: as much as the disk has.
+    /// The maximum size of the database file; 0: as much as the disk allows.
     pub max_bytes: u64,
-    /// Open a database that has lost a part of what it acknowledged, too.
+    /// Also open a database that has lost some of what it acknowledged.
     pub accept_loss: bool,
-    /// Where we can be reached, for whoever finds the store in use; empty: nowhere.
+    /// The address of this daemon, reported to others that find the store in use; empty: none.
     pub address: String,
 }
 
@@ -41,7 +41,7 @@ impl Default for Options {
 /// Opens `sqlite:PATH` (relative to the data directory) or `memory:`.
 ///
 /// # Errors
-/// The URL is not understood, the store is in use, was written by a newer agentd, or cannot be opened.
+/// The URL is invalid, the store is in use, a newer agentd wrote it, or it cannot be opened.
 pub fn open(url: &str, data_dir: &Path, options: Options) -> Result<Arc<dyn Backend>, StoreError> {
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(StoreError::BadUrl { url: url.to_owned() });

@@ -1,5 +1,5 @@
-//! Where lines come from decides what they may become: a log of this daemon is a log again, a log from elsewhere is a
-//! quotation. The two are types, so that one cannot be stored as the other by mistake.
+//! The origin of log lines decides their use: a log of this daemon is restored as a log, a log from elsewhere is only
+//! quoted. Two types prevent storing one as the other by mistake.
 
 use crate::blob::name_of;
 use crate::{EncodedEvent, StoreError};
@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 
 const IMPORTED: &str = "imported.event";
 
-/// Lines that a daemon of the same operator wrote: a fork of a stored log, or files of the mirror. What they say is
-/// true: calls, approvals, grants, sums.
+/// Lines that a daemon of the same operator wrote: a fork of a stored log, or files of the mirror. Their content is
+/// trusted: calls, approvals, grants, sums.
 #[derive(Debug, Clone)]
 pub struct OwnLog(Vec<Bytes>);
 
 impl OwnLog {
-    /// Vouches for these lines. Never for bytes that a client sent: those are a [`ForeignLog`].
+    /// Vouches for these lines. Never use it for bytes that a client sent: those are a [`ForeignLog`].
     #[must_use]
     pub const fn vouched(lines: Vec<Bytes>) -> Self {
         Self(lines)
@@ -29,7 +29,7 @@ impl OwnLog {
     }
 }
 
-/// Lines that somebody brought. They are well-formed and numbered, and nothing else is known of them.
+/// Lines from an untrusted source. They are well-formed and numbered, and nothing else about them is known.
 #[derive(Debug, Clone)]
 pub struct ForeignLog {
     lines: Vec<Bytes>,
@@ -40,7 +40,7 @@ impl ForeignLog {
     /// Checks that each line is an event of one log, none longer than `max_line` bytes.
     ///
     /// # Errors
-    /// [`StoreError::BadImport`] with the number of the first line that is not.
+    /// [`StoreError::BadImport`] with the number of the first invalid line.
     pub fn read(lines: Vec<Bytes>, max_line: usize) -> Result<Self, StoreError> {
         let from = session_of(lines.first(), 1)?;
         for (number, line) in (1..).zip(&lines) {
@@ -53,25 +53,25 @@ impl ForeignLog {
         Ok(Self { lines, from })
     }
 
-    /// The session that its lines name.
+    /// The session that the lines name.
     #[must_use]
     pub const fn from(&self) -> SessionId {
         self.from
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// It has none.
+    /// Whether there are no lines.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The SHA-256 of its lines, each with a line feed: of an export it is that of the file.
+    /// The SHA-256 of the lines, each with a line feed. For an export, this is the checksum of the file.
     #[must_use]
     pub fn sum(&self) -> String {
         let whole: Vec<&[u8]> = self
@@ -82,7 +82,7 @@ impl ForeignLog {
         name_of(&whole.concat())
     }
 
-    /// Its events, one after the other, as it tells them.
+    /// The events in order.
     pub fn events(&self) -> impl Iterator<Item = Result<Event, StoreError>> {
         let decode = |(number, line): (Seq, &Bytes)| {
             EncodedEvent::decode(line).map_err(|error| bad(number, error.to_string()))
@@ -90,7 +90,7 @@ impl ForeignLog {
         (1..).zip(&self.lines).map(decode)
     }
 
-    /// The log of a new session: `head`, which is the importer's, and then each line as a quotation that decides nothing.
+    /// The log of a new session: the importer's `head`, then each line as a quotation that decides nothing.
     ///
     /// # Errors
     /// [`StoreError::BadImport`] with the number of a line that cannot be quoted.
@@ -112,7 +112,7 @@ impl ForeignLog {
             let quoted = format!(
                 r#"{{"v":{EVENT_VERSION},"session":"{session}","seq":{seq},"at":{at},"by":{by},"type":"{IMPORTED}","event":{text}}}"#
             );
-            // One level deeper than it was in the file: it must still be readable when the session is loaded.
+            // Quoting nests a line one level deeper than in the file. It must still be readable when the session is loaded.
             EncodedEvent::decode(quoted.as_bytes()).map_err(|error| bad(number, error.to_string()))?;
             own.push(quoted.into());
         }
@@ -120,7 +120,7 @@ impl ForeignLog {
     }
 }
 
-/// The text of an event; of a line that an earlier import quoted, the text of what it quotes.
+/// The text of an event. For a line that an earlier import quoted, the text of the quoted event.
 fn innermost(line: &Bytes, number: Seq) -> Result<&str, StoreError> {
     #[derive(Deserialize)]
     struct Quotation<'a> {
@@ -140,7 +140,7 @@ fn innermost(line: &Bytes, number: Seq) -> Result<&str, StoreError> {
     }
 }
 
-/// What the store needs of a line; everything else stays as it is.
+/// The fields that the store reads; everything else stays unchanged.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     v: u8,
@@ -169,7 +169,7 @@ pub(crate) fn session_of(line: Option<&Bytes>, number: Seq) -> Result<SessionId,
     serde_json::from_str(text).map_err(|error| bad(number, format!("session: {error}")))
 }
 
-/// Checks every line and gives it the session's id.
+/// Checks every line and replaces its session id.
 pub(crate) fn read_lines(
     lines: &[Bytes],
     from: SessionId,
@@ -218,7 +218,7 @@ fn read_line(line: &Bytes, number: Seq, from: SessionId, to: SessionId) -> Resul
     })
 }
 
-/// The same line with another session id: every other byte stays.
+/// The same line with another session id. Every other byte stays the same.
 fn with_session(line: &Bytes, old: &RawValue, to: SessionId) -> Bytes {
     let start = old.get().as_ptr().addr().saturating_sub(line.as_ptr().addr());
     let end = start + old.get().len();

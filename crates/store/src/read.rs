@@ -1,16 +1,16 @@
-//! What is read: pages of a log, list rows, the fleet-wide stream.
+//! Queries and their results: pages of a log, list rows, the fleet-wide stream.
 
 use agentd_protocol::{Labels, Seq, SessionId, Summary};
 use bytes::Bytes;
 
-/// The most rows of one list.
+/// The maximum number of rows in a list.
 pub const MAX_LIST: u32 = 10_000;
-/// The most events of one page.
+/// The maximum number of events in a page.
 pub const MAX_PAGE: u32 = 10_000;
-/// The most bytes of one page (its first event is always given).
+/// The maximum size of a page in bytes (its first event is always included).
 pub const MAX_PAGE_BYTES: u32 = 16 * 1024 * 1024;
 
-/// In which order a page is read.
+/// The order of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
     /// Oldest first.
@@ -20,18 +20,18 @@ pub enum Direction {
     Backward,
 }
 
-/// Which events of a log: `after < seq <= upto`.
+/// A range of events of a log: `after < seq <= upto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Range {
     /// Events after this one.
     pub after: Seq,
-    /// Up to this one; absent: the head.
+    /// Up to and including this one; absent: the head.
     pub upto: Option<Seq>,
-    /// From which end.
+    /// The order.
     pub direction: Direction,
-    /// At most so many; 0: [`MAX_PAGE`].
+    /// At most this many; 0: [`MAX_PAGE`].
     pub limit: u32,
-    /// At most so many bytes, but always one event; 0: [`MAX_PAGE_BYTES`].
+    /// At most this many bytes, but at least one event; 0: [`MAX_PAGE_BYTES`].
     pub max_bytes: u32,
 }
 
@@ -68,7 +68,7 @@ pub(crate) const fn clamp(asked: u32, most: u32) -> usize {
     }
 }
 
-/// The hex digits of what may be a part of an id.
+/// The hex digits of a text that may be part of an id.
 pub(crate) fn id_part(text: &str) -> Option<String> {
     let hex = text.replace('-', "").to_ascii_lowercase();
     let fits = !hex.is_empty() && hex.len() <= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -78,56 +78,56 @@ pub(crate) fn id_part(text: &str) -> Option<String> {
 /// A page of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// The exact stored lines, in the order asked for.
+    /// The exact stored lines, in the requested order.
     pub events: Vec<(Seq, Bytes)>,
     /// The log's head.
     pub head: Seq,
-    /// The range has events beyond this page.
+    /// Whether the range has events beyond this page.
     pub more: bool,
-    /// The first of these events whose bytes are not those that were written. It can be shown, but not believed.
+    /// The first event whose bytes differ from those that were written. Clients may show it, but must not trust it.
     pub damaged: Option<Seq>,
 }
 
-/// A session's list row with its fence.
+/// A session's list row with its fencing number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What its owner last said of it.
+    /// The owner's last summary of the session.
     pub summary: Summary,
-    /// The present fencing number.
+    /// The current fencing number.
     pub epoch: u64,
     /// The log's head.
     pub head: Seq,
-    /// The stored row cannot be read: only the session's id and head are true. Loading the session mends it.
+    /// The stored row is unreadable: only the session's id and head are valid. Loading the session repairs the row.
     pub damaged: bool,
 }
 
-/// Which sessions, newest first.
+/// A filter for sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Closed ones, too. Naming states makes them count, too.
+    /// Include closed sessions. Naming states includes them as well.
     pub all: bool,
     /// Only these states; `running` matches `running(model)`.
     pub states: Vec<String>,
-    /// Only sessions that carry all of these labels.
+    /// Only sessions that have all of these labels.
     pub labels: Labels,
-    /// Only sessions that go on by themselves: resumable, or with a time to wake.
+    /// Only sessions that resume by themselves: resumable, or with a wake time.
     pub resumable_or_timed: bool,
-    /// At most so many; 0: [`MAX_LIST`].
+    /// At most this many; 0: [`MAX_LIST`].
     pub limit: u32,
-    /// Only sessions older than this one: the last of the page before.
+    /// Only sessions older than this one, the last of the previous page.
     pub after: Option<SessionId>,
 }
 
 /// An event of the fleet-wide stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchedEvent {
-    /// Its place in the fleet-wide stream.
+    /// Its position in the fleet-wide stream.
     pub cursor: u64,
-    /// Whose log.
+    /// The session of the log.
     pub session: SessionId,
-    /// Its place in that log.
+    /// Its position in that log.
     pub seq: Seq,
-    /// The contract's name of its type.
+    /// The event type as the contract names it.
     pub kind: String,
     /// The exact stored line.
     pub body: Bytes,
@@ -136,43 +136,43 @@ pub struct WatchedEvent {
 /// A page of the fleet-wide stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Watched {
-    /// In the order of their commits.
+    /// The events in commit order.
     pub events: Vec<WatchedEvent>,
-    /// Where to go on.
+    /// The cursor for the next page.
     pub cursor: u64,
 }
 
-/// A cache of folded state; it can always be rebuilt from the log.
+/// A cached folded state. It can always be rebuilt from the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The last event folded in.
+    /// The last event folded into the state.
     pub seq: Seq,
-    /// The reader's version; another one is ignored and rebuilt.
+    /// The version of the reader. A cache of another version is ignored and rebuilt.
     pub format: u32,
     /// The state.
     pub bytes: Bytes,
 }
 
-/// An idempotency key that was used within the last 24 hours.
+/// An idempotency key used within the last 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     /// The command's method.
     pub method: String,
-    /// The hash of its body.
+    /// The hash of the command's body.
     pub body_hash: [u8; 32],
     /// The answer as JSON.
     pub answer: String,
 }
 
-/// What a check of the store found.
+/// The result of a store check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Integrity {
-    /// Each thing that is wrong; none: it is sound.
+    /// The problems found; empty: the store is sound.
     pub problems: Vec<String>,
-    /// Sessions, closed ones included.
+    /// The number of sessions, including closed ones.
     pub sessions: u64,
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Bytes on disk.
+    /// The size on disk in bytes.
     pub bytes: u64,
 }

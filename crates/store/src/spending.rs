@@ -1,22 +1,22 @@
-//! What removed sessions spent: it stays when they go, summed up, so that it never outgrows the store.
+//! What deleted sessions spent. These sums outlive the sessions; their number is limited.
 
 use agentd_protocol::{Labels, Summary, Usage};
 
-/// Sums with labels of their own; labels that come later are not told apart any more.
+/// The maximum number of sums with labels; past it, the labels of new sums are dropped.
 const MAX_LABELLED: usize = 5_000;
-/// Sums in all; models that come later are not told apart any more.
+/// The maximum number of sums; past it, all new models share one sum.
 const MAX_SUMS: usize = 6_000;
-/// The model of sums that are not told apart.
+/// The model name of the shared sum.
 const OTHERS: &str = "(others)";
 
-/// What removed sessions of one model with the same labels spent.
+/// What deleted sessions with the same model and labels spent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spending {
     /// Their model.
     pub model: String,
     /// Their labels.
     pub labels: Labels,
-    /// How many they were.
+    /// The number of sessions.
     pub sessions: u64,
     /// Steps.
     pub steps: u64,
@@ -27,7 +27,7 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// What one session spent.
+    /// The spending of one session.
     pub(crate) fn of(summary: &Summary) -> Self {
         Self {
             model: summary.model.clone(),
@@ -39,12 +39,12 @@ impl Spending {
         }
     }
 
-    /// Nothing was spent, so nothing need be remembered.
+    /// Nothing was spent, so there is nothing to store.
     pub(crate) fn is_nothing(&self) -> bool {
         self.steps == 0 && self.usage == Usage::default() && self.cost_usd == 0.0
     }
 
-    /// Adds what others spent.
+    /// Adds another sum.
     pub(crate) fn add(&mut self, other: &Self) {
         self.sessions = self.sessions.saturating_add(other.sessions);
         self.steps = self.steps.saturating_add(other.steps);
@@ -52,7 +52,7 @@ impl Spending {
         self.cost_usd += other.cost_usd;
     }
 
-    /// The sum that it goes into where there are `sums` already: its own, unless there are too many.
+    /// The sum to add to when `sums` exist: its own, unless there are too many.
     pub(crate) fn placed<E>(
         mut self,
         sums: usize,

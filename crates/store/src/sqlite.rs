@@ -53,10 +53,10 @@ const SMALL: Weight = Weight {
     bytes: 512,
 };
 
-/// How many threads write large blobs.
+/// The number of threads that write large blobs.
 const WRITING: usize = 4;
 
-/// A store in one SQLite file, with large blobs beside it.
+/// A store in one SQLite file, with large blobs in files next to it.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     file: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct SqliteStore {
     threads: Threads,
     files: Arc<BlobFiles>,
     clock: Clock,
-    /// The current registration of this node; 0: none yet.
+    /// This node's current registration; 0: none yet.
     node: AtomicI64,
     losses: Vec<Loss>,
 }
@@ -79,12 +79,12 @@ impl SqliteStore {
         let parent = file.parent().unwrap_or(data_dir);
         durable_dir(parent)?;
         if parent != data_dir {
-            // Two daemons with different data directories could still name the same file.
+            // Two daemons with different data directories could still use the same database file.
             let mut beside = file.as_os_str().to_owned();
             beside.push(".lock");
             locks.push(StoreLock::take(Path::new(&beside), &options.address)?);
         }
-        // SQLite gives its side files the mode of the database.
+        // SQLite creates its side files with the mode of the database file.
         let made = OpenOptions::new()
             .append(true)
             .create(true)
@@ -93,9 +93,9 @@ impl SqliteStore {
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
         let (witness, losses) = Witness::open(file, &connection, options.accept_loss)?;
-        // SQLite syncs the name of its log, too, and does not look whether that went well.
+        // SQLite also syncs the name of its log, but ignores a failure.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
-        // Beside the reads, large blobs are written.
+        // These threads also write large blobs.
         let threads = Threads::new(options.readers.saturating_add(WRITING))?;
         let database = Database {
             connection,
@@ -126,7 +126,7 @@ impl SqliteStore {
         Some(self.node.load(Ordering::Acquire)).filter(|node| *node != 0)
     }
 
-    /// Large blobs are on disk before the event that names them is queued, and not by the writer thread.
+    /// Writes large blobs to disk before the event that names them is queued, and keeps that work off the writer thread.
     async fn write_files(&self, blobs: &[Blob]) -> Result<(), StoreError> {
         let large: Vec<Blob> = blobs
             .iter()
@@ -371,7 +371,7 @@ impl SessionLog for SqliteStore {
 
     async fn copy_into(&self, dir: &Path) -> Result<crate::Copied, StoreError> {
         let (file, files, dir) = (self.file.clone(), Arc::clone(&self.files), dir.to_owned());
-        // A thread of its own: a long copy takes none from readers.
+        // On a thread of its own, so that a long copy does not block readers.
         let copy = Threads::new(1)?;
         copy.run(move || backup::copy(&file, &files, &dir)).await
     }

@@ -1,4 +1,4 @@
-//! Backends for tests of other crates.
+//! Test backends for other crates.
 
 use crate::{
     Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Wraps a backend, counts what is asked of it, and fails as a test wishes.
+/// Wraps a backend, counts the calls, and fails on request.
 #[derive(Debug)]
 pub struct CountingLog {
     inner: Arc<dyn Backend>,
@@ -42,7 +42,7 @@ fn read(counts: &Mutex<BTreeMap<SessionId, u64>>, session: SessionId) -> u64 {
 }
 
 impl CountingLog {
-    /// Counts in front of `inner`.
+    /// Wraps `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         let fatal = watch::channel(None).0;
@@ -56,28 +56,28 @@ impl CountingLog {
         }
     }
 
-    /// The next `n` appends are made, but their answers are lost.
+    /// Commits the next `n` appends, but loses their answers.
     pub fn lose_answers(&self, n: u64) {
         self.lose.store(n, Ordering::SeqCst);
     }
 
-    /// From now on every append is refused, as after an I/O error.
+    /// Refuses every append from now on, as after an I/O error.
     pub fn break_down(&self, why: &str) {
         self.fatal.send_replace(Some(why.to_owned()));
     }
 
-    /// From now on pages of this session's log are not read, but waited for; `None` lets all go on.
+    /// Blocks reads of this session's log from now on; `None` releases all.
     pub fn stall(&self, session: Option<SessionId>) {
         self.stalled.send_replace(session);
     }
 
-    /// How many appends of a session were asked for, refused ones included.
+    /// The number of append calls for a session, including refused ones.
     #[must_use]
     pub fn appends(&self, session: SessionId) -> u64 {
         read(&self.appends, session)
     }
 
-    /// How many pages of a session's log were read.
+    /// The number of pages read from a session's log.
     #[must_use]
     pub fn loads(&self, session: SessionId) -> u64 {
         read(&self.loads, session)

@@ -1,4 +1,4 @@
-//! Tests of every backend, and what they share.
+//! Tests of every backend, and shared helpers.
 
 mod conformance;
 mod jsonl;

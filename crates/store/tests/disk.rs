@@ -1,7 +1,7 @@
-//! The store on a disk that fails: power loss at any moment, no space, a failed sync, read-only, slow.
+//! Tests the store on a failing disk: power loss at any moment, no space, a failed sync, read-only, slow.
 //!
-//! The program under test is this one, started once more: it appends to three logs and says on the disk's own list of
-//! changes what was acknowledged, so the two are in one order.
+//! The program under test is this one, started again. It appends to three logs and records each acknowledgement in the
+//! disk's own list of changes, so both are in one order.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,20 +19,20 @@ use check::{Acknowledged, check};
 use std::time::Duration;
 use work::{Ended, Machine, Work};
 
-/// What the kernel cannot do is said loudly.
+/// A mounted disk with the program. If the kernel does not support it, reports that the test is skipped.
 fn machine(test: &str) -> Option<Machine> {
     Machine::new()
         .map_err(|why| agentd_process_tests::skipped(&why, test))
         .ok()
 }
 
-/// The other half of the tests below; without its environment it is nothing.
+/// The program under test; without its environment variables it does nothing.
 #[tokio::test]
 async fn child() {
     work::child().await;
 }
 
-/// The moments that are tried: each at first, then some.
+/// The tested moments: at first each, later a sample.
 fn moments(records: usize, about: usize) -> impl Iterator<Item = usize> {
     let stride = (records / about).max(1);
     (0..=records).filter(move |at| *at < 60 || at % stride == 0 || *at == records)
@@ -117,7 +117,7 @@ async fn i1_a_sync_that_fails_stops_the_store_and_what_it_lost_costs_nothing_ack
         machine.disk.set(Fault::SyncFails { after });
         let first = machine.run(work);
         let failed = machine.disk.counts().refused;
-        // A new process reads the log back; a sync is never tried again in the old one.
+        // A new process reads the log back; the old one never retries a failed sync.
         if failed > 0 && first != Ended::Done {
             assert_eq!(
                 machine.run(work),

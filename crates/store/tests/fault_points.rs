@@ -1,4 +1,4 @@
-//! The fault points of the store, armed once for this process: a lost answer, then an I/O error in a batch.
+//! The store's fault points, armed once for this process: a lost answer, then an I/O error in a batch.
 
 use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, SessionPaused, Stamp, Timestamp};

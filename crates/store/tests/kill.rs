@@ -1,4 +1,4 @@
-//! `kill -9` exactly at each fault point of the store, in a process of its own.
+//! Runs `kill -9` exactly at each fault point of the store, in a separate process.
 
 use agentd_fault_points as fault;
 use agentd_protocol::{EVENT_VERSION, Event, Principal, SessionId, SessionPaused, Stamp, Timestamp};
@@ -11,7 +11,7 @@ const SESSION: SessionId = SessionId::NIL;
 const DIR: &str = "AGENTD_TEST_STORE";
 const POINT: &str = "AGENTD_TEST_POINT";
 
-/// Appends until it is killed, and says on stdout what was acknowledged.
+/// Appends until it is killed, and prints each acknowledgement to stdout.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Joiners (ZWJ, ZWNJ) have no ink of their own. Where a script or an emoji needs them, they belong to the text; anywhere
-//! else they hide in it.
+//! Joiners (ZWJ, ZWNJ) are invisible. Where a script or an emoji needs them, they are part of the text; anywhere else
+//! they are hidden characters.
 
 const ZWNJ: char = '\u{200c}';
 const ZWJ: char = '\u{200d}';
@@ -9,7 +9,7 @@ pub(crate) const fn is_joiner(c: char) -> bool {
     matches!(c, ZWNJ | ZWJ)
 }
 
-/// Whether a joiner between these two changes what they look like.
+/// Whether a joiner between these two characters changes their appearance.
 pub(crate) fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     let emoji = joiner == ZWJ && is_emoji(before) && after.is_some_and(is_emoji);
@@ -24,7 +24,7 @@ const fn is_cursive(c: char) -> bool {
         | '\u{17b6}'..='\u{17d3}' | '\u{1820}'..='\u{18aa}' | '\u{fb50}'..='\u{fdfb}' | '\u{fe70}'..='\u{fefc}')
 }
 
-/// The sign that takes the vowel from a consonant; a joiner behind it chooses the form, also at the end of a word.
+/// A sign that removes a consonant's vowel; a joiner after it selects the form, even at the end of a word.
 const fn is_virama(c: char) -> bool {
     matches!(
         c,
@@ -41,7 +41,7 @@ const fn is_virama(c: char) -> bool {
     )
 }
 
-/// Pictures, the signs that emoji are joined with, and what changes the one before: skin tones, the variation selector.
+/// Pictographs, the symbols that join into emoji, and modifiers: skin tones, the variation selector.
 const fn is_emoji(c: char) -> bool {
     matches!(c,
         '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}'

@@ -1,11 +1,11 @@
-//! What may reach a terminal, and what must not reach a log.
+//! Makes text safe for terminals and logs.
 //!
-//! Invariant: I8 (a credential that is known, or looks like one, is gone from what [`redact`] returns). Nothing that a
-//! terminal would obey is left in what [`for_terminal`] returns. [`Question`] shows all of what a person approves: untrusted
-//! text stands behind a gutter, our own words never do, and nothing in it is invisible.
+//! Invariant: I8 ([`redact`] removes every credential that is known or looks like one). The result of [`for_terminal`]
+//! contains nothing that controls a terminal. [`Question`] shows everything that a person approves: untrusted text
+//! always has a gutter before it, our own text never does, and nothing is invisible.
 //!
-//! Flow: text of a session -> [`for_terminal`] or [`one_line`] -> a screen; a log line -> [`redact`] -> a file;
-//! a tool's result -> [`redact_known`] -> a session's log; the output of a terminal -> [`Typescript`], [`settled`] -> a model.
+//! Flow: session text -> [`for_terminal`] or [`one_line`] -> screen; log line -> [`redact`] -> file;
+//! tool result -> [`redact_known`] -> session log; terminal output -> [`Typescript`], [`settled`] -> model.
 
 mod joiner;
 mod question;

@@ -1,68 +1,68 @@
-//! A question to a person, as lines: all of what an answer allows, with our own words apart from everybody else's.
+//! A question to a person, as lines: everything that an answer allows, with our own text kept apart from all other.
 //!
-//! Pure. A line mode, a full-screen view and a page draw the same lines. Only our own lines begin at the margin; each
-//! line of untrusted text has a gutter before it, also where a long one was wrapped here.
+//! Pure. Line mode, full-screen view and web page show the same lines. Only our own lines begin at the margin; every
+//! line of untrusted text has a gutter before it, including continuation lines of a wrapped one.
 
 use crate::visible::{Piece, lines, pieces};
 use sha2::{Digest as _, Sha256};
 use unicode_width::UnicodeWidthChar as _;
 
-/// Narrower than this nothing can be read.
+/// The minimum width; narrower text is unreadable.
 const NARROWEST: usize = 20;
-/// Columns of a gutter. Some terminals draw its bar over two.
+/// Columns of a gutter. Some terminals draw its bar two columns wide.
 const GUTTER: usize = 5;
 /// Columns of a fact's label.
 const LABEL: usize = 10;
-/// Digits of a hash that people are shown.
+/// Digits of a hash that are shown.
 const DIGITS: usize = 16;
 
-/// Who speaks in a line.
+/// The source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Voice {
-    /// We do.
+    /// Our own text.
     Ours,
-    /// We warn.
+    /// Our warning.
     Risk,
-    /// It is what would be done.
+    /// The action to be approved.
     Content,
-    /// The model does.
+    /// Text from the model.
     Model,
 }
 
-/// How a part of a line is drawn.
+/// The style of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// As it is.
+    /// No style.
     Plain,
     /// The name of a fact.
     Label,
     /// A warning.
     Risk,
-    /// What tells untrusted text from ours.
+    /// The gutter that marks untrusted text.
     Gutter,
-    /// What stands for something that cannot be seen.
+    /// A placeholder for an invisible character.
     Hidden,
-    /// A line that a change adds.
+    /// A line that a diff adds.
     Added,
-    /// A line that a change takes away.
+    /// A line that a diff removes.
     Removed,
 }
 
 /// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// What is drawn. Nothing in it is obeyed by a terminal.
+    /// The text, free of terminal control characters.
     pub text: String,
-    /// How.
+    /// The style.
     pub mark: Mark,
 }
 
 /// A line of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Who speaks.
+    /// The source of the line.
     pub voice: Voice,
-    /// Its parts, the gutter among them.
+    /// The parts of the line, including the gutter.
     pub spans: Vec<Span>,
 }
 
@@ -74,7 +74,7 @@ impl Line {
     }
 }
 
-/// What a question is about.
+/// The type of a question's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
     /// A command line.
@@ -85,7 +85,7 @@ pub enum Content {
     Arguments,
     /// A plan.
     Plan,
-    /// Words of the model for a person.
+    /// The model's text for a person.
     Words,
 }
 
@@ -108,27 +108,27 @@ impl Content {
     }
 }
 
-/// A question with everything that a person needs for the answer.
+/// A question with everything that a person needs to answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// Our own words for what is asked.
+    /// Our own description of the question.
     pub heading: &'a str,
-    /// What may go wrong.
+    /// The risks.
     pub risks: &'a [String],
-    /// What we know about it: a label and its value, which may have been chosen by others.
+    /// Known facts: a label and its value, which may be untrusted.
     pub facts: &'a [(&'a str, String)],
-    /// What an allow allows.
+    /// The content that an allow would approve.
     pub content: &'a str,
-    /// What that is.
+    /// The type of the content.
     pub kind: Content,
-    /// What the model says that it is.
+    /// The model's own description of the content.
     pub said: Option<&'a str>,
     /// The answers to choose from.
     pub choices: &'a [String],
 }
 
 impl Question<'_> {
-    /// The whole question in lines of at most `width` columns. Nothing is left out; what repeats is counted.
+    /// The whole question in lines of at most `width` columns. Nothing is left out; repetitions are counted.
     #[must_use]
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let mut page = Page {
@@ -165,7 +165,7 @@ impl Question<'_> {
     }
 }
 
-/// The SHA-256 of what a question is about, in hexadecimal digits.
+/// The SHA-256 of a question's content, in hexadecimal.
 #[must_use]
 pub fn digest(content: &str) -> String {
     Sha256::digest(content.as_bytes())
@@ -180,7 +180,7 @@ struct Page {
 }
 
 impl Page {
-    /// A line of ours. It wraps, since cutting it would hide what follows.
+    /// A line of our own text. It wraps, because cutting it would hide the rest.
     fn ours(&mut self, text: &str) {
         let pieces = pieces(&text.replace('\n', " "));
         let indent = Span {
@@ -190,7 +190,7 @@ impl Page {
         self.wrapped(&pieces, Voice::Ours, Mark::Plain, &[], &[indent]);
     }
 
-    /// A label with its value. A value that needs more than one line could pass for the next fact, so it gets the gutter.
+    /// A label with its value. A multi-line value could pass for the next fact, so it gets the gutter.
     fn fact(&mut self, label: &str, value: &str, voice: Voice) {
         let mark = if voice == Voice::Risk {
             Mark::Risk
@@ -242,7 +242,7 @@ impl Page {
         let (mut spans, mut left) = (first.to_vec(), room);
         for piece in pieces {
             let mark = if piece.mark { Mark::Hidden } else { mark };
-            // A mark is kept together where that is possible.
+            // Keeps a mark on one line if possible.
             let whole = piece
                 .mark
                 .then(|| piece.text.chars().map(width_of).sum::<usize>());
@@ -298,7 +298,7 @@ fn columns(pieces: &[Piece]) -> usize {
         .sum()
 }
 
-/// The most columns that a terminal may give a character: one that it wraps by itself would get no gutter.
+/// The most columns that a terminal may use for a character: a line wrapped by the terminal would lack the gutter.
 fn width_of(c: char) -> usize {
     c.width_cjk().unwrap_or(2).max(1)
 }

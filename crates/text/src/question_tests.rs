@@ -1,4 +1,4 @@
-//! Attempts to hide a part of what is approved, or to speak in our voice.
+//! Attempts to hide a part of what is approved, or to imitate our own lines.
 
 use super::*;
 use crate::brief;
@@ -31,7 +31,7 @@ fn shows(content: &str, wanted: &[&str]) {
 #[test]
 fn redteam_42_i7_what_cannot_be_seen_has_a_name_and_what_repeats_a_count() {
     for (content, wanted) in [
-        // Padding in front of the second half: CWE-451 in approval dialogs; Checkmarx, "Lies-in-the-Loop", 2025.
+        // Padding before the second half: CWE-451 in approval dialogs; Checkmarx, "Lies-in-the-Loop", 2025.
         (
             format!("echo ok{}rm -rf x", "\n".repeat(60)),
             ["⟨59 blank lines⟩", "│ rm -rf x"],
@@ -95,7 +95,7 @@ fn redteam_42_i7_characters_that_deceive_are_named() {
             "ls\u{200b}\u{3164}\u{2800}".to_owned(),
             ["⟨zero-width U+200B⟩", "⟨blank U+2800⟩"],
         ),
-        // Terminal escapes: CVE-2003-0063 and its heirs (title reports, OSC 52, overwriting by CR).
+        // Terminal escapes: CVE-2003-0063 and its successors (title reports, OSC 52, overwriting by CR).
         ("rm x\r\u{1b}[2Kls".to_owned(), ["rm x⟨CR⟩⟨ESC⟩[2Kls", "size"]),
         (
             "ls\u{8}\u{8}rm\u{9b}2J".to_owned(),
@@ -146,7 +146,7 @@ fn redteam_42_i7_nothing_that_is_foreign_begins_where_our_words_begin() {
                 .filter(|line| line.voice == Voice::Ours)
                 .map(Line::text)
                 .collect();
-            // A narrower one wraps it.
+            // On a narrower terminal that line wraps.
             let whole = width < 33 || ours.last().is_some_and(|last| last == "end of the command");
             assert!(whole, "{ours:?}");
             assert!(
@@ -155,7 +155,7 @@ fn redteam_42_i7_nothing_that_is_foreign_begins_where_our_words_begin() {
             );
         }
     }
-    // Positive control: our own warning has that voice.
+    // Positive control: our own warning is shown as ours.
     let risks = ["it deletes files".to_owned()];
     let warned = Question {
         risks: &risks,

@@ -1,16 +1,16 @@
-//! The one funnel in front of every log: known secrets, and what looks like one.
+//! The single filter in front of every log: removes known secrets and anything that looks like one.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-/// What stands in place of a secret.
+/// The replacement for a secret.
 const GONE: &str = "[redacted]";
-/// A shorter secret would take innocent words with it.
+/// A shorter secret would also match harmless words.
 const SHORTEST: usize = 8;
 
-/// The credentials of this process; there is one process and one funnel.
+/// The known credentials of this process.
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
 
 struct Known {
@@ -18,16 +18,16 @@ struct Known {
     find: AhoCorasick,
 }
 
-/// What looks like a credential. The first group, if there is one, is kept; the rest goes.
+/// Patterns of credentials. The first group, if any, is kept; the rest is replaced.
 static LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        // The usual prefixes of keys.
+        // Common prefixes of keys.
         r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}",
         r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bglpat-[A-Za-z0-9_-]{16,}",
         r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
         // Headers and URLs.
         r"|(?i)(\bbearer\s+|\bbasic\s+)[A-Za-z0-9._~+/=-]{8,}|(://[^/\s:@]{0,64}:)[^/\s@]{1,256}(?P<at>@)",
-        // Assignments, also in JSON, also with escaped quotes.
+        // Assignments, also in JSON and with escaped quotes.
         r#"|(?i)((?:api[_-]?key|secret|token|passw(?:or)?d|credential|private[_-]?key)\w*\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;&]{8,}"#,
         // Key files.
         r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
@@ -35,8 +35,7 @@ static LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Makes a credential known, so that it never passes [`redact`], whatever it looks like. Empty and very short ones are
-/// ignored.
+/// Registers a credential, so that [`redact`] removes it whatever it looks like. Ignores empty and very short ones.
 pub fn register_secret(secret: &str) {
     let secret = secret.trim();
     if secret.len() < SHORTEST {
@@ -49,7 +48,7 @@ pub fn register_secret(secret: &str) {
             secrets.push(form);
         }
     }
-    // Of two secrets of which one begins like the other, the longer one goes. Upper and lower case are one.
+    // If one secret is a prefix of another, the longer one matches. Matching ignores ASCII case.
     let find = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
@@ -57,8 +56,8 @@ pub fn register_secret(secret: &str) {
     *known = find.ok().map(|find| Known { secrets, find });
 }
 
-/// The forms in which a secret comes back: as it is, escaped in JSON, in base64 at each of its three places, with either
-/// alphabet, and in hexadecimal digits. It costs what one search for all of them costs, whatever their number.
+/// The forms in which a secret may appear: verbatim, JSON-escaped, hexadecimal, and base64 at each of three alignments
+/// in both alphabets. One search finds all forms, so their number does not matter.
 fn forms(secret: &str) -> Vec<String> {
     let escaped = secret.replace('\\', "\\\\").replace('"', "\\\"");
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -70,13 +69,13 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of base64 that depend on nothing but the secret when `before` bytes stand in front of it.
+/// The base64 characters that depend only on the secret, if `before` bytes precede it.
 fn base64_at(secret: &[u8], before: usize, plus: u8, slash: u8) -> String {
     let bits: Vec<bool> = secret
         .iter()
         .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
         .collect();
-    // The first character that is made of the secret alone.
+    // Skips the bits that share a base64 character with the preceding bytes.
     let skip = (6 - before * 8 % 6) % 6;
     let whole = bits.get(skip..).unwrap_or_default().chunks_exact(6);
     let letter = |sextet: &[bool]| {
@@ -92,8 +91,8 @@ fn base64_at(secret: &[u8], before: usize, plus: u8, slash: u8) -> String {
     whole.map(|sextet| char::from(letter(sextet))).collect()
 }
 
-/// The text without the credentials that are known. What only looks like one stays: in a file that is worked on it is
-/// more often code than a key.
+/// Removes known credentials. Text that only looks like one stays: in a file under edit it is more often code than
+/// a key.
 #[must_use]
 pub fn redact_known(text: &str) -> Cow<'_, str> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +104,7 @@ pub fn redact_known(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for bytes that need not be text.
+/// Like [`redact_known`], for bytes that need not be valid UTF-8.
 #[must_use]
 pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +116,7 @@ pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The text without credentials.
+/// Removes known credentials and text that looks like one.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let without_known = redact_known(text);
@@ -239,7 +238,7 @@ mod tests {
         for (coding, coded) in codings() {
             let shown = shown(coded);
             assert!(shown.contains(GONE), "{coding}: {shown}");
-            // What may be left beside it are the characters that hold bits of its neighbours.
+            // Adjacent characters that also hold bits of their neighbours may be left.
             assert!(shown.len() <= GONE.len() + 8, "{coding}: {shown}");
         }
     }

@@ -1,12 +1,12 @@
-//! Making other people's text safe for a terminal: a model's words and a tool's output can hold escape sequences that set
-//! the clipboard, answer on stdin, or paint over an approval.
+//! Makes untrusted text safe for a terminal: model text and tool output can contain escape sequences that set the
+//! clipboard, inject input, or paint over an approval.
 
 use crate::joiner::{is_joiner, joins};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with everything that a terminal would obey, or that would hide what is there, made visible. Line breaks and
-/// tabs stay; a lone carriage return does not, for it would overwrite the line.
+/// Makes visible whatever would control a terminal or hide content. Line breaks and tabs stay; a lone carriage return
+/// does not, because it would overwrite the line.
 #[must_use]
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     if !text
@@ -18,7 +18,7 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(visible(None, text))
 }
 
-/// The text behind this character.
+/// The safe form of a text that follows the character `before`.
 fn visible(mut before: Option<char>, text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
@@ -26,7 +26,7 @@ fn visible(mut before: Option<char>, text: &str) -> String {
         match c {
             '\n' | '\t' => safe.push(c),
             '\r' if chars.peek() == Some(&'\n') => {}
-            // The control pictures show C0 controls in one cell each.
+            // Control pictures represent each C0 control in one cell.
             '\0'..='\x1f' => safe.push(char::from_u32(u32::from(c) + 0x2400).unwrap_or('?')),
             c if is_joiner(c) && joins(before, c, chars.peek().copied()) => safe.push(c),
             c if obeyed_or_hidden(c) => safe.extend(c.escape_unicode()),
@@ -37,16 +37,16 @@ fn visible(mut before: Option<char>, text: &str) -> String {
     safe
 }
 
-/// A text that comes in pieces, for a terminal: what a character means can depend on its neighbours in other pieces.
+/// Sanitizes a text that arrives in pieces: the meaning of a character can depend on neighbours in other pieces.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces {
     before: Option<char>,
-    /// The end of the last piece, if only the next one tells what it means.
+    /// The last character of the previous piece, if its meaning depends on the next piece.
     held: Option<char>,
 }
 
 impl Pieces {
-    /// What can be shown after this piece.
+    /// The text that can be shown after this piece.
     #[must_use]
     pub fn next(&mut self, piece: &str) -> String {
         let mut text: String = self.held.take().into_iter().collect();
@@ -59,7 +59,7 @@ impl Pieces {
         self.visible(&text)
     }
 
-    /// The text ends: what was held back.
+    /// Ends the text; returns what was held back.
     #[must_use]
     pub fn end(&mut self) -> String {
         let held: String = self.held.take().into_iter().collect();
@@ -75,7 +75,7 @@ impl Pieces {
     }
 }
 
-/// The same on one line of at most `max` characters, runs of white space as one space.
+/// The safe text on one line of at most `max` characters; collapses white space.
 #[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
     let line = for_terminal(text)
@@ -89,7 +89,7 @@ pub fn one_line(text: &str, max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// JSON for a terminal: the same value, with control and hidden characters as JSON escapes.
+/// JSON made safe for a terminal: the same value, with control and hidden characters escaped.
 #[must_use]
 pub fn json_for_terminal(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
@@ -110,8 +110,8 @@ pub fn json_for_terminal(json: &str) -> String {
     safe
 }
 
-/// Controls (C0, DEL, C1), zero-width and bidirectional marks, line separators, the byte order mark, fillers without ink,
-/// variation selectors (except the one that makes an emoji) and tag characters.
+/// Controls (C0, DEL, C1), zero-width and bidirectional marks, line separators, the byte order mark, invisible fillers,
+/// variation selectors (except the emoji one) and tag characters.
 fn obeyed_or_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')

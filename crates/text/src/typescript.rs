@@ -1,31 +1,31 @@
-//! What a program says to a terminal, as text for a reader without one: the orders to the terminal are taken out, and
-//! lines that were written over are there once.
+//! Converts terminal output to plain text: removes escape sequences, and keeps only the last version of a line that
+//! was overwritten.
 
-/// The longest string of an order (a title, a link) that is taken out. What is longer was no order.
+/// The longest string in an escape sequence (a title, a link) that is removed. Anything longer is treated as text.
 const MAX_STRING: usize = 4_096;
 
-/// Takes the orders out of an output that comes in pieces, also when a piece ends within one.
+/// Removes escape sequences from output that arrives in pieces, even if a piece ends inside one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Typescript(Place);
 
-/// Where in an order the last piece ended.
+/// The position inside an escape sequence where the last piece ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
-    /// In none.
+    /// Outside of any sequence.
     #[default]
     Text,
-    /// Behind the escape character.
+    /// After the escape character.
     Escape,
-    /// In the parameters of an order.
+    /// In the parameters of a sequence.
     Parameters,
-    /// In the string of an order, so many characters long.
+    /// In the string of a sequence, after this many characters.
     String(usize),
-    /// Behind an escape character in a string.
+    /// After an escape character within a string.
     StringEnd,
 }
 
 impl Typescript {
-    /// The text of the next piece. Line breaks, tabs, carriage returns and backspaces stay, for [`settled`].
+    /// Returns the text of the next piece. Keeps line breaks, tabs, carriage returns and backspaces for [`settled`].
     pub fn text_of(&mut self, piece: &str) -> String {
         let mut text = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -46,7 +46,7 @@ impl Place {
             (_, '\u{1b}') => Self::Escape,
             (Self::Escape, '[') => Self::Parameters,
             (Self::Escape, ']' | 'P' | 'X' | '^' | '_') => Self::String(0),
-            // More of the order follows.
+            // An intermediate byte: the sequence continues.
             (Self::Escape, ' '..='/') => Self::Escape,
             (Self::Escape, '0'..='~') => Self::Text,
             (Self::Parameters, ' '..='?') => Self::Parameters,
@@ -67,8 +67,8 @@ fn said(c: char, text: &mut String) -> Place {
     Place::Text
 }
 
-/// The text as it stands at the end: of a line that was written several times the last version, without what was taken
-/// back.
+/// The text as a terminal would show it in the end: the last version of each overwritten line, without erased
+/// characters.
 #[must_use]
 pub fn settled(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(last_version).collect();

@@ -1,34 +1,34 @@
-//! Untrusted text for somebody who must see all of it: invisible characters get a name, long runs get a count, and a
-//! character that looks like another is marked.
+//! Shows untrusted text to a person who must see all of it: names invisible characters, counts long runs, and marks
+//! characters that look like others.
 //!
-//! A mark stands in `⟨⟩`. Where the text itself has one of these brackets, the bracket is shown by its number, so a mark
-//! cannot be forged.
+//! A mark is enclosed in `⟨⟩`. If the text itself contains one of these brackets, its code point is shown instead, so
+//! a mark cannot be forged.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Spaces that indent a line.
+/// The most spaces shown as such at the start of a line.
 const INDENT: usize = 16;
-/// Spaces elsewhere.
+/// The most spaces inside a line.
 const SPACES: usize = 6;
-/// Spaces at the end of a line.
+/// The most spaces at the end of a line.
 const TRAILING: usize = 2;
 const TABS: usize = 8;
-/// The same character in a row.
+/// The most repetitions of one character.
 const SAME: usize = 64;
-/// Combining characters on one base. Real scripts need no more.
+/// The most combining characters on one base. Real scripts need no more.
 const STACKED: usize = 2;
-/// Lines that are the same.
+/// The most repetitions of one line.
 const LINES: usize = 3;
 
-/// A part of a line that is shown as it stands.
+/// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) text: String,
-    /// Our mark in the place of what cannot be seen.
+    /// Whether this is our mark in place of something invisible.
     pub(crate) mark: bool,
 }
 
-/// The lines of a text as pieces. Blank lines and equal lines in a row are counted.
+/// The lines of a text as pieces. Runs of blank or equal lines are counted.
 pub(crate) fn lines(text: &str) -> Vec<Vec<Piece>> {
     let mut shown = Vec::new();
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -52,8 +52,8 @@ pub(crate) fn lines(text: &str) -> Vec<Vec<Piece>> {
     shown
 }
 
-/// A text on one line of about `max` characters. What is left out is counted in its middle, so that neither end can hide
-/// behind the other.
+/// A text on one line of about `max` characters. A count in the middle replaces what is left out, so that both ends
+/// stay visible.
 #[must_use]
 pub fn brief(text: &str, max: usize) -> String {
     let whole = text.trim();
@@ -121,7 +121,7 @@ pub(crate) fn pieces(line: &str) -> Vec<Piece> {
 #[derive(Default)]
 struct Shown {
     pieces: Vec<Piece>,
-    /// Combining characters since the last base; without a base one would change what stands before the line.
+    /// Combining characters since the last base; `None` without a base, where one would alter what precedes the line.
     stacked: Option<usize>,
 }
 
@@ -185,7 +185,7 @@ impl Shown {
     }
 }
 
-/// What stands for a character that is not seen, or that a terminal obeys.
+/// The name of a character that is invisible or controls a terminal; `None` for any other.
 fn name(c: char) -> Option<String> {
     let number = u32::from(c);
     let what = match c {
@@ -214,14 +214,14 @@ fn name(c: char) -> Option<String> {
         '\u{3164}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffc}' | '\u{1d173}'..='\u{1d17a}' => "invisible",
         '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => "invisible",
         '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => "private use",
-        // Ours: a mark cannot be forged.
+        // Reserved for our marks, so that a mark cannot be forged.
         '⟨' | '⟩' | '⇥' | '⏎' => "character",
         _ => return None,
     };
     Some(format!("{what} U+{number:04X}"))
 }
 
-/// The ASCII character that one outside of ASCII is drawn like, whatever stands around it.
+/// The ASCII character that a non-ASCII one resembles, whatever surrounds it.
 fn looks_like(c: char) -> Option<char> {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
@@ -248,11 +248,11 @@ fn script(c: char) -> Option<&'static str> {
     }
 }
 
-/// Letters of other scripts that are drawn like Latin ones.
+/// Letters of other scripts that resemble Latin ones.
 const LATIN: &str = "асеорхуіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονυ";
 
-/// Which characters pretend to be Latin: those of another script within a word that has Latin letters, and words that
-/// are made of nothing but doubles of Latin letters.
+/// Which characters imitate Latin: letters of another script in a word with Latin letters, and words that consist
+/// entirely of letters that resemble Latin ones.
 fn foreign(chars: &[char]) -> Vec<bool> {
     let mut flags = Vec::with_capacity(chars.len());
     for word in chars.chunk_by(|a, b| a.is_alphanumeric() == b.is_alphanumeric()) {

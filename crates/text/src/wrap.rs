@@ -1,45 +1,45 @@
-//! Prose on a terminal: lines break between words, and a list item goes on below its own text. Code blocks, tables and
-//! indented lines stay as they are.
+//! Wraps prose for a terminal: lines break between words, and a list item continues below its own text. Code blocks,
+//! tables and indented lines stay unchanged.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Narrower than this nothing is wrapped.
+/// On a narrower terminal nothing is wrapped.
 const NARROW: usize = 20;
-/// A deeper indentation of what goes on is not kept.
+/// Deeper indentation is not kept on continuation lines.
 const MAX_INDENT: usize = 12;
 
-/// Wraps a text that comes in pieces. A word is shown as far as it came, and goes to the next line when it gets too long.
+/// Wraps a text that arrives in pieces. Shows an incomplete word, and moves it to the next line if it grows too long.
 #[derive(Debug, Clone, Default)]
 pub struct Wrap {
-    /// Where the gap begins.
+    /// The column where the gap begins.
     column: usize,
-    /// White space, then a word that may go on.
+    /// White space, followed by a word that may continue.
     gap: String,
     word: String,
-    /// Bytes of the gap and the word that are on the screen.
+    /// Bytes of the gap and the word that are already on the screen.
     shown: usize,
-    /// Where the rest of this line goes on.
+    /// The indentation of this line's continuation.
     indent: usize,
-    /// The line has a word.
+    /// Whether the line has a complete word.
     begun: bool,
-    /// The line stays as it is.
+    /// Whether the line is passed through unchanged.
     verbatim: bool,
     fenced: bool,
 }
 
-/// What a piece changes on the screen.
+/// The change that a piece makes on the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shown {
-    /// So many characters before the cursor, all on its line, are taken back first.
+    /// The number of characters before the cursor, all on its line, to erase first.
     pub back: usize,
-    /// The columns that they take.
+    /// The columns that those characters occupy.
     pub back_columns: usize,
-    /// Then this is shown.
+    /// The text to show next.
     pub text: String,
 }
 
 impl Wrap {
-    /// What this piece changes, on a terminal of so many columns.
+    /// The change that this piece makes on a terminal of this width.
     pub fn next(&mut self, piece: &str, columns: usize) -> Shown {
         let mut out = Shown::default();
         if columns < NARROW {
@@ -61,7 +61,7 @@ impl Wrap {
                 self.put(columns, &mut out, true);
                 self.gap.push(c);
             } else if c.width() == Some(2) {
-                // Scripts without blanks break at each character.
+                // Scripts without spaces break at each character.
                 self.put(columns, &mut out, true);
                 self.word.push(c);
                 self.put(columns, &mut out, true);
@@ -74,7 +74,7 @@ impl Wrap {
         out
     }
 
-    /// Something else is shown next, or the text ends: what is not shown yet.
+    /// Ends the text, or pauses it before other output; returns what has not been shown yet.
     pub fn end(&mut self) -> String {
         let whole = self.whole();
         let held = whole.get(self.shown..).unwrap_or_default().trim_end().to_owned();
@@ -86,7 +86,7 @@ impl Wrap {
         format!("{}{}", self.gap, self.word)
     }
 
-    /// A fence, a table or an indented line is known by its first characters.
+    /// Recognizes a fence, a table or an indented line by its first characters.
     fn look_at_the_beginning(&mut self, out: &mut Shown) {
         if self.begun {
             return;
@@ -109,7 +109,7 @@ impl Wrap {
         !self.begun && self.word.len() < 3 && self.word.chars().all(|c| c == '`' || c == '~')
     }
 
-    /// Shows the word; it may still go on.
+    /// Shows the word as far as possible; it may still grow unless `complete`.
     fn put(&mut self, columns: usize, out: &mut Shown, complete: bool) {
         if self.word.is_empty() || (!complete && self.may_be_fence()) {
             return;
@@ -127,7 +127,7 @@ impl Wrap {
             whole.clone_from(&self.word);
             end = self.column + width(&whole);
         }
-        // In the last column a terminal's cursor stands on what it has just shown: nothing there could be taken back.
+        // After writing the last column, a terminal's cursor stays on it, so nothing there could be erased.
         if complete || end < columns || self.column == self.indent {
             out.text.push_str(whole.get(self.shown..).unwrap_or_default());
             self.shown = whole.len();
@@ -146,7 +146,7 @@ impl Wrap {
                 .filter(|indent| *indent <= MAX_INDENT)
                 .unwrap_or(0);
         }
-        // The terminal itself breaks a word that is longer than its lines.
+        // The terminal itself breaks a word that is wider than a line.
         self.column = if end > columns { end % columns } else { end };
         self.begun = true;
         self.shown = 0;
@@ -159,11 +159,11 @@ fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// A whole text, wrapped.
+/// Wraps a complete text.
 #[must_use]
 pub fn wrapped(text: &str, columns: usize) -> String {
     let mut wrap = Wrap::default();
-    // As one piece nothing of it is on the screen yet, so nothing is taken back.
+    // In a single piece nothing is on the screen yet, so nothing needs erasing.
     let shown = wrap.next(text, columns).text;
     shown + &wrap.end()
 }

@@ -15,35 +15,35 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Between two looks at idle wardens.
+/// The interval between checks for idle wardens.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
-/// How long the executor waits at its end for processes to be gone.
+/// How long the executor waits for processes to end when it stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-/// Details that are made at the same time.
+/// The most details to compute at the same time.
 const DETAILS: usize = 16;
 
-/// What the tool executor is started with.
+/// The arguments of the tool executor.
 #[derive(Debug, Clone)]
 pub struct ExecutorArgs {
     /// The daemon's own program, which is also the process warden.
     pub exe: PathBuf,
-    /// What commands see.
+    /// The environment of commands.
     pub environment: Environment,
-    /// What is around commands.
+    /// The sandbox of commands.
     pub sandboxing: Sandboxing,
-    /// How much the commands of one session may use.
+    /// Resource limits for the commands of one session.
     pub bounds: Bounds,
-    /// The network that they see, if they see any.
+    /// The network available to commands, if any.
     pub network: Option<Network>,
-    /// Where output that is too long for a result is put meanwhile.
+    /// Where output that is too long for a result is spilled temporarily.
     pub spill_dir: PathBuf,
-    /// Where maps of source trees are kept.
+    /// Where maps of source trees are stored.
     pub map_dir: PathBuf,
-    /// Who keeps the indexes of working directories, if anybody does.
+    /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
     /// Which paths of a working directory are protected.
     pub protected: ProtectedPaths,
-    /// Limits, and how many calls run at the same time.
+    /// Limits, including how many calls run at the same time.
     pub tools: ToolLimits,
 }
 
@@ -66,7 +66,7 @@ pub struct ExecutorState {
     sweeping: bool,
 }
 
-/// Who waits for a permit.
+/// A call that waits for a permit.
 #[derive(Debug)]
 struct Waiter {
     class: agentd_protocol::EffectClass,
@@ -78,7 +78,7 @@ impl ToolExecutor {
     /// Starts the executor, linked to `supervisor`.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// The supervisor is shutting down.
     pub async fn start(args: ExecutorArgs, supervisor: ActorCell) -> Result<ActorRef<ToolMsg>, SpawnErr> {
         Actor::spawn_linked(None, Self, args, supervisor)
             .await
@@ -128,7 +128,7 @@ impl Actor for ToolExecutor {
                 workdir,
                 done,
             } => {
-                // When too many wait, the dropped place tells the asker.
+                // When too many wait, dropping the waiter reports that to the caller.
                 drop(
                     state
                         .permits
@@ -175,14 +175,14 @@ impl ExecutorState {
                 environment: Arc::clone(&self.environment),
                 protected: Arc::clone(&self.protected),
             };
-            // A permit that nobody takes any more comes back by its drop.
+            // If the caller stopped waiting, dropping the permit returns it.
             waiter
                 .done
                 .answer(ToolPermit::new(myself.clone(), session, waiter.class, lent));
         }
     }
 
-    /// Keeps one timer as long as there are wardens to look at. It dies with the actor, as the wardens do.
+    /// Keeps one timer while there are wardens to check. The timer ends with the actor, as do the wardens.
     fn sweep(&mut self, myself: &ActorRef<ToolMsg>) {
         if !self.sweeping && self.wardens.sweep() {
             self.sweeping = true;
@@ -216,7 +216,7 @@ impl ExecutorState {
                     text: format!("As things are this call fails: {error}"),
                     binding: Err(error),
                 }),
-                // The dropped place tells the asker that there is no detail.
+                // Dropping `done` tells the caller that there is no detail.
                 Err(error) => tracing::error!(%error, "the detail of a call could not be made"),
             }
         });

@@ -1,5 +1,5 @@
-//! What turns up while a call runs, addresses to which a server sends it on and files that a search finds: the rules
-//! judge each.
+//! Judges by the rules what turns up while a call runs: addresses to which a server redirects it, and files that a
+//! search finds.
 
 use agentd_actor_kit::{GateMsg, Handle, JudgeRequest};
 use agentd_policy::{Judgement, Subject};
@@ -7,10 +7,10 @@ use agentd_protocol::{EffectClass, VerdictKind};
 use agentd_tools::{AddressGate, FileGate, Hop};
 use std::time::Duration;
 
-/// How long the gate may take; without an answer it is a denial.
+/// The timeout of the gate; a missing answer is a denial.
 const JUDGED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The gate as a running call sees it.
+/// The gate for a running call.
 pub(crate) fn gate(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> AddressGate {
     let Some((gate, request)) = judge else {
         return AddressGate::nobody();
@@ -33,7 +33,7 @@ pub(crate) fn gate(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> Addre
     })
 }
 
-/// A file that is found is shown only where reading it would need no question, and no rule keeps the tool from it.
+/// Shows a found file only if reading it needs no approval and no rule denies it to the tool.
 pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> FileGate {
     let Some((gate, request)) = judge else {
         return FileGate::closed();
@@ -53,7 +53,7 @@ pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> File
             if kind(&gate, as_read).await != Some(VerdictKind::Allow) {
                 return false;
             }
-            // Whether the search itself had to be asked about was settled before it ran, so only its denials count.
+            // Any question about the search itself was settled before it ran, so only its denials count.
             let found = kind(&gate, as_found).await;
             matches!(found, Some(VerdictKind::Allow | VerdictKind::Ask))
         }

@@ -1,12 +1,12 @@
-//! What a tool made, without the credentials that this process knows (I8): a command or a file may show one, and the log
-//! keeps for ever what it is given.
+//! Removes the credentials that this process knows from the output of tools (I8): a command or a file may reveal one,
+//! and the log is permanent.
 
 use agentd_protocol::ToolOutcome;
 use agentd_text::{redact_known, redact_known_bytes};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A result that may go into the log and to the model.
+/// A result that is safe for the log and the model.
 pub(crate) fn outcome(mut outcome: ToolOutcome) -> ToolOutcome {
     conceal(&mut outcome.llm_text);
     if let Some(display) = &mut outcome.display {
@@ -18,13 +18,13 @@ pub(crate) fn outcome(mut outcome: ToolOutcome) -> ToolOutcome {
     outcome
 }
 
-/// Text that may go to people.
+/// Text that is safe to show to people.
 pub(crate) fn text(mut text: String) -> String {
     conceal(&mut text);
     text
 }
 
-/// A whole output, which can be long: looked through beside the runtime's own threads.
+/// A complete output; it can be long, so a blocking thread searches it.
 #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
 pub(crate) async fn bytes(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let looked = tokio::task::spawn_blocking(move || redact_known_bytes(bytes)).await;

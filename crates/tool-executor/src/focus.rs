@@ -1,13 +1,13 @@
-//! What of an output that was too long is about the last input: an option of `[tools]`.
+//! Finds the parts of a long output that are about the last input: an option of `[tools]`.
 
 use agentd_settings::{Shape, ToolsConfig};
 use agentd_tools::{FilesSeen, windows};
 use bytes::Bytes;
 
-/// The part of a result that it may take is one in so many.
+/// The divisor for the share of a result that these lines may take.
 const SHARE: u64 = 4;
 
-/// What is looked for, and how much of it is wanted.
+/// The words to search for, and the limit of the lines to show.
 #[derive(Debug)]
 pub(crate) struct Focus {
     words: Vec<String>,
@@ -15,7 +15,7 @@ pub(crate) struct Focus {
 }
 
 impl Focus {
-    /// Nothing, unless the operator or the session's preset wants it and something was said.
+    /// `None` unless the operator or the session's preset enables it and the last input has words.
     pub(crate) fn of(limits: &ToolsConfig, seen: &FilesSeen) -> Option<Self> {
         let wanted = (limits.shape == Shape::Keywords || seen.is_focused()) && !seen.words().is_empty();
         wanted.then(|| Self {
@@ -24,7 +24,7 @@ impl Focus {
         })
     }
 
-    /// These lines, for the model. Long outputs take a while, so a thread of its own looks.
+    /// These lines, for the model. Searching a long output takes a while, so it uses a blocking thread.
     #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
     pub(crate) async fn about(self, output: Bytes) -> String {
         let look = move || windows(&String::from_utf8_lossy(&output), &self.words, self.max_bytes);

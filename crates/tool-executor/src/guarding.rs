@@ -1,4 +1,4 @@
-//! Protected paths, looked at once more right before a call writes: what git's configuration names may have changed
+//! Checks protected paths again right before a call writes: the files named by git's configuration may have changed
 //! since the call was judged.
 
 use crate::addresses::kind;
@@ -11,7 +11,7 @@ use agentd_tools::{Environment, Guarding, Prepared};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whether the call may write the protected paths that it declares: a person approved it, or the gate allows it now.
+/// Whether the call may write the protected paths that it declares: a person approved it, or the gate now allows it.
 pub(crate) async fn guarding(
     prepared: &Prepared,
     (workdir, files): (&Path, &FileWork),
@@ -27,7 +27,7 @@ pub(crate) async fn guarding(
     let (root, near) = (workdir.to_owned(), written.clone());
     let read = move || named_by_git(&root, home.as_deref(), &near);
     let named = files.run(workdir, LOOK_WITHIN, read).await;
-    // What cannot be looked at protects everything (I7).
+    // If the configuration cannot be read, every path is protected (I7).
     let named = named.unwrap_or_else(|_| Named::everything("git's configuration was not read"));
     let protected = protected.clone().with_named(named);
     if written.iter().any(|path| protected.guard(path).is_some()) && may(mandate).await {
@@ -88,7 +88,7 @@ mod tests {
         assert!(refuses(&looked_at(dir.path(), hook, false).await, hook));
         let approved = looked_at(dir.path(), hook, true).await;
         assert!(matches!(approved, Guarding::Approved));
-        // An approval is for what it was asked about: a plain path needs none.
+        // An approval covers only what it was given for; a plain path needs none.
         let plain = looked_at(dir.path(), "src/x", true).await;
         assert!(matches!(plain, Guarding::Refused(_)));
     }

@@ -1,4 +1,4 @@
-//! The kid that runs one tool call.
+//! The worker that runs one tool call.
 
 use crate::run::{self, Runner};
 use agentd_actor_kit::{GateMsg, Handle, JudgeRequest, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
@@ -8,18 +8,18 @@ use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a run is started with.
+/// The arguments of a run.
 #[derive(Debug)]
 pub struct ToolStart {
-    /// Who gets the news.
+    /// Receives its events.
     pub to: ActorRef<SessionMsg>,
-    /// Whose.
+    /// The owning session.
     pub session: SessionId,
     /// The call.
     pub tool_call: ToolCallId,
-    /// Which run of it.
+    /// The number of this run of the call.
     pub attempt: u32,
-    /// What.
+    /// The checked call.
     pub prepared: Prepared,
     /// The session's working directory.
     pub workdir: PathBuf,
@@ -27,29 +27,29 @@ pub struct ToolStart {
     pub seen: Arc<FilesSeen>,
     /// The session's background jobs.
     pub jobs: Jobs,
-    /// Who admits it.
+    /// Admits the call.
     pub executor: Handle<ToolMsg>,
-    /// Who keeps output that is too long for the log.
+    /// Stores output that is too long for the log.
     pub store: Handle<StoreMsg>,
-    /// Who runs the tools of servers, if there are any.
+    /// Runs the tools of tool servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
-    /// What it may do.
+    /// Its permissions.
     pub mandate: Mandate,
 }
 
-/// What a call may do beyond what its plan says.
+/// What a call may do beyond its plan.
 #[derive(Debug, Default)]
 pub struct Mandate {
-    /// What a person approved: the call runs only if this is still so.
+    /// What a person approved: the call runs only if this still holds.
     pub bound: Option<Binding>,
-    /// Whether somebody who may answer questions approved it.
+    /// Whether a person with the right to answer questions approved it.
     pub approved: bool,
-    /// Who judges what turns up while the call runs, addresses to which a server sends it on and files that a search
-    /// finds, with a request that only lacks these. Nobody: none is followed or shown.
+    /// The gate for addresses of redirects and files that a search finds, with a request that lacks only these. `None`:
+    /// no redirect is followed and no file shown.
     pub judges: Option<(Handle<GateMsg>, Box<JudgeRequest>)>,
 }
 
-/// Runs one tool call and ends. Killing it kills the command and gives the permit back.
+/// Runs one tool call and ends. Killing it kills the command and returns the permit.
 #[derive(Debug)]
 pub struct ToolCall;
 
@@ -57,7 +57,7 @@ impl ToolCall {
     /// Starts a run, linked to `supervisor`.
     ///
     /// # Errors
-    /// When the supervisor is going down.
+    /// The supervisor is shutting down.
     pub async fn start(start: ToolStart, supervisor: ActorCell) -> Result<ActorCell, SpawnErr> {
         spawn(run::Tools, start, supervisor).await
     }

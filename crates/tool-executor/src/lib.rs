@@ -1,12 +1,12 @@
-//! Admission of tool calls (one actor), and one kid per running tool call.
+//! Admission of tool calls (one actor), and one worker per running tool call.
 //!
-//! Sessions share a node's permits and are served in turn; commands cannot take all of them, so reading and writing files
-//! goes on beside them. Each session has one place for its resident process warden, started at its first command.
+//! Sessions share a node's permits and are served in turn. Commands cannot take all permits, so file operations
+//! continue meanwhile. Each session has one slot for its process warden, which starts at the first command.
 //!
-//! Invariants held here: I3 (a call's result is sent before its kid ends, exactly once; a panic of a tool is a failed kid,
-//! which its session turns into a result), I5 (a killed kid kills its command; the end of a session ends its warden), I6
-//! (a permit comes back however its call ends), I8 (a known credential is cut out of every result, of live output, and of
-//! what a person is asked about).
+//! Invariants held here: I3 (a call's result is sent before its worker ends, exactly once; a panic of a tool fails the
+//! worker, which its session turns into a result), I5 (killing a worker kills its command; the end of a session ends
+//! its warden), I6 (a permit comes back however its call ends), I8 (known credentials are removed from every result,
+//! from live output, and from what is shown for an approval).
 //!
 //! Flow: [`ToolCall`] -> `ToolMsg::Acquire` -> permit -> `tools::run` -> `RunEvent::Ended` -> `ToolMsg::Release`.
 

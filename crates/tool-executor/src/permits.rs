@@ -1,4 +1,4 @@
-//! Who may run next: pure bookkeeping.
+//! The order in which calls may run: pure bookkeeping.
 
 use agentd_protocol::{EffectClass, SessionId};
 use std::collections::{BTreeMap, VecDeque};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// More waiters than this are turned away.
 const MAX_WAITING: usize = 16_384;
 
-/// The two kinds of calls, by what they cost: a command or a request may take minutes, a file operation does not.
+/// The two kinds of calls, by cost: a command or a request may take minutes, a file operation does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lane {
     Long,
@@ -22,7 +22,7 @@ impl Lane {
     }
 }
 
-/// Those who wait in one lane: sessions in turn, each in its own order.
+/// The waiting calls of one lane: round-robin over sessions, in order within each session.
 #[derive(Debug)]
 struct Queue<T> {
     turns: VecDeque<SessionId>,
@@ -58,7 +58,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// A node's permits. `T` is where a permit is delivered.
+/// A node's permits. A `T` receives a permit.
 #[derive(Debug)]
 pub(crate) struct Permits<T> {
     total: u32,
@@ -86,7 +86,7 @@ impl<T> Permits<T> {
         }
     }
 
-    /// Lines somebody up; gives the place back when too many wait.
+    /// Enqueues a waiter; returns it if too many wait.
     pub(crate) fn line_up(&mut self, session: SessionId, class: EffectClass, place: T) -> Result<(), T> {
         if self.waiting >= MAX_WAITING {
             return Err(place);
@@ -99,7 +99,7 @@ impl<T> Permits<T> {
         Ok(())
     }
 
-    /// Takes the next who may run now; file operations first, they are soon over.
+    /// Takes the next waiter that may run; file operations first, because they are short.
     pub(crate) fn admit(&mut self) -> Option<(SessionId, T)> {
         if self.long + self.short >= self.total {
             return None;
@@ -120,7 +120,7 @@ impl<T> Permits<T> {
         Some(next)
     }
 
-    /// A permit came back.
+    /// Takes a permit back.
     pub(crate) const fn release(&mut self, class: EffectClass) {
         match Lane::of(class) {
             Lane::Long => self.long = self.long.saturating_sub(1),

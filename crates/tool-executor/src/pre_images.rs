@@ -1,4 +1,4 @@
-//! What changed files were before: kept as blobs, so that a change can be undone.
+//! The contents of changed files before the change, stored as blobs for undo.
 
 use crate::conceal;
 use crate::run::{BLOB_IN_APPEND, PUT_WITHIN};
@@ -9,8 +9,8 @@ use agentd_tools::PreImage;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// Keeps the contents: small ones travel with the result into its append. What cannot be kept is named in the result's
-/// details (`not_kept`), because its change cannot be undone.
+/// Stores the contents: small ones travel with the result into its append. The result's details name those that could
+/// not be stored (`not_kept`), because their change cannot be undone.
 pub(crate) async fn keep(
     pre_images: Vec<PreImage>,
     (store, session): (&Handle<StoreMsg>, SessionId),
@@ -42,7 +42,7 @@ async fn one(
     let length = bytes.len();
     let safe = conceal::bytes(bytes.clone()).await?;
     if safe != bytes {
-        // A file without its credential is another file, and one with it is not kept (I8).
+        // Without the credential it would be a different file, and a file with a credential is never stored (I8).
         return Err("it holds a credential of this daemon".to_owned());
     }
     let bytes = Bytes::from(bytes);
@@ -78,7 +78,7 @@ mod tests {
     async fn i8_what_is_small_and_has_no_credential_travels_with_the_result_and_the_rest_is_named() {
         const SECRET: &str = "a key that is in a file, too";
         agentd_text::register_secret(SECRET);
-        // Nobody is there to take what is larger.
+        // No store is running to take a larger content.
         let store = Pointer::new("the store").handle();
         let mut outcome = ToolOutcome {
             details: Some(json!({ "undo_id": "1" })),

@@ -1,4 +1,4 @@
-//! Puts files back for a person: with a permit like a tool that writes, beneath the working directory.
+//! Restores files for a person: with a permit like a writing tool, beneath the working directory.
 
 use crate::pre_images;
 use crate::run::{EXECUTOR_PAUSE, EXECUTOR_TRIES, blobs};
@@ -14,25 +14,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How long it may take.
+/// The timeout for restoring.
 const PUT_BACK_WITHIN: Duration = Duration::from_secs(60);
 
-/// What is put back.
+/// A request to restore files.
 #[derive(Debug)]
 pub struct PutBack {
-    /// Whose files.
+    /// The owning session.
     pub session: SessionId,
     /// The session's working directory.
     pub workdir: PathBuf,
-    /// Who admits it.
+    /// Admits it.
     pub executor: Handle<ToolMsg>,
-    /// Where the earlier contents are, and where the present ones are kept.
+    /// Holds the earlier contents and receives the current ones.
     pub store: Handle<StoreMsg>,
     /// The files.
     pub started: HistoryStarted,
 }
 
-/// Puts the files back. The blobs are what they were before; they belong into the append of the result.
+/// Restores the files. The blobs hold the contents before that; they belong in the append of the result.
 ///
 /// # Errors
 /// Why nothing was changed.
@@ -50,7 +50,7 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
         agentd_tools::put_back(&started, contents, &workdir, max)
     });
     let (applied, images) = work.await.map_err(|error| unfinished(&error))??;
-    // What cannot be kept is said in the daemon's log: this undo cannot be undone.
+    // Only the daemon's log reports contents that could not be stored: this undo cannot be undone.
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, "");
     fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;
     let blobs = pre_images::keep(images, (&job.store, job.session), &mut outcome).await;
@@ -74,7 +74,7 @@ async fn admission(job: &PutBack) -> Option<ToolPermit> {
     None
 }
 
-/// Its thread may still put files back.
+/// The error of unfinished work: its thread may still restore files.
 fn unfinished(why: &Failed) -> HistoryFailed {
     HistoryFailed {
         code: "E_TIMEOUT".to_owned(),

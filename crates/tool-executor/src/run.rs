@@ -21,28 +21,28 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// A wait that is shorter is not worth a word.
+/// A shorter wait is not reported.
 const NOTICEABLE: Duration = Duration::from_millis(50);
-/// How often the executor is asked again when it went down with the request.
+/// How often to ask the executor again after it failed with the request.
 pub(crate) const EXECUTOR_TRIES: u32 = 20;
-/// Between two of these.
+/// The pause between two of these attempts.
 pub(crate) const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
-/// How long the working directory may take to be opened.
+/// The timeout for opening the working directory.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
-/// How long a look at what an approval was given for may take.
+/// The timeout for checking whether the approved state still holds.
 pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(30);
-/// Pieces of output in the session's mailbox; those beyond are left out, live output may have gaps.
+/// Output messages in the session's mailbox; further ones are dropped, so live output may have gaps.
 const CREDITS: usize = 8;
-/// Output up to this size travels with the result into its append; more is kept as a file first.
+/// Output up to this size travels with the result into its append; larger output is stored as a blob first.
 pub(crate) const BLOB_IN_APPEND: usize = 256 * 1024;
-/// Characters of the name of a kept output that the model is told.
+/// Characters of the name of a stored output in the text for the model.
 const SHOWN: usize = 16;
-/// How long keeping a large output may take.
+/// The timeout for storing a large output.
 pub(crate) const PUT_WITHIN: Duration = Duration::from_secs(30);
-/// How long reading a kept content may take.
+/// The timeout for reading a stored content.
 const GET_WITHIN: Duration = Duration::from_secs(30);
 
-/// Runs prepared calls; another one stands in for it in tests.
+/// Runs prepared calls; tests substitute another implementation.
 pub(crate) trait Runner: Send + Sync + 'static {
     /// Runs a call to its one result.
     fn run(&self, prepared: &Prepared, ctx: ToolContext) -> impl Future<Output = Finished> + Send;
@@ -58,7 +58,7 @@ impl Runner for Tools {
     }
 }
 
-/// The way back to the session.
+/// Sends events to the session.
 #[derive(Debug, Clone)]
 struct News {
     to: ActorRef<SessionMsg>,
@@ -96,7 +96,7 @@ impl News {
     }
 }
 
-/// Makes the run. The result is the last message, whatever happens.
+/// Runs the call. The result is always the last message.
 pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
     let credits = Arc::new(Semaphore::new(CREDITS));
     let news = News {
@@ -117,7 +117,7 @@ pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
     let focus = Focus::of(&permit.limits, &start.seen);
     let finished = work(runner, start, &news, &permit).await;
     let (outcome, blobs) = keep_output(finished, (&store, session), focus).await;
-    // The permit goes first, so that the session's next call finds it free.
+    // Return the permit first, so that the session's next call finds it free.
     drop(permit);
     match fault::point(fault::BEFORE_STORE) {
         Ok(()) => news.end(outcome, blobs),
@@ -129,7 +129,7 @@ fn failed(why: &str) -> ToolOutcome {
     ToolOutcome::text(ToolStatus::Error, format!("The tool could not be run: {why}.")).coded("E_TOOL")
 }
 
-/// Waits for a permit. There is no deadline: a wait ends by a permit or by a kill, and is shown as such.
+/// Waits for a permit. There is no deadline: the wait ends with a permit or a kill, and is visible to the session.
 async fn admission(start: &ToolStart, news: &News) -> Option<ToolPermit> {
     for _ in 0..EXECUTOR_TRIES {
         let (done, mut permit) = Done::channel();
@@ -142,7 +142,7 @@ async fn admission(start: &ToolStart, news: &News) -> Option<ToolPermit> {
         if let Some(permit) = granted(&mut permit, news).await {
             return Some(permit);
         }
-        // The executor went down with the request; the root starts it again.
+        // The executor failed with the request; the root restarts it.
         sleep(EXECUTOR_PAUSE).await;
     }
     None
@@ -195,14 +195,14 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         search: permit.search.clone(),
         file_work: files,
         on_start: OnStart::new(|| {
-            // What began cannot be taken back, so a failure here has nobody to be told to.
+            // A started effect cannot be undone, so there is nowhere to report a failure.
             let _ = fault::point(fault::AFTER_SPAWN);
         }),
     };
     runner.run(&prepared, ctx).await
 }
 
-/// What a person approved is looked at once more, right before it runs; what is different now is not run (I7).
+/// Checks right before the run whether the approved state still holds; a call that changed does not run (I7).
 async fn changed(
     prepared: &Prepared,
     bound: Option<Binding>,
@@ -219,7 +219,7 @@ async fn changed(
     prepared.unbound(&bound, now)
 }
 
-/// Makes a result fit for the log: without credentials, and with output that was too long for it as a blob.
+/// Makes a result fit for the log: removes credentials, and stores output that is too long as a blob.
 async fn keep_output(
     finished: Finished,
     (store, session): (&Handle<StoreMsg>, SessionId),
@@ -247,13 +247,13 @@ async fn keep_output(
             outcome.llm_text.push_str(&told);
             blobs.extend(spill);
         }
-        // The result is good without it; only the middle of a long output is lost.
+        // The result is good without it; only the middle of the long output is lost.
         Err(error) => tracing::warn!(%error, "the whole output of a tool could not be kept"),
     }
     (outcome, blobs)
 }
 
-/// Kept contents, as tools read them.
+/// Gives tools access to stored contents.
 pub(crate) fn blobs(store: &Handle<StoreMsg>) -> BlobSource {
     let store = store.clone();
     BlobSource::new(move |name| {

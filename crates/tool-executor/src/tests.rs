@@ -1,4 +1,4 @@
-//! Kids and executor with real ractor; the tools are played.
+//! Workers and executor with real ractor actors and fake tools.
 
 use super::*;
 use crate::kid::spawn;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Plays the session loop: notes everything it is told, and the ends of its kids behind everything that they said.
+/// A fake session loop: records all messages, and the end of each worker after its last message.
 struct Parent;
 
 struct ParentState {
@@ -56,7 +56,7 @@ impl Actor for Parent {
         event: SupervisionEvent,
         state: &mut ParentState,
     ) -> Result<(), ActorProcessingErr> {
-        // The kids of these tests all do the same work.
+        // The workers of these tests all do the same work.
         if let SupervisionEvent::ActorFailed(cell, _) | SupervisionEvent::ActorTerminated(cell, _, _) = &event
         {
             state.kids.add(cell.clone(), WORK);
@@ -76,7 +76,7 @@ const WORK: Work = Work::Tool {
 
 const SECRET: &str = "a key that only the daemon knows";
 
-/// A tool that is told what to do by the command that it gets.
+/// A fake tool whose command says what it does.
 struct Played {
     running: Arc<AtomicUsize>,
 }
@@ -290,7 +290,7 @@ async fn i6_a_panic_of_a_tool_is_told_to_its_session_and_costs_nothing_else() {
 
 #[tokio::test]
 async fn i6_a_killed_call_gives_its_permit_to_the_next_one() {
-    // One command may run at a time, the other permit is for files.
+    // One command may run at a time; the other permit is for files.
     let mut world = World::new(2).await;
     let first = world.start("hang").await;
     world.expect(&["granted"]).await;
@@ -330,7 +330,7 @@ async fn i6_a_call_that_is_killed_while_it_waits_costs_no_permit() {
 async fn i6_output_is_sent_on_credit_and_never_floods() {
     let mut world = World::new(2).await;
     let kid = world.start("talk").await;
-    // What the parent was told keeps its credits until it is looked at below.
+    // Recorded messages keep their credits until they are inspected below.
     kid.wait(Some(Duration::from_secs(10))).await.unwrap();
     let first: Vec<String> = (0..8).map(|offset| format!("output {offset}")).collect();
     world.expect(&["granted"]).await;
@@ -344,7 +344,7 @@ async fn i6_output_is_sent_on_credit_and_never_floods() {
 async fn a_small_spilled_output_travels_with_the_result() {
     let mut world = World::new(2).await;
     world.start("spill").await;
-    // The SHA-256 of `whole` begins so.
+    // The SHA-256 of `whole` starts with this.
     let ended = "ended cut\n[All of it can be read page by page: Read with file_path \"blob:5d5766cf2d787016\".] [\"5d5766cf\"]";
     world.expect(&["granted", ended, ENDED]).await;
 }

@@ -1,4 +1,4 @@
-//! Each session's place for its process warden.
+//! Each session's slot for its process warden.
 
 use agentd_protocol::SessionId;
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing, WardenSlot, WardenSpec};
@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A warden that ran nothing for so long is let go, with what its commands left behind.
+/// A warden that is idle this long is ended, together with any processes that its commands left behind.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long the end of a session waits for its processes to be gone.
+/// How long the end of a session waits for its processes to end.
 const CLOSE_WITHIN: Duration = Duration::from_secs(20);
 
-/// The places of all sessions that run tools now or did so lately.
+/// The slots of all sessions that run tools now or did recently.
 #[derive(Debug)]
 pub(crate) struct Wardens {
     exe: PathBuf,
@@ -26,7 +26,7 @@ pub(crate) struct Wardens {
 struct Place {
     slot: WardenSlot,
     workdir: PathBuf,
-    /// Permits that are out.
+    /// Permits in use.
     permits: u32,
 }
 
@@ -47,7 +47,7 @@ impl Wardens {
         }
     }
 
-    /// The session's place, for one more permit.
+    /// The session's slot, for one more permit.
     pub(crate) fn lend(&mut self, session: SessionId, workdir: &Path) -> WardenSlot {
         if self
             .places
@@ -75,21 +75,21 @@ impl Wardens {
         place.slot.clone()
     }
 
-    /// A permit came back.
+    /// Takes a permit back.
     pub(crate) fn give_back(&mut self, session: SessionId) {
         if let Some(place) = self.places.get_mut(&session) {
             place.permits = place.permits.saturating_sub(1);
         }
     }
 
-    /// Lets idle wardens go. Whether there are places left to look at.
+    /// Ends idle wardens. Returns whether any slots remain to check.
     pub(crate) fn sweep(&mut self) -> bool {
         self.places
             .retain(|_, place| !place.slot.release_idle(IDLE) || place.permits > 0);
         !self.places.is_empty()
     }
 
-    /// The session ended: so does everything that runs for it (I5).
+    /// Ends everything that runs for an ended session (I5).
     pub(crate) fn end(&mut self, session: SessionId) {
         if let Some(place) = self.places.remove(&session) {
             tokio::spawn(async move {
@@ -100,13 +100,13 @@ impl Wardens {
         }
     }
 
-    /// Ends all of them and waits until they are gone, at most `within`.
+    /// Ends all wardens and waits for them, at most `within`.
     pub(crate) async fn end_all(&mut self, within: Duration) {
         let mut ends = tokio::task::JoinSet::new();
         for (_, place) in std::mem::take(&mut self.places) {
             ends.spawn(async move { place.slot.close(within).await });
         }
-        // Wardens that are late end by themselves: their sockets are closed.
+        // Late wardens end by themselves: their sockets are closed.
         let _ = ends.join_all().await;
     }
 }

@@ -1,4 +1,4 @@
-//! The executor and its kids with real commands. The program starts itself as the process warden, so it has its own `main`.
+//! The executor and its workers with real commands. The program starts itself as the process warden, hence its own `main`.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ mod cases {
         ExitCode::SUCCESS
     }
 
-    /// Notes what the kids say.
+    /// Records the messages of the workers.
     struct Parent;
 
     impl Actor for Parent {
@@ -99,7 +99,7 @@ mod cases {
         }
     }
 
-    /// Keeps blobs.
+    /// Stores blobs.
     struct Store;
 
     impl Actor for Store {
@@ -207,7 +207,7 @@ mod cases {
             }
         }
 
-        /// The first output of a command that is running.
+        /// The first output of a running command.
         async fn output(&mut self) -> String {
             loop {
                 match self.next().await {
@@ -250,7 +250,7 @@ mod cases {
             .await;
         let pid = pid(&world.output().await);
         kid.kill();
-        // By itself it would end after ten minutes.
+        // On its own the process would end after ten minutes.
         assert!(gone(pid).await, "the process still lives");
     }
 

@@ -1,4 +1,4 @@
-//! ApplyPatch: several files changed by one patch, all or none.
+//! ApplyPatch: applies one patch to several files, all or none.
 
 use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange, look};
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Several files changed, or one text replaced by likeness.
+/// Applies a patch to several files, or replaces one text by similarity.
 pub(crate) struct ApplyPatch;
 
 impl Tool for ApplyPatch {
@@ -100,7 +100,7 @@ impl Tool for ApplyPatch {
     }
 }
 
-/// What a patch is about: every path in it.
+/// The subject of a patch: every path in it.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn about(patch: &str) -> Result<About, ToolOutcome> {
     let paths = parse(patch).map_err(|malformed| not_taken(&malformed))?.paths();
@@ -148,7 +148,7 @@ fn listed(mark: Mark, path: &Path, plan: &Plan) -> String {
     format!("{letter} {}{}\n", path.display(), from.unwrap_or_default())
 }
 
-/// What the patch comes to with the files as they are.
+/// The changes that the patch makes to the files as they are now.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn changes(
     prepared: &Prepared,
@@ -289,9 +289,9 @@ fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
     }
 }
 
-/// What the patch would do, for people, without doing it.
+/// Shows a person what the patch would do, without applying it.
 fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
-    // What the session has read is not looked at here: a person sees what the patch wants.
+    // Ignores whether the session has read the files: a person sees what the patch is meant to do.
     match changes(prepared, workdir, max, |_, _| Seen::Same) {
         Ok((changes, _)) => changes
             .iter()

@@ -1,4 +1,4 @@
-//! Arguments as models write them: other spellings are understood, what is wrong is explained.
+//! Arguments as models write them: accepts other spellings and explains mistakes.
 
 use crate::refusal::{Code, refuse};
 use crate::spec::ToolSpec;
@@ -9,14 +9,14 @@ use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
-/// Other names that models use for arguments of any tool.
+/// Spellings that models use for arguments of any tool.
 const COMMON: [Spelling; 3] = [
     ("case_insensitive", &["-i", "ignore_case", "ignoreCase"]),
     ("context", &["-C", "context_lines"]),
     ("timeout_ms", &["timeoutMs"]),
 ];
 
-/// The arguments under their canonical names, or what is wrong with them.
+/// Renames the arguments to their canonical names; the error explains what is wrong with them.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn checked(
     tool: Option<&'static dyn Tool>,

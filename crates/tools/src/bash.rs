@@ -1,4 +1,4 @@
-//! Bash: a command under the session's warden.
+//! Bash: runs a command under the session's warden.
 
 use crate::catalog::object;
 use crate::command_line;
@@ -17,11 +17,11 @@ use agentd_sandbox::{
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// The error numbers of a program that is not there, or is looked for in a directory that may not be read.
+/// The error numbers for a program that is missing or whose directory may not be searched.
 const ENOENT: i32 = 2;
 const EACCES: i32 = 13;
 
-/// A command that the model waits for.
+/// Runs a command while the model waits.
 pub(crate) struct Bash;
 
 impl Tool for Bash {
@@ -78,7 +78,7 @@ impl Tool for Bash {
         &[("command", &["cmd", "commandline", "script"])]
     }
 
-    /// Some models mean seconds, some milliseconds; nobody means less than a second.
+    /// Some models mean seconds, some milliseconds; none means less than a second.
     fn adapt(&self, input: &mut Map<String, Value>) {
         command_line::whole(input);
         if !input.contains_key("timeout_ms")
@@ -128,16 +128,16 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     }
 }
 
-/// A command that could not be started, as far as we know.
+/// The result for a command that, as far as we know, did not start.
 pub(crate) fn not_started(error: &SandboxError) -> ToolOutcome {
     match error {
-        // The warden may have started it before it was lost.
+        // The warden may have started it before the connection was lost.
         SandboxError::WardenGone | SandboxError::WardenSlow { .. } => lost(error),
         _ => from_sandbox(error),
     }
 }
 
-/// Nobody knows what a command did whose end was not seen.
+/// The result for a command whose end was not observed: its effects are unknown.
 pub(crate) fn lost(error: &SandboxError) -> ToolOutcome {
     let mut outcome = from_sandbox(error);
     outcome.status = ToolStatus::Interrupted;
@@ -148,7 +148,7 @@ pub(crate) fn lost(error: &SandboxError) -> ToolOutcome {
     outcome
 }
 
-/// Finds the shell by itself: at a terminal, what is missing is said there, and not to us.
+/// Looks up the shell inside the terminal, so that a missing shell is reported there and not to us.
 const SHELL_AT_TERMINAL: &str = "command -v bash >/dev/null 2>&1 && exec bash -c \"$1\"; exec sh -c \"$1\"";
 
 pub(crate) async fn start_at_terminal(
@@ -161,7 +161,7 @@ pub(crate) async fn start_at_terminal(
     let command = CommandSpec {
         argv: argv.map(str::to_owned).to_vec(),
         cwd: ctx.workdir.path().to_owned(),
-        // Who reads it is no screen.
+        // The reader of the output is not a screen.
         env: vec![("TERM".to_owned(), "dumb".to_owned())],
     };
     warden.run_at_terminal(command, size).await

@@ -1,5 +1,5 @@
-//! What an approval of a call is bound to: its arguments, where and with what it runs, and the files that decide what it
-//! does. Made when a person is asked, and again before the call runs.
+//! The binding of an approval: the arguments of the call, where and with what it runs, and the files that decide what
+//! it does. Computed when a person is asked, and again before the call runs.
 
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
@@ -13,26 +13,26 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The most files that one call is bound to.
+/// The most files in one binding.
 const MAX_FILES: usize = 256;
-/// Bytes that are read for one binding. What is beyond is bound by which version of the file it is.
+/// Bytes of file content read for one binding. Files beyond that are bound by their version instead.
 const MAX_BYTES: u64 = 256 << 20;
 const PIECE: usize = 64 << 10;
-/// Directories that one call is bound to.
+/// The most directories in one binding.
 const MAX_TREES: usize = 8;
-/// Files that are searched for the names of others.
+/// Files whose content is searched for the names of other files.
 const MAX_SEARCHED: usize = 64;
-/// Files that only files name; those beyond are not looked at.
+/// Files that are only named by other files; further ones are ignored.
 const MAX_DEEP: usize = 256;
-/// How many changes are told.
+/// How many changes the result lists.
 const TOLD: usize = 8;
 
 impl Prepared {
-    /// What an approval of this call is given for. Reads files, so it blocks: not for an actor's handler. Of a directory that
-    /// it runs code from at most `watch` entries are looked at.
+    /// Computes what an approval of this call is bound to. Blocks to read files: not for an actor's handler. Reads at
+    /// most `watch` entries of each directory that the call runs code from.
     ///
     /// # Errors
-    /// It cannot be said, so nobody can approve it.
+    /// The binding cannot be computed, so the call cannot be approved.
     pub fn binding(
         &self,
         workdir: &Beneath,
@@ -64,7 +64,7 @@ impl Prepared {
         })
     }
 
-    /// The result of this call when what was approved is not what would run now.
+    /// The result of this call when it would run something other than what was approved.
     #[must_use]
     pub fn unbound(&self, bound: &Binding, now: Result<Binding, String>) -> Option<ToolOutcome> {
         let (changes, more) = match now {
@@ -122,7 +122,7 @@ impl Prepared {
     }
 }
 
-/// The directories of which more is in than was looked at.
+/// The directories that have more entries than the binding covers.
 pub fn partly_watched(binding: &Binding) -> impl Iterator<Item = &String> {
     let partly = binding
         .trees
@@ -131,8 +131,8 @@ pub fn partly_watched(binding: &Binding) -> impl Iterator<Item = &String> {
     partly.map(|(root, _)| root)
 }
 
-/// The hash of all that an approval is given for. Two questions with the same are about the same: an answer to one may
-/// answer the other.
+/// The hash of everything an approval is bound to. Questions with the same hash are about the same thing, so one answer
+/// may serve both.
 #[must_use]
 pub fn likeness(binding: &Binding) -> String {
     digest(|hash| {
@@ -160,13 +160,13 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// A file that is to be changed, whatever is there now.
+    /// Binds a file that the call changes, even if it does not exist yet.
     fn changed(&mut self, path: &str) -> Result<(), String> {
         let state = self.state(path).unwrap_or_else(|error| word(&error).to_owned());
         self.add(path, state)
     }
 
-    /// All that decides what a command does, one level further than it says.
+    /// Binds everything that decides what a command does, following references one level deep.
     fn command(&mut self, decides: &Decides) -> Result<(), String> {
         for path in &decides.files {
             self.named(path)?;
@@ -216,7 +216,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Where a word leads, as text.
+    /// The path that a word resolves to, without touching the file system.
     fn place(&self, name: &str) -> PathBuf {
         let home = name.strip_prefix("~/").zip(watched::home(self.environment));
         match home {
@@ -225,7 +225,7 @@ impl Files<'_> {
         }
     }
 
-    /// A directory that code is run from.
+    /// Binds a directory that code runs from.
     fn tree(&mut self, path: &Path) -> Result<(), String> {
         let name = path.to_string_lossy().into_owned();
         if self.trees.contains_key(&name) {
@@ -246,7 +246,7 @@ impl Files<'_> {
         }
     }
 
-    /// A file that is bound by which version it is. One in a directory that is watched is bound already.
+    /// Binds a file by its version. A file in a watched directory is already bound.
     fn elsewhere(&mut self, path: &Path, absent_counts: bool) {
         let name = path.to_string_lossy().into_owned();
         let watched =
@@ -259,7 +259,7 @@ impl Files<'_> {
         }
     }
 
-    /// A word that may name a file: only one that is there counts.
+    /// Binds a word that may name a file, if that file exists.
     fn named(&mut self, path: &str) -> Result<(), String> {
         match self.state(path) {
             Ok(state) => self.add(path, state),
@@ -294,7 +294,7 @@ impl Files<'_> {
     }
 }
 
-/// A path without `.` and `..`, as text.
+/// Resolves `.` and `..` in a path, without touching the file system.
 fn lexical(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -309,7 +309,7 @@ fn lexical(path: &Path) -> PathBuf {
     clean
 }
 
-/// What stands for a file that cannot be read.
+/// The placeholder for a file that cannot be read.
 const fn word(error: &SandboxError) -> &'static str {
     match error {
         SandboxError::NotFound { .. } => "absent",
@@ -319,7 +319,7 @@ const fn word(error: &SandboxError) -> &'static str {
     }
 }
 
-/// The hash of a file; one that grows while it is read is read no further than `most`.
+/// The hash of a file, of at most `most` bytes even if the file grows while it is read.
 fn content(file: &mut impl io::Read, most: u64) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut piece = vec![0; PIECE];
@@ -342,13 +342,13 @@ pub(crate) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// With its length before it, so that two texts are never one.
+/// Hashes a text after its length, so that two adjacent texts cannot be confused.
 fn text(hash: &mut Sha256, text: &str) {
     hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
     hash.update(text.as_bytes());
 }
 
-/// The order of an object's fields says nothing.
+/// Hashes a JSON value independently of the order of its object fields.
 fn value(hash: &mut Sha256, of: &Value) {
     match of {
         Value::Array(items) => {

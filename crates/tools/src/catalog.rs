@@ -1,4 +1,4 @@
-//! The registered tools: one line each, in the order in which models are told of them.
+//! The registry of built-in tools: one line each, in the order in which models see them.
 
 use crate::apply_patch::ApplyPatch;
 use crate::bash::Bash;
@@ -53,7 +53,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn Tool> {
     TOOLS.iter().copied()
 }
 
-/// The built-in tool of a canonical name.
+/// The built-in tool with a canonical name.
 #[must_use]
 pub fn builtin(name: &str) -> Option<&'static dyn Tool> {
     all().find(|tool| tool.name() == name)

@@ -1,4 +1,4 @@
-//! Several files changed at once: all of them, or none.
+//! Changes several files together: all of them, or none.
 
 use crate::read::explain;
 use crate::refusal::{Code, refuse};
@@ -6,7 +6,7 @@ use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SandboxError, Version, WritePermit};
 use std::path::{Path, PathBuf};
 
-/// A file as it was found.
+/// A file before the change.
 #[derive(Debug, Clone)]
 pub(crate) struct Before {
     pub(crate) content: Vec<u8>,
@@ -15,19 +15,19 @@ pub(crate) struct Before {
     pub(crate) mode: u32,
 }
 
-/// What becomes of one file.
+/// The change of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,
-    /// What is there; absent: nothing is.
+    /// The file before the change; absent if it does not exist.
     pub(crate) before: Option<Before>,
-    /// What will be there; absent: nothing will.
+    /// The content after the change; absent if the file is deleted.
     pub(crate) after: Option<Vec<u8>>,
-    /// The permission bits of a file that is made, when they are not the usual ones.
+    /// The permission bits of a new file, if they differ from the default.
     pub(crate) mode: Option<u32>,
 }
 
-/// What is at a path, whatever its content is. Absent: nothing is. A link, and anything but a plain file, is an error.
+/// Reads the file at a path, whatever its content. Absent if it does not exist; a link or special file is an error.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn look(workdir: &Beneath, path: &Path, max: u64) -> Result<Option<Before>, ToolOutcome> {
     match workdir.check_writable(path) {
@@ -49,7 +49,7 @@ pub(crate) fn look(workdir: &Beneath, path: &Path, max: u64) -> Result<Option<Be
     }))
 }
 
-/// Makes all changes. When one fails, those before it are taken back, and the error says so.
+/// Applies all changes. If one fails, the earlier ones are rolled back and the error says so.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn apply(
     workdir: &Beneath,
@@ -60,7 +60,7 @@ pub(crate) fn apply(
     for (done, change) in changes.iter().enumerate() {
         let fresh = missing_parents(workdir, change);
         let written = write(workdir, permit, change);
-        // Directories may be made even when the file is not.
+        // Directories may have been created even when the file was not.
         made.extend(fresh);
         if let Err(error) = written {
             let mut outcome = explain(workdir, &change.path, &error);
@@ -85,7 +85,7 @@ fn write(workdir: &Beneath, permit: &WritePermit, change: &FileChange) -> Result
     }
 }
 
-/// The directories that a change makes, the outermost first.
+/// The directories that a change creates, the outermost first.
 fn missing_parents(workdir: &Beneath, change: &FileChange) -> Vec<PathBuf> {
     if change.before.is_some() || change.after.is_none() {
         return Vec::new();
@@ -104,7 +104,7 @@ fn missing_parents(workdir: &Beneath, change: &FileChange) -> Vec<PathBuf> {
     parents
 }
 
-/// Takes changes back, the last one first. Returns those that could not be.
+/// Rolls changes back, the last one first. Returns those that could not be rolled back.
 fn take_back(
     workdir: &Beneath,
     permit: &WritePermit,
@@ -118,7 +118,7 @@ fn take_back(
         }
     }
     for directory in made.iter().rev() {
-        // Somebody may have put something there meanwhile; then it stays.
+        // Another process may have created files in it meanwhile; then it stays.
         let _ = permit
             .judged(directory)
             .and_then(|directory| workdir.remove_directory(directory));

@@ -1,13 +1,13 @@
-//! Command lines as models of other runtimes give them: a list of words, or with the directory apart.
+//! Command lines in the forms of other runtimes: a list of words, or with a separate directory.
 
 use serde_json::{Map, Value};
 
-/// How the directory of a command is called elsewhere.
+/// The names that other runtimes use for the directory of a command.
 const DIRECTORY: [&str; 5] = ["workdir", "cwd", "working_directory", "directory", "dir"];
 const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash"];
 
-/// Makes one line of it, so that what is judged and approved is what runs: `{command: ["ls"], workdir: "src"}` means
-/// `cd -- src && ls`.
+/// Makes a single line of it, so that the line that is judged and approved is the one that runs:
+/// `{command: ["ls"], workdir: "src"}` becomes `cd -- src && ls`.
 pub(crate) fn whole(given: &mut Map<String, Value>) {
     if let Some(line) = given
         .get("command")
@@ -49,7 +49,7 @@ fn line(words: &[Value]) -> Option<String> {
     }
 }
 
-/// No part of the command runs elsewhere when the directory is not there.
+/// Prefixes the command with `cd` such that no part of it runs elsewhere if the directory is missing.
 fn below(directory: &str, command: &str) -> String {
     let directory = quoted(directory);
     if command.contains([';', '|', '&', '\n']) {
@@ -95,7 +95,7 @@ mod tests {
             whole(&mut given);
             assert_eq!(Value::Object(given), json!({ "command": expected }));
         }
-        // What cannot be meant stays, and is refused with the schema.
+        // Input that makes no sense stays unchanged, and the schema refuses it.
         let strange = json!({"command": [1], "workdir": "x"});
         let mut given = strange.as_object().unwrap().clone();
         whole(&mut given);

@@ -1,4 +1,4 @@
-//! What a running tool is given, and what it gives back.
+//! The context of a running tool, and its result.
 
 use crate::jobs::Jobs;
 use crate::pre_image::PreImage;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 /// Limits of tool calls.
 pub type ToolLimits = ToolsConfig;
 
-/// Output that a running tool made since the last report.
+/// Output that a running tool produced since the last report.
 pub type Progress = agentd_sandbox::Fresh;
 
-/// Takes the output of running tools, at most every 100 ms; must not block.
+/// Receives the output of running tools, at most every 100 ms; must not block.
 #[derive(Clone)]
 pub struct ProgressSink(Arc<dyn Fn(Progress) + Send + Sync>);
 
@@ -33,7 +33,7 @@ impl ProgressSink {
         Self(Arc::new(f))
     }
 
-    /// Nobody looks.
+    /// Discards the output.
     #[must_use]
     pub fn nobody() -> Self {
         Self::new(|_| {})
@@ -51,7 +51,7 @@ impl fmt::Debug for ProgressSink {
     }
 }
 
-/// Called once, when the effect of a call has begun; must not block.
+/// Called once, when the effect of a call begins; must not block.
 #[derive(Clone)]
 pub struct OnStart(Arc<dyn Fn() + Send + Sync>);
 
@@ -78,10 +78,10 @@ impl fmt::Debug for OnStart {
     }
 }
 
-/// The bytes of a kept blob, or that there is none; the error says why it cannot be known.
+/// The bytes of a stored blob, or none if it does not exist; the error says why the store cannot tell.
 type Fetched = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, String>> + Send>>;
 
-/// Where kept blobs are read. Every answer comes in bounded time.
+/// Reads stored blobs. Every answer comes in bounded time.
 #[derive(Clone)]
 pub struct BlobSource(Arc<dyn Fn(String) -> Fetched + Send + Sync>);
 
@@ -94,7 +94,7 @@ impl BlobSource {
         Self(Arc::new(move |name| Box::pin(f(name))))
     }
 
-    /// There are none.
+    /// A source without blobs.
     #[must_use]
     pub fn empty() -> Self {
         Self::new(|_| std::future::ready(Ok(None)))
@@ -111,10 +111,10 @@ impl fmt::Debug for BlobSource {
     }
 }
 
-/// What the rules say of an address.
+/// The verdict of the rules on an address.
 type JudgedHop = Pin<Box<dyn Future<Output = Hop> + Send>>;
 
-/// Who judges addresses to which a server sends a call on. Every answer comes in bounded time.
+/// Judges addresses to which a server redirects a call. Every answer comes in bounded time.
 #[derive(Clone)]
 pub struct AddressGate(Arc<dyn Fn(String) -> JudgedHop + Send + Sync>);
 
@@ -127,7 +127,7 @@ impl AddressGate {
         Self(Arc::new(move |url| Box::pin(f(url))))
     }
 
-    /// Nobody says anything.
+    /// A gate without an opinion.
     #[must_use]
     pub fn nobody() -> Self {
         Self::new(|_| std::future::ready(Hop::Unjudged))
@@ -149,7 +149,7 @@ impl fmt::Debug for AddressGate {
 /// Whether a file may be read.
 type JudgedFile = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// Who judges files that turn up while a call runs. Every answer comes in bounded time; without one the answer is no (I7).
+/// Judges files that turn up while a call runs. Every answer comes in bounded time; a missing answer means no (I7).
 #[derive(Clone)]
 pub struct FileGate(Arc<dyn Fn(String) -> JudgedFile + Send + Sync>);
 
@@ -162,13 +162,13 @@ impl FileGate {
         Self(Arc::new(move |path| Box::pin(f(path))))
     }
 
-    /// None may be read.
+    /// Denies every file.
     #[must_use]
     pub fn closed() -> Self {
         Self::new(|_| std::future::ready(false))
     }
 
-    /// All may be read.
+    /// Allows every file.
     #[cfg(test)]
     pub(crate) fn open() -> Self {
         Self::new(|_| std::future::ready(true))
@@ -178,7 +178,7 @@ impl FileGate {
         (self.0)(path.to_owned()).await
     }
 
-    /// The same for work that blocks a thread. No rule can name a path that is no text, so none allows it.
+    /// The same for blocking code. No rule can name a path that is not UTF-8, so such paths are denied.
     pub(crate) fn lets_read(&self, path: &Path) -> bool {
         let (Some(path), Ok(runtime)) = (path.to_str(), tokio::runtime::Handle::try_current()) else {
             return false;
@@ -193,12 +193,12 @@ impl fmt::Debug for FileGate {
     }
 }
 
-/// What is known of the protected paths among those that a call writes.
+/// What is known about the protected paths among those that a call writes.
 #[derive(Debug, Clone)]
 pub enum Guarding {
     /// None of these may be written.
     Refused(Arc<ProtectedPaths>),
-    /// A person approved them, or a rule spells them.
+    /// A person approved them, or a rule names them literally.
     Approved,
 }
 
@@ -208,7 +208,7 @@ impl Default for Guarding {
     }
 }
 
-/// What a running tool is given.
+/// The context of a running tool.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// The session's working directory.
@@ -223,33 +223,33 @@ pub struct ToolContext {
     pub jobs: Jobs,
     /// The limits.
     pub limits: Arc<ToolLimits>,
-    /// Where output that is too long for a result is put meanwhile.
+    /// Where output that is too long for a result is spilled temporarily.
     pub spill_dir: PathBuf,
-    /// Where maps of source trees are kept.
+    /// Where maps of source trees are stored.
     pub map_dir: PathBuf,
-    /// Where the contents are that files had before they were changed.
+    /// The source of earlier file contents.
     pub blobs: BlobSource,
-    /// Who judges addresses to which a server sends the call on.
+    /// Judges addresses to which a server redirects the call.
     pub addresses: AddressGate,
-    /// Who judges files that a search finds or a map shows.
+    /// Judges files that a search finds or a map shows.
     pub files: FileGate,
-    /// Who lends the threads for work on files.
+    /// Lends the threads for file work.
     pub file_work: FileWork,
-    /// Who keeps the indexes of working directories, if anybody does.
+    /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
-    /// Who runs the tools of servers, if there are any.
+    /// Runs the tools of tool servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
-    /// Who sees output while it comes.
+    /// Receives output as it is produced.
     pub progress: ProgressSink,
-    /// Who wants to know that the effect has begun.
+    /// Learns that the effect has begun.
     pub on_start: OnStart,
 }
 
-/// The whole of an output that was too long for its result, to be stored as a blob whose name goes into
+/// The complete output when it was too long for the result. It is stored as a blob whose name goes into
 /// `truncated.spill`.
 #[derive(Debug)]
 pub enum Spilled {
-    /// In a file, removed when dropped.
+    /// A file that is removed on drop.
     File(SpillFile),
     /// In memory.
     Memory(Vec<u8>),
@@ -268,12 +268,12 @@ impl Spilled {
     }
 }
 
-/// What a tool call came to.
+/// The outcome of a tool call.
 #[derive(Debug)]
 pub struct Finished {
     /// The result.
     pub outcome: ToolOutcome,
-    /// The whole output, when the result is not all of it.
+    /// The complete output, if the result does not contain all of it.
     pub spilled: Option<Spilled>,
     /// The contents of changed files before the change, to be stored as blobs.
     pub pre_images: Vec<PreImage>,

@@ -1,5 +1,5 @@
-//! Universal Ctags under the session's warden, asked about files in languages without a grammar. It is handed their content
-//! and opens none. Where it is not installed these files are left out.
+//! Universal Ctags under the session's warden, for files in languages without a grammar. It receives their content and
+//! opens no file. If it is not installed, these files are left out.
 
 use crate::source_tree::{Foreign, content, open};
 use crate::walk::Patience;
@@ -11,15 +11,15 @@ use tokio::net::unix::pipe;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How long its start and its answer about one file may take. A file with which it takes longer is left out.
+/// The timeout for starting it and for its answer about one file. A file that exceeds it is left out.
 const WITHIN: Duration = Duration::from_secs(5);
-/// The most that it may say of one file.
+/// The largest answer about one file.
 const MAX_ANSWER: u64 = 4 << 20;
-/// How often it is started again after a file with which it did not get on.
+/// How often it is restarted after a file that it failed on.
 const MAX_STARTS: u32 = 4;
 
-/// Asks about the files that are not known yet. Whether all were asked about; where there is no ctags there is nobody to
-/// ask. Called beside the runtime's threads; each wait is bounded.
+/// Asks ctags about the files that are not known yet. Returns whether all of them are settled, which they are when
+/// ctags is not installed. Must not run on the runtime's threads; each wait is bounded.
 pub(crate) fn ask(
     map: &mut SourceMap,
     files: Vec<Foreign>,
@@ -48,7 +48,7 @@ pub(crate) fn ask(
             running = runtime.block_on(Ctags::start(workdir, warden));
             starts += 1;
         }
-        // Nobody to ask at all, or nobody any more.
+        // Ctags is not installed, or failed too often.
         let Some(ctags) = &mut running else {
             return starts == 1;
         };
@@ -70,7 +70,7 @@ struct Ctags {
 }
 
 impl Ctags {
-    /// `None` where there is none.
+    /// `None` if it is not installed.
     async fn start(workdir: &Beneath, warden: &WardenSlot) -> Option<Self> {
         let command = CommandSpec {
             argv: CTAGS.map(str::to_owned).to_vec(),
@@ -99,7 +99,7 @@ impl Ctags {
         first.then_some(ctags)
     }
 
-    /// `None` when it has no answer; then it is of no use any more.
+    /// `None` if it does not answer; then it is no longer usable.
     async fn answer(&mut self, name: &str, source: &[u8]) -> Option<Answer> {
         let asked = [question(name, source.len()).as_bytes(), source].concat();
         let mut answer = Answer::default();
@@ -107,7 +107,7 @@ impl Ctags {
         Some(answer)
     }
 
-    /// Says something and hears lines until one is the last, while its warnings are read and forgotten.
+    /// Sends a request and reads lines up to the last one, while its warnings are read and discarded.
     async fn exchange(&mut self, say: &[u8], mut last: impl FnMut(&str) -> bool) -> Option<()> {
         let Self {
             stdin,
@@ -134,7 +134,7 @@ impl Ctags {
             while !*ended {
                 *ended = !matches!(running.hear(&mut buffer).await, Ok(Heard::Output(_)));
             }
-            // Its last words may still be in the pipe.
+            // The rest of its output may still be in the pipe.
             std::future::pending::<()>().await;
         };
         let both = async {

@@ -1,26 +1,26 @@
-//! What exactly a call will do, for the person who is asked.
+//! What exactly a call will do, for the person who approves it.
 
 use crate::prepared::Prepared;
 use agentd_policy::Subject;
 use agentd_sandbox::Beneath;
 
-/// The longest file that is compared, and the longest detail.
+/// The longest file that a preview compares.
 const MAX_BYTES: u64 = 1 << 20;
-/// A person approves what is shown, so a longer one cannot be approved: it is not cut.
+/// The longest detail. It is not cut: a person approves what is shown, so a longer one cannot be approved.
 const MAX_DETAIL: usize = 512 << 10;
 
 impl Prepared {
-    /// What exactly will happen: the command, or the change as a diff, and nothing of ours. Reads files, so it blocks: not
+    /// What exactly will happen: the command, or the change as a diff, and nothing of ours. Blocks to read files: not
     /// for an actor's handler.
     ///
     /// # Errors
-    /// Nobody can read so much before an approval.
+    /// The detail is too long for a person to read before an approval.
     pub fn detail(&self, workdir: &Beneath) -> Result<String, String> {
         let preview = self
             .tool()
             .and_then(|tool| tool.preview(self, workdir, MAX_BYTES));
         let detail = match (preview, &self.subject) {
-            // The command is shown whole, whatever its length: this is what is approved.
+            // Shows the whole command, whatever its length: it is what the person approves.
             (_, Subject::Command { command }) => return Ok(command.clone()),
             (Some(preview), _) => preview,
             (None, Subject::Path { path, .. }) => format!("{} {path}", self.name),
@@ -44,7 +44,7 @@ impl Prepared {
         ))
     }
 
-    /// What the model says that a command does. Nobody has checked it.
+    /// The model's own description of a command. It is unverified.
     #[must_use]
     pub fn said(&self) -> Option<String> {
         let said = matches!(self.subject, Subject::Command { .. }).then(|| self.text("description").trim());

@@ -8,18 +8,18 @@ use std::time::Duration;
 pub struct Change {
     /// The unified diff.
     pub text: String,
-    /// Lines that came.
+    /// Added lines.
     pub added: usize,
-    /// Lines that went.
+    /// Removed lines.
     pub removed: usize,
 }
 
-/// The change from one content to another. An absent old content is a new file, an absent new one a file that goes.
+/// The change from one content to another. Without an old content the file is new, without a new one it is deleted.
 #[must_use]
 pub fn change(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Change {
     let before = String::from_utf8_lossy(old.unwrap_or_default());
     let after = String::from_utf8_lossy(new.unwrap_or_default());
-    // Past the deadline the diff is coarser, never wrong.
+    // Past the deadline the diff is coarser, but never wrong.
     let diff = TextDiff::configure()
         .timeout(Duration::from_millis(500))
         .diff_lines(&*before, &*after);

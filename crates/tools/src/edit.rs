@@ -1,4 +1,4 @@
-//! Edit and MultiEdit: exact texts replaced in a file that the session knows.
+//! Edit and MultiEdit: replace exact texts in a file that the session knows.
 
 use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange};
@@ -19,7 +19,7 @@ use agentd_sandbox::Beneath;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// One exact text of a file replaced.
+/// Replaces one exact text of a file.
 pub(crate) struct Edit;
 
 impl Tool for Edit {
@@ -117,7 +117,7 @@ struct Replacement<'a> {
     old: &'a str,
     new: &'a str,
     all: bool,
-    /// Which of several it is, in words.
+    /// Names the replacement when there are several.
     which: String,
 }
 
@@ -145,7 +145,7 @@ fn replacement(input: &Value, which: String) -> Replacement<'_> {
     }
 }
 
-/// The content after all edits, each seeing what those before it made, and how often a text was replaced.
+/// The content after all edits, each applied to the result of the one before, and the number of replacements.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn apply(prepared: &Prepared, path: &Path, old: &[u8]) -> Result<(Vec<u8>, usize), ToolOutcome> {
     let (mut content, mut count) = (old.to_vec(), 0);
@@ -186,7 +186,7 @@ fn misses(tool: &str, one: &Replacement<'_>, path: &Path, mismatch: Mismatch) ->
     }
 }
 
-/// What to do about a text that is not in a file.
+/// Advice for a text that is not in the file.
 pub(crate) fn not_found_hint(near: Option<(usize, String)>, field: &str) -> String {
     match near {
         Some((line, text)) => {
@@ -198,14 +198,14 @@ pub(crate) fn not_found_hint(near: Option<(usize, String)>, field: &str) -> Stri
     }
 }
 
-/// The first of many numbers of lines.
+/// The first few of many line numbers.
 pub(crate) fn first_lines(lines: &[usize]) -> String {
     let shown: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
     let more = if lines.len() > 10 { ", ..." } else { "" };
     format!("{}{more}", shown.join(", "))
 }
 
-/// A text file of bounded size, as it is.
+/// Reads a text file of bounded size, unchanged.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn load(workdir: &Beneath, path: &Path, max: u64) -> Result<Before, ToolOutcome> {
     let opened = open(workdir, path)?;
@@ -229,7 +229,7 @@ pub(crate) fn load(workdir: &Beneath, path: &Path, max: u64) -> Result<Before, T
     }
 }
 
-/// Whether the session knows this content.
+/// Refuses unless the session knows this content.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn require_seen(seen: &FilesSeen, path: &Path, content: &[u8]) -> Result<(), ToolOutcome> {
     unless_seen(seen.check(&path.to_string_lossy(), &sha256(content)), path)
@@ -254,7 +254,7 @@ pub(crate) fn unless_seen(seen: Seen, path: &Path) -> Result<(), ToolOutcome> {
     }
 }
 
-/// What the edit would do, for people, without doing it.
+/// Shows a person what the edit would do, without doing it.
 pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     let attempt = workdir
         .relative(prepared.path())

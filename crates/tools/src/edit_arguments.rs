@@ -1,4 +1,4 @@
-//! What no schema says about the arguments of tools that edit.
+//! Checks of the arguments of editing tools that a schema cannot express.
 
 use crate::refusal::{Code, refuse};
 use agentd_protocol::ToolOutcome;

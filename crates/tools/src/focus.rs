@@ -1,24 +1,24 @@
-//! What of a long output is about the words that were said. Pure.
+//! Selects the parts of a long output that are about given words. Pure.
 
 use agentd_protocol::Block;
 use std::collections::BTreeSet;
 
-/// Shorter words say too little.
+/// Shorter words are not specific enough.
 const MIN_CHARS: usize = 4;
-/// The most words that are looked for.
+/// The most words to search for.
 const MAX_WORDS: usize = 64;
-/// Lines that are kept before and behind a line with such a word.
+/// Lines kept before and after a line with such a word.
 const AROUND: usize = 3;
-/// Characters of a line that are kept.
+/// Characters kept of a line.
 const LINE_CHARS: usize = 300;
-/// Words that are everywhere.
+/// Words that are too common to search for.
 const STOP: [&str; 36] = [
     "about", "after", "again", "also", "been", "before", "both", "could", "does", "each", "every", "file",
     "from", "have", "into", "just", "like", "make", "more", "must", "need", "only", "please", "should",
     "some", "that", "their", "then", "there", "these", "they", "this", "what", "when", "with", "your",
 ];
 
-/// The words of a text that may say what it is about, in lower case.
+/// The words of a text that may reveal its topic, in lower case.
 pub(crate) fn keywords(content: &[Block]) -> Vec<String> {
     let texts = content.iter().filter_map(|block| match block {
         Block::Text { text } => Some(text.as_str()),
@@ -34,13 +34,13 @@ pub(crate) fn keywords(content: &[Block]) -> Vec<String> {
         .collect()
 }
 
-/// The lines of a text around those that have one of the words, with their numbers, in at most `max_bytes`; nothing when
-/// no line has one.
+/// The lines of a text around those that contain one of the words, with their numbers, in at most `max_bytes`; empty if
+/// no line does.
 #[must_use]
 pub fn windows(text: &str, words: &[String], max_bytes: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut shown = String::new();
-    // The line after the last one that is shown.
+    // The line after the last one shown.
     let mut next = 0;
     for at in 0..lines.len() {
         if !lines.get(at).is_some_and(|line| is_about(line, words)) {

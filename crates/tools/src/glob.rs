@@ -1,4 +1,4 @@
-//! Glob: files by name.
+//! Glob: finds files by name.
 
 use crate::catalog::object;
 use crate::context::{ToolContext, ToolLimits};
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// The most paths that are collected.
+/// The most paths to collect.
 const MAX_PATHS: usize = 1_000;
 
-/// Files by name.
+/// Finds files by name.
 pub(crate) struct Glob;
 
 impl Tool for Glob {

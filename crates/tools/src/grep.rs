@@ -1,4 +1,4 @@
-//! Grep: text in files.
+//! Grep: searches text in files.
 
 use crate::catalog::object;
 use crate::context::{ToolContext, ToolLimits};
@@ -21,15 +21,15 @@ use std::path::{Path, PathBuf};
 
 /// The most lines of a result.
 const MAX_LINES: usize = 250;
-/// The longest pattern, in bytes: each `\pL` in it takes some kilobytes before the next limit is looked at.
+/// The longest pattern, in bytes: each `\pL` in it takes some kilobytes before the next limit applies.
 const MAX_PATTERN: usize = 4_096;
-/// The most memory of a compiled pattern, and of the automaton that a search makes of it. Searches of several sessions run
-/// at the same time, so this is small.
+/// The most memory for a compiled pattern, and for the automaton built from it. Small because searches of several
+/// sessions run at the same time.
 const MAX_REGEX: usize = 8 << 20;
 /// How deep the groups and repetitions of a pattern may nest.
 const MAX_NEST: u32 = 100;
 
-/// Text in files.
+/// Searches text in files.
 pub(crate) struct Grep;
 
 impl Tool for Grep {
@@ -138,7 +138,7 @@ fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
         EntryKind::File | EntryKind::Symlink | EntryKind::Special => {
             let opened = open(&ctx.workdir, &path)?;
             let named = (&opened.file, path.as_path());
-            // It is what the rules, and people, were asked about.
+            // The rules, or a person, already judged this file.
             search(&mut searcher, &regex, named, &mut hits, &patience, &|| true);
             !patience.is_over()
         }
@@ -163,7 +163,7 @@ fn search(
         may_read,
         judged: None,
     };
-    // A file that cannot be read to its end still gave the hits before that.
+    // If a file cannot be read to its end, the earlier hits still count.
     let _ = searcher.search_file(regex, file, &mut sink);
     let matches = sink.matches;
     hits.end_file(&name, matches);
@@ -182,7 +182,7 @@ fn show(prepared: &Prepared, hits: &Hits, complete: bool) -> ToolOutcome {
     if !complete {
         text.push_str("[There may be more. Use a narrower pattern, `path` or `glob`, or output_mode \"files_with_matches\".]\n");
     }
-    // The model is not told of the files that were left out: it could find out what is in them, guess by guess.
+    // The model does not learn which files were left out: it could find out their contents guess by guess.
     ToolOutcome {
         details: Some(json!({
             "matches": hits.matches,

@@ -4,17 +4,17 @@ use crate::shape::cut_line;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use std::io;
 
-/// The longest part of a line that is shown.
+/// The longest part of a line to show.
 const LINE_CHARS: usize = 500;
 
-/// What is shown of hits.
+/// What the result shows of hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The lines.
+    /// The matching lines.
     Content,
-    /// The files' paths.
+    /// The paths of the files.
     Files,
-    /// The number of hits of each file.
+    /// The number of hits per file.
     Count,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Hits {
     bytes: usize,
     pub(crate) matches: u64,
     pub(crate) files: u64,
-    /// Files with hits that may not be read.
+    /// Files with hits that the session may not read.
     pub(crate) left_out: u64,
     max_lines: usize,
     max_bytes: usize,
@@ -46,7 +46,7 @@ impl Hits {
         }
     }
 
-    /// Whether nothing more is taken.
+    /// Whether a limit is reached.
     pub(crate) const fn full(&self) -> bool {
         self.lines.len() >= self.max_lines || self.bytes >= self.max_bytes
     }
@@ -56,7 +56,7 @@ impl Hits {
         self.lines.push(line);
     }
 
-    /// Ends a file in which there were `matches` hits.
+    /// Ends a file that had `matches` hits.
     pub(crate) fn end_file(&mut self, path: &str, matches: u64) {
         if matches == 0 {
             return;
@@ -71,14 +71,14 @@ impl Hits {
     }
 }
 
-/// Takes the hits of one file.
+/// Collects the hits of one file.
 pub(crate) struct FileSink<'a> {
     pub(crate) hits: &'a mut Hits,
     pub(crate) path: &'a str,
     pub(crate) matches: u64,
     pub(crate) stop: &'a dyn Fn() -> bool,
     pub(crate) may_read: &'a dyn Fn() -> bool,
-    /// What that said: it is asked when there is a hit, and once.
+    /// The verdict on the file, asked for once, at the first hit.
     pub(crate) judged: Option<bool>,
 }
 
@@ -122,7 +122,7 @@ impl Sink for FileSink<'_> {
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
-        // The lines before a hit come before it.
+        // Context lines are reported before their hit.
         if self.is_hidden() {
             return Ok(false);
         }

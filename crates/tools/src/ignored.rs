@@ -1,5 +1,5 @@
-//! What the ignore files of a walk leave out, as ripgrep reads them: `.ignore`, `.gitignore` and `.git/info/exclude`, the
-//! deeper first. They are anybody's files, so they are opened beneath the working directory and their size is bounded.
+//! What the ignore files leave out of a walk, as in ripgrep: `.ignore`, `.gitignore` and `.git/info/exclude`, deeper
+//! ones first. The files are untrusted, so they are opened beneath the working directory and their size is bounded.
 
 use agentd_policy::check_glob;
 use agentd_sandbox::Beneath;
@@ -7,12 +7,12 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the ignore files that count at the same time, from the base of a walk to where it is.
+/// Total bytes of the ignore files in force at one time, from the base of a walk to the current directory.
 const ROOM: usize = 256 * 1024;
 /// The longest line that counts.
 const LONGEST: usize = 1_024;
 
-/// The ignore files from the base of a walk to where it is.
+/// The ignore files from the base of a walk to the current directory.
 pub(crate) struct Ignored<'a> {
     workdir: &'a Beneath,
     levels: Vec<Level>,
@@ -56,7 +56,7 @@ impl<'a> Ignored<'a> {
         self.room = self.room.saturating_add(taken);
     }
 
-    /// Whether a path is left out, or explicitly not; nothing when no line is about it.
+    /// Whether a path is ignored (or explicitly not ignored); `None` if no line matches it.
     pub(crate) fn says(&self, path: &Path, directory: bool) -> Option<bool> {
         let path = self.workdir.path().join(path);
         let said = |list: &Option<Gitignore>| {
@@ -72,7 +72,7 @@ impl<'a> Ignored<'a> {
             .or_else(|| deepest(|level| &level.exclude))
     }
 
-    /// One ignore file: only a regular one, and only as much of it as there is room for.
+    /// Reads one ignore file: only a regular one, and only as much of it as there is room for.
     fn read(&mut self, directory: &Path, name: &str) -> Option<Gitignore> {
         let root: PathBuf = self.workdir.path().join(directory);
         let opened = self.workdir.open_file(&directory.join(name)).ok()?;
@@ -84,7 +84,7 @@ impl<'a> Ignored<'a> {
         let mut list = GitignoreBuilder::new(root);
         for line in text.trim_start_matches('\u{feff}').lines() {
             if line.len() <= LONGEST && check_glob(line).is_ok() {
-                // A line that is no pattern leaves nothing out, as for git.
+                // A line that is not a valid pattern ignores nothing, as in git.
                 let _ = list.add_line(None, line);
             }
         }

@@ -1,4 +1,4 @@
-//! Images as results: what a model that sees gets of an image file.
+//! Images as results: how a vision model gets an image file.
 
 use crate::refusal::{Code, refuse};
 use agentd_protocol::{ToolOutcome, ToolStatus, image_media_type};
@@ -8,16 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::Path;
 
-/// A model sees nothing of an image that its provider refuses, and the provider refuses the whole conversation with it.
+/// Why a provider would refuse an image, and with it the whole conversation that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// The bytes.
+    /// Too many bytes.
     #[error("is an image of more than {most} bytes, which is the limit (tools.max_image_bytes)")]
     TooManyBytes {
         /// The limit.
         most: u64,
     },
-    /// The pixels.
+    /// Too many pixels.
     #[error(
         "is {width} x {height} pixels; neither side may be 0 or longer than {most} (tools.max_image_side)"
     )]
@@ -34,7 +34,7 @@ pub enum ImageError {
     Unreadable,
 }
 
-/// The media type, width and height of an image that providers take.
+/// The media type, width and height of an image that providers accept.
 ///
 /// # Errors
 /// A provider would refuse it.
@@ -54,7 +54,7 @@ pub fn check_image(content: &[u8], limits: &ToolsConfig) -> Result<(&'static str
     Ok((media_type, width, height))
 }
 
-/// The image as a result.
+/// The image as a tool result.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn show(path: &Path, content: &[u8], limits: &ToolsConfig) -> Result<ToolOutcome, ToolOutcome> {
     let name = path.display();
@@ -76,7 +76,7 @@ pub(crate) fn show(path: &Path, content: &[u8], limits: &ToolsConfig) -> Result<
     })
 }
 
-/// An image that a server gave, for the media of a result; nothing when a provider would refuse it.
+/// An image from a tool server, for the media of a result; `None` if a provider would refuse it.
 #[must_use]
 pub fn image_of_server(base64: &str, limits: &ToolsConfig) -> Option<serde_json::Value> {
     let content = STANDARD.decode(base64).ok()?;
@@ -88,7 +88,7 @@ pub fn image_of_server(base64: &str, limits: &ToolsConfig) -> Option<serde_json:
 mod tests {
     use super::*;
 
-    /// The beginning of a PNG of this size: all that is looked at.
+    /// The start of a PNG of this size: all that the check reads.
     pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
         let mut image = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
         image.extend(width.to_be_bytes());

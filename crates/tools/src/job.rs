@@ -1,4 +1,4 @@
-//! One command that runs, or ran, in the background: what it said, how it ended, and what it can be told.
+//! A background command that runs or has ended: its output, its end, and its input.
 
 use crate::context::{ProgressSink, Spilled};
 use crate::jobs::JobEnding;
@@ -11,28 +11,28 @@ use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Bytes of output that wait to be read.
+/// Bytes of unread output to keep.
 pub(crate) const UNREAD: usize = 128 << 10;
 
-/// A command on the way to its end. Dropping it kills the command.
+/// The collection of a command's output up to its end. Dropping it kills the command.
 pub(crate) type Collecting = Pin<Box<dyn Future<Output = Result<Collected, SandboxError>> + Send>>;
 
 /// One job as its readers see it.
 pub(crate) struct Job {
     unread: Mutex<Unread>,
-    /// Bytes heard so far.
+    /// Bytes received so far.
     heard: watch::Sender<u64>,
     end: watch::Sender<Option<JobEnding>>,
-    /// The whole output of a job that ended, until somebody takes it.
+    /// The complete output of an ended job, until a reader takes it.
     whole: Mutex<Option<Whole>>,
     stop: watch::Sender<bool>,
-    /// Where it is at a terminal.
+    /// The keyboard, if the job has a terminal.
     keyboard: Option<AsyncMutex<Keyboard>>,
-    /// Who sees its output while it comes.
+    /// Receives the output as it is produced.
     audience: Mutex<Option<ProgressSink>>,
 }
 
-/// The whole output of a job (up to the cap of what is kept).
+/// The complete output of a job, up to the capture limit.
 #[derive(Debug)]
 pub(crate) struct Whole {
     pub(crate) kept: Spilled,
@@ -40,18 +40,18 @@ pub(crate) struct Whole {
     pub(crate) lines: u64,
 }
 
-/// Output that was not read yet.
+/// Output that no reader has taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
-    /// What is kept of it, with a mark where some is missing.
+    /// The kept part of it, with a mark where bytes are missing.
     pub(crate) text: String,
-    /// Bytes at its beginning that were not kept.
+    /// Bytes dropped from its beginning.
     pub(crate) dropped: u64,
-    /// Some of the job's output was never given to a reader.
+    /// Whether readers missed some of the job's output.
     pub(crate) partial: bool,
-    /// Where in the whole output the next piece is expected.
+    /// The offset in the complete output at which the next piece is expected.
     next: u64,
-    /// Takes out what is meant for a terminal.
+    /// Removes terminal control sequences.
     terminal: Option<Typescript>,
 }
 
@@ -79,7 +79,7 @@ impl Unread {
         }
     }
 
-    /// What was not read, and a new page for what comes.
+    /// Returns the unread output and starts an empty page.
     fn turn(&mut self) -> Self {
         let fresh = Self {
             next: self.next,
@@ -104,7 +104,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Job {
-    /// Follows a command. What it says is kept for readers, and shown to `audience` as long as somebody waits for it.
+    /// Follows a command. Its output is kept for readers, and shown to `audience` while a call waits for the command.
     pub(crate) fn follow(
         running: Running,
         spec: CollectSpec,
@@ -126,7 +126,7 @@ impl Job {
         let (listener, mut asked) = (Arc::clone(&job), job.stop.subscribe());
         let collecting = Box::pin(async move {
             let stop = async move {
-                // The sender lives as long as the job.
+                // The sender outlives this task.
                 let _ = asked.wait_for(|stop| *stop).await;
             };
             running
@@ -136,60 +136,60 @@ impl Job {
         (job, collecting)
     }
 
-    /// Asks it to end. Its end is waited for with [`Self::ended`].
+    /// Requests its end. [`Self::ended`] waits for it.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Whether it was asked to end.
+    /// Whether its end was requested.
     pub(crate) fn stopping(&self) -> bool {
         *self.stop.borrow()
     }
 
-    /// Its end, if it ended.
+    /// How it ended, if it has ended.
     pub(crate) fn end(&self) -> Option<JobEnding> {
         self.end.borrow().clone()
     }
 
-    /// Comes when it ended.
+    /// Waits for its end.
     pub(crate) async fn ended(&self) {
         // The sender lives as long as the job.
         let _ = self.end.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// It ended; everything that it said is there.
+    /// Marks it as ended; all of its output has been received.
     pub(crate) fn close(&self, ending: JobEnding, whole: Option<Whole>) {
         *lock(&self.whole) = whole;
         self.end.send_replace(Some(ending));
     }
 
-    /// Nobody waits for it any more.
+    /// Stops showing its output: the caller no longer waits.
     pub(crate) fn alone(&self) {
         lock(&self.audience).take();
     }
 
-    /// Takes what was not read yet.
+    /// Takes the unread output.
     pub(crate) fn take(&self) -> Unread {
         lock(&self.unread).turn()
     }
 
-    /// The reader was not given all that it took.
+    /// Records that the reader did not pass on all that it took.
     pub(crate) fn cut(&self) {
         lock(&self.unread).partial = true;
     }
 
-    /// Takes the whole output, when it ended and a reader missed some of it.
+    /// Takes the complete output, if the job has ended and a reader missed some of it.
     pub(crate) fn take_whole(&self) -> Option<Whole> {
         let partial = lock(&self.unread).partial;
         lock(&self.whole).take().filter(|_| partial)
     }
 
-    /// Its keyboard, where it is at a terminal.
+    /// Its keyboard, if it has a terminal.
     pub(crate) const fn keyboard(&self) -> Option<&AsyncMutex<Keyboard>> {
         self.keyboard.as_ref()
     }
 
-    /// Comes when it has said something more and is `quiet` since then, when it ended, or when the time is over.
+    /// Waits until it has written more and was then silent for `quiet`, until it ends, or until the time is over.
     pub(crate) async fn answers(&self, since: u64, within: Duration, quiet: Duration) {
         let mut heard = self.heard.subscribe();
         let until = Instant::now() + within;
@@ -204,7 +204,7 @@ impl Job {
         }
     }
 
-    /// Bytes heard so far.
+    /// Bytes received so far.
     pub(crate) fn heard(&self) -> u64 {
         *self.heard.borrow()
     }

@@ -1,4 +1,4 @@
-//! `BashWrite`: what is typed into the terminal of a background job. A shell there would run it, so it is judged as a
+//! `BashWrite`: types into the terminal of a background job. A shell there would run the text, so it is judged as a
 //! command.
 
 use crate::catalog::object;
@@ -12,9 +12,9 @@ use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The most characters of one call.
+/// The most characters per call.
 pub(crate) const MAX_INPUT: usize = 16_384;
-/// Keys by their names, and what a terminal makes of them.
+/// Key names, and the bytes that a terminal receives for them.
 pub(crate) const KEYS: [(&str, &str); 13] = [
     ("enter", "\r"),
     ("none", ""),
@@ -30,14 +30,14 @@ pub(crate) const KEYS: [(&str, &str); 13] = [
     ("right", "\u{1b}[C"),
     ("left", "\u{1b}[D"),
 ];
-/// How long a job may take to read what is typed.
+/// How long a job may take to read the input.
 const TYPE_WITHIN: Duration = Duration::from_secs(10);
-/// How long an answer is waited for, unless the call says otherwise.
+/// How long to wait for an answer, unless the call says otherwise.
 const WAIT_MS: u64 = 2_000;
-/// An answer is over when nothing more comes for so long.
+/// An answer is complete after this time without further output.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Text typed into a background command.
+/// Types text into a background command.
 pub(crate) struct BashWrite;
 
 impl Tool for BashWrite {
@@ -78,7 +78,7 @@ impl Tool for BashWrite {
     }
 }
 
-/// What the gate judges, and what people read.
+/// What the gate judges and a person reads.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn about(input: &Value) -> Result<About, ToolOutcome> {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -133,7 +133,7 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     said(number, &job, ctx, None)
 }
 
-/// As a keyboard would send it: Enter is a carriage return.
+/// The bytes that a keyboard would send: Enter is a carriage return.
 fn keys(prepared: &Prepared) -> Vec<u8> {
     let typed = prepared.text("input").replace("\r\n", "\r").replace('\n', "\r");
     let named = match prepared.text("key") {

@@ -1,4 +1,4 @@
-//! `BashStart`, `BashPoll`, `BashKill` (and [`crate::job_input`]): commands that go on in the background, under the session's warden like others.
+//! `BashStart`, `BashPoll`, `BashKill` (and [`crate::job_input`]): background commands, also under the session's warden.
 
 use crate::bash;
 use crate::catalog::object;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest life of a job.
+/// The longest time that a job may run.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// The longest wait of a poll.
 pub(crate) const MAX_WAIT_MS: u64 = 60_000;
-/// A terminal, unless another one is asked for.
+/// The default size of a terminal.
 const TERMINAL: TerminalSize = TerminalSize {
     columns: 120,
     rows: 40,
 };
-/// How long the end of a killed job is waited for: longer than the warden takes.
+/// How long to wait for the end of a killed job: longer than the warden takes.
 const KILL_WITHIN: Duration = Duration::from_secs(10);
 
 fn job(input: &Value) -> String {
@@ -39,7 +39,7 @@ fn job(input: &Value) -> String {
     )
 }
 
-/// A command in the background.
+/// Starts a command in the background.
 pub(crate) struct BashStart;
 
 impl Tool for BashStart {
@@ -87,7 +87,7 @@ impl Tool for BashStart {
     }
 }
 
-/// The new output of a background command.
+/// Reads the new output of a background command.
 pub(crate) struct BashPoll;
 
 impl Tool for BashPoll {
@@ -125,7 +125,7 @@ impl Tool for BashPoll {
     }
 }
 
-/// The end of a background command.
+/// Ends a background command.
 pub(crate) struct BashKill;
 
 impl Tool for BashKill {
@@ -177,7 +177,7 @@ async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     ctx.on_start.begun();
     let spec = CollectSpec {
         time: LONGEST,
-        // Readers have a copy of their own; the file has everything.
+        // Readers have their own copy; the file has everything.
         limits: CaptureLimits { head: 0, tail: 0 },
         spill_dir: ctx.spill_dir.clone(),
         spill_bytes: ctx.limits.spill_bytes,
@@ -188,7 +188,7 @@ async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         "BashPoll reads its output"
     };
     let (job, collecting) = Job::follow(running, spec, keyboard, None);
-    // Another call may have been quicker; what was started for this one is killed then.
+    // A concurrent call may have taken the last place; then the command of this one is killed.
     let Ok(job) = ctx.jobs.keep(command.to_owned(), &job, collecting, most(ctx)) else {
         return too_many(ctx).into();
     };
@@ -222,7 +222,7 @@ async fn begin(
     Ok((running, Some(keyboard)))
 }
 
-/// How many jobs may run.
+/// How many jobs may run at the same time.
 pub(crate) fn most(ctx: &ToolContext) -> usize {
     usize::try_from(ctx.limits.max_jobs).unwrap_or(usize::MAX)
 }
@@ -244,7 +244,7 @@ async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     ctx.on_start.begun();
     let wait = prepared.number("wait_ms").unwrap_or_default().min(MAX_WAIT_MS);
     if wait > 0 {
-        // That it still runs then is no error.
+        // A timeout is fine: the job is still running.
         let _ = timeout(Duration::from_millis(wait), job.ended()).await;
     }
     said(number, &job, ctx, None)
@@ -288,9 +288,9 @@ fn numbers(ctx: &ToolContext) -> String {
     }
 }
 
-/// What a job said since it was last asked, and how it is: in these words, or as it was seen.
+/// The output of a job since the last poll, and its state: as described by `words`, or as observed.
 pub(crate) fn said(number: u32, job: &Job, ctx: &ToolContext, words: Option<String>) -> Finished {
-    // The end first: what was said before it is complete then.
+    // Reads the end first: the output before it is complete then.
     let end = job.end();
     let unread = job.take();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The background jobs of a session: what runs, what it said since it was last asked, how it ended.
+//! The background jobs of a session: the running ones, their unread output, and how they ended.
 
 use crate::context::Spilled;
 use crate::job::{Collecting, Job, Whole, lock};
@@ -8,36 +8,36 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use tokio::task::AbortHandle;
 
-/// Ended jobs that can still be asked about.
+/// Ended jobs that can still be polled.
 const ENDED: usize = 16;
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEnding {
-    /// It was seen to end.
+    /// It ended, and its end was observed.
     Exited {
-        /// Its exit code, when it ended by itself.
+        /// The exit code, if it exited by itself.
         exit_code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// Why it was made to end, if it was.
+        /// Why it was killed, if it was.
         stopped: Option<&'static str>,
     },
-    /// Nobody saw its end.
+    /// Its end was not observed.
     Lost(String),
 }
 
-/// What happened to a job.
+/// A change in the state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobNews {
-    /// It runs.
+    /// It was started.
     Started {
         /// Its number in the session.
         job: u32,
         /// The command line.
         command: String,
     },
-    /// It does not run any more.
+    /// It is no longer running.
     Ended {
         /// Its number in the session.
         job: u32,
@@ -46,7 +46,7 @@ pub enum JobNews {
     },
 }
 
-/// The jobs of a session. Clones are the same jobs; when the last one is dropped, those that run are killed (I5).
+/// The jobs of a session. Clones share the same jobs; dropping the last clone kills those that run (I5).
 #[derive(Clone)]
 pub struct Jobs(Arc<Book>);
 
@@ -78,7 +78,7 @@ impl Drop for Task {
 }
 
 impl Jobs {
-    /// No jobs yet; the next one gets the number after `last`. `tell` must not block.
+    /// An empty set of jobs whose next number is the one after `last`. `tell` must not block.
     pub fn new(last: u32, tell: impl Fn(JobNews) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Book {
             tell: Arc::new(tell),
@@ -89,18 +89,18 @@ impl Jobs {
         }))
     }
 
-    /// No jobs yet, and nobody who is told of them.
+    /// An empty set of jobs that reports to no one.
     #[must_use]
     pub fn unheard() -> Self {
         Self::new(0, |_| {})
     }
 
-    /// Kills all of them.
+    /// Kills all jobs.
     pub fn kill_all(&self) {
         lock(&self.0.pages).jobs.clear();
     }
 
-    /// How many run.
+    /// The number of running jobs.
     pub(crate) fn running(&self) -> usize {
         lock(&self.0.pages).running()
     }
@@ -113,12 +113,12 @@ impl Jobs {
             .map(|page| Arc::clone(&page.job))
     }
 
-    /// The numbers of all that are known.
+    /// The numbers of all known jobs.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         lock(&self.0.pages).jobs.keys().copied().collect()
     }
 
-    /// Keeps a command that runs as a job; its number. When `most` jobs run already, it is given back as it is.
+    /// Keeps a running command as a job and returns its number. Returns the command unchanged if `most` jobs run.
     pub(crate) fn keep(
         &self,
         command: String,
@@ -173,12 +173,12 @@ async fn run(number: u32, job: Arc<Job>, collecting: Collecting, tell: Arc<dyn F
         Ok(mut collected) => (ending(&collected, job.stopping()), whole(&mut collected)),
         Err(error) => (JobEnding::Lost(error.to_string()), None),
     };
-    // Who is told finds it ended, with all that it said.
+    // Closed before the report, so that listeners find the job ended, with all of its output.
     job.close(ending.clone(), whole);
     tell(JobNews::Ended { job: number, ending });
 }
 
-/// The whole output, wherever it is.
+/// The complete output, whether in memory or in a file.
 fn whole(collected: &mut Collected) -> Option<Whole> {
     let output = &collected.output;
     let kept = match collected.spill.take() {

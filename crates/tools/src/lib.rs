@@ -1,11 +1,11 @@
-//! The tools of an agent: their specs, the checks of their arguments, and what they do.
+//! The tools of an agent: their specs, argument checks, and implementations.
 //!
-//! Everything that goes wrong in a tool is a result for the model that says what to do instead, never an error of the
-//! daemon. Files are opened beneath the session's working directory only; commands run under the session's warden.
+//! Every failure in a tool becomes a result that tells the model what to do instead, never an error of the daemon.
+//! Files are opened only beneath the session's working directory; commands run under the session's warden.
 //!
-//! Invariants: I3 (a call comes to exactly one result: [`Registry::prepare`] refuses, or [`run`] finishes), I5 (a dropped
-//! [`run`] kills its command), I7 (the path or command that the gate judges is exactly what is opened or run), I8
-//! (commands see the warden's environment by allow-list).
+//! Invariants: I3 (a call comes to exactly one result: [`Registry::prepare`] refuses, or [`run`] finishes), I5
+//! (dropping [`run`] kills its command), I7 (the path or command that the gate judges is exactly what is opened or
+//! run), I8 (commands see only the allow-listed environment of the warden).
 //!
 //! Flow: name and arguments -> [`Registry::prepare`] -> [`Prepared`] (judged by the gate) -> [`run`] -> [`Finished`].
 

@@ -1,4 +1,4 @@
-//! Ls: the entries of a directory.
+//! Ls: lists a directory.
 
 use crate::catalog::object;
 use crate::context::{ToolContext, ToolLimits};
@@ -12,10 +12,10 @@ use agentd_sandbox::{Entry, EntryKind, SandboxError};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The most entries that are looked at.
+/// The most entries to read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The entries of a directory.
+/// Lists a directory.
 pub(crate) struct Ls;
 
 impl Tool for Ls {

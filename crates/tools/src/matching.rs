@@ -1,4 +1,4 @@
-//! Finds the text that an edit replaces. Pure, on bytes, so that what is not UTF-8 stays as it is.
+//! Finds the text that an edit replaces. Pure; works on bytes, so that bytes outside UTF-8 stay unchanged.
 
 use memchr::memmem;
 use std::borrow::Cow;
@@ -6,20 +6,20 @@ use std::borrow::Cow;
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mismatch {
-    /// The text is not there; perhaps a line that is nearly the first one is.
+    /// The text does not occur; perhaps a line is nearly its first one.
     NotFound {
-        /// Number and text of a line that differs in whitespace only.
+        /// Number and text of a line that differs only in whitespace.
         near: Option<(usize, String)>,
     },
-    /// The text is there more than once.
+    /// The text occurs more than once.
     NotUnique {
         /// The lines on which it begins.
         lines: Vec<usize>,
     },
 }
 
-/// The content with `old` replaced by `new`, and how often. In a file whose lines all end with CR LF, line ends in `old`
-/// and `new` are taken as such.
+/// The content with `old` replaced by `new`, and the number of replacements. In a file whose lines all end with CR LF,
+/// line ends in `old` and `new` match as CR LF.
 pub(crate) fn replace(content: &[u8], old: &str, new: &str, all: bool) -> Result<(Vec<u8>, usize), Mismatch> {
     let crlf = ends_lines_with_crlf(content);
     let (old, new) = (with_line_ends(old, crlf), with_line_ends(new, crlf));

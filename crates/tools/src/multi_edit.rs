@@ -1,4 +1,4 @@
-//! MultiEdit: several edits of one file, all or none.
+//! MultiEdit: makes several edits of one file, all or none.
 
 use crate::catalog::object;
 use crate::context::ToolLimits;
@@ -11,7 +11,7 @@ use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_sandbox::Beneath;
 use serde_json::{Map, Value, json};
 
-/// Several exact texts of a file replaced.
+/// Replaces several exact texts of a file.
 pub(crate) struct MultiEdit;
 
 impl Tool for MultiEdit {

@@ -1,4 +1,4 @@
-//! Patches in the `*** Begin Patch` envelope: what they say, and what comes of them. Pure.
+//! Patches in the `*** Begin Patch` envelope: their syntax and their effect. Pure.
 
 mod locate;
 mod parse;
@@ -14,28 +14,28 @@ pub(crate) use plan::{Known, Mark, Plan, Refused, plan};
 
 use std::path::PathBuf;
 
-/// The longest patch.
+/// The largest patch.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
-/// The most files of a patch.
+/// The most files per patch.
 pub(crate) const MAX_FILES: usize = 64;
-/// The most hunks of a patch.
+/// The most hunks per patch.
 pub(crate) const MAX_HUNKS: usize = 512;
 
-/// What a patch says.
+/// A parsed patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Patch {
     /// Its parts, at least one.
     pub(crate) sections: Vec<Section>,
 }
 
-/// What is done to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// A file with this content.
+    /// Creates a file with this content.
     Add { path: PathBuf, content: String },
-    /// A file less.
+    /// Deletes a file.
     Delete { path: PathBuf },
-    /// Another content, and perhaps another path.
+    /// Changes the content of a file, and perhaps its path.
     Update {
         path: PathBuf,
         to: Option<PathBuf>,
@@ -43,32 +43,32 @@ pub(crate) enum Section {
     },
 }
 
-/// A place in a file, and what becomes of it.
+/// A place in a file and its change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hunk {
-    /// Where it begins in the patch.
+    /// Its line number in the patch.
     pub(crate) at: usize,
-    /// Lines of the file that come somewhere before it, in this order.
+    /// Lines of the file that occur somewhere before it, in this order.
     pub(crate) contexts: Vec<String>,
-    /// The lines, from first to last.
+    /// Its lines, in order.
     pub(crate) lines: Vec<Line>,
-    /// Whether the place is the end of the file.
+    /// Whether it is anchored at the end of the file.
     pub(crate) at_end: bool,
 }
 
 /// A line of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// It is there and stays.
+    /// An unchanged line.
     Keep(String),
-    /// It is there and goes.
+    /// A removed line.
     Remove(String),
-    /// It comes.
+    /// An added line.
     Add(String),
 }
 
 impl Line {
-    /// The text, when it is in the file before the change.
+    /// The text, if it is in the file before the change.
     pub(crate) fn old(&self) -> Option<&str> {
         match self {
             Self::Keep(text) | Self::Remove(text) => Some(text),
@@ -77,14 +77,14 @@ impl Line {
     }
 }
 
-/// A text that is no patch, or one that is not taken.
+/// A text that is not a valid patch, or that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// What is wrong, with the line of the patch, from 1.
+    /// A syntax error, with the line of the patch, from 1.
     Line { at: usize, why: String },
-    /// It leads out of the working directory.
+    /// A path leads out of the working directory.
     Outside { path: String },
-    /// It has too much of something.
+    /// The patch exceeds a limit.
     TooMuch {
         what: &'static str,
         found: usize,
@@ -93,7 +93,7 @@ pub(crate) enum Malformed {
 }
 
 impl Patch {
-    /// All paths that it touches, each once, in the order of their coming.
+    /// All paths that it touches, each once, in order of first appearance.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for section in &self.sections {

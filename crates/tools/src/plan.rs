@@ -1,4 +1,4 @@
-//! The calls about plans, which the agent's loop answers by itself.
+//! The plan calls, which the agent's loop answers itself.
 
 use crate::catalog::object;
 use crate::context::ToolLimits;
@@ -7,14 +7,14 @@ use crate::tool::{About, LoopCall, Runs, Tool, counted, word};
 use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::{Value, json};
 
-/// The longest plan that is shown to a person.
+/// The longest plan to show to a person.
 const MAX_PLAN: usize = 20_000;
 /// The longest title, check, reason or evidence.
 const MAX_LINE: usize = 1_000;
 /// More steps than any session allows.
 const MAX_STEPS: usize = 100;
 
-/// A plan, shown for approval.
+/// Shows a plan for approval and ends plan mode.
 pub(crate) struct ExitPlanMode;
 
 impl Tool for ExitPlanMode {
@@ -50,7 +50,7 @@ impl Tool for ExitPlanMode {
     }
 }
 
-/// A plan of steps, or a step done.
+/// Sets a plan of steps, or marks a step as done.
 pub(crate) struct Plan;
 
 impl Tool for Plan {

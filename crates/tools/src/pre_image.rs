@@ -1,4 +1,4 @@
-//! What changed files were before, so that a change can be undone.
+//! The contents of changed files before the change, for undo.
 
 use crate::change_set::FileChange;
 use crate::context::Finished;
@@ -7,7 +7,7 @@ use crate::seen::sha256;
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use serde_json::{Map, Value, json};
 
-/// The content of a file before a call changed it, to be kept as a blob of this name.
+/// The content of a file before a call changed it, to be stored as a blob under this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreImage {
     /// The SHA-256 of the content in lower-case hex, which is also the blob's name.
@@ -16,8 +16,8 @@ pub struct PreImage {
     pub bytes: Vec<u8>,
 }
 
-/// The result of a change of files: words for the model, the diff for people, what undoing needs for the log. `said`
-/// gets the name under which the change can be undone.
+/// The result of changing files: the text for the model, the diff for people, and the undo data for the log. `said`
+/// receives the id for undoing the change.
 pub(crate) fn changed(said: impl FnOnce(&str) -> String, changes: Vec<FileChange>) -> Finished {
     let mut diffs = String::new();
     let mut listed = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn changed(said: impl FnOnce(&str) -> String, changes: Vec<FileChange
     }
     let mut details = Map::new();
     if let [one] = listed.as_slice() {
-        // The form of a single file, which is what readers of one file look for.
+        // The fields of a single file, which consumers of one file look for.
         details.insert("path".to_owned(), field(one, "path"));
         details.insert("sha256".to_owned(), field(one, "after_sha256"));
         details.insert("sha256_before".to_owned(), field(one, "before_sha256"));
@@ -69,7 +69,7 @@ fn field(value: &Value, name: &str) -> Value {
     value.get(name).cloned().unwrap_or_default()
 }
 
-/// A name that says what was changed: the same change twice has one name, and undoing it is the same, too.
+/// The id of a change, derived from its content: equal changes share an id, and undoing either is the same.
 fn undo_id(listed: &[Value]) -> String {
     let mut id = sha256(Value::from(listed).to_string().as_bytes());
     id.truncate(12);

@@ -1,4 +1,4 @@
-//! A call that was checked.
+//! A checked call.
 
 use crate::context::{Guarding, ToolContext};
 use crate::declared;
@@ -13,10 +13,10 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-/// Characters of a title.
+/// The most characters of a title.
 const TITLE: usize = 100;
 
-/// A call that was checked: its tool exists, its arguments fit.
+/// A checked call: its tool exists and its arguments fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// The canonical name.
@@ -25,19 +25,19 @@ pub struct Prepared {
     pub input: Value,
     /// One line for people.
     pub title: String,
-    /// What it does to the world.
+    /// Its effect class.
     pub effect: EffectClass,
     /// Whether it may be run again after a crash.
     pub idempotent: bool,
     /// What the gate judges.
     pub subject: Subject,
-    /// The argument that the subject came from.
+    /// The argument that the subject was taken from.
     pub(crate) field: Option<&'static str>,
     pub(crate) entry: ToolEntry,
 }
 
 impl Prepared {
-    /// A call of a built-in tool. Its subject is written back into the arguments: what is judged is what is opened.
+    /// A call of a built-in tool. Writes the subject back into the arguments: what is judged is what is opened.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(
         entry: &ToolEntry,
@@ -67,7 +67,7 @@ impl Prepared {
         })
     }
 
-    /// A tool of a server: no argument of it means anything here, whatever it is called.
+    /// A call of a tool server's tool: its arguments have no meaning here, whatever their names.
     pub(crate) fn remote(entry: &ToolEntry, input: Value) -> Self {
         let spec = entry.spec();
         let arguments = input.to_string();
@@ -91,7 +91,7 @@ impl Prepared {
     }
 
     /// The same call with an absolute path inside the working directory made relative, so that rules for relative paths
-    /// see it. Works on the text alone.
+    /// match it. Does not touch the file system.
     #[must_use]
     pub fn within(mut self, workdir: &Path) -> Self {
         if let (Subject::Path { path, .. }, Some(field)) = (&mut self.subject, self.field)
@@ -106,17 +106,17 @@ impl Prepared {
         self
     }
 
-    /// The tool, if it is built in and not a server's.
+    /// The tool, if it is built in rather than a tool server's.
     #[must_use]
     pub fn tool(&self) -> Option<&'static dyn Tool> {
         self.entry.tool()
     }
 
-    /// The same call with what only the session knows: an undo is about the files that its change was about. Without it
-    /// an undo does nothing.
+    /// Completes the call with what only the session knows: the files that an undo is about. Without this an undo does
+    /// nothing.
     ///
     /// # Errors
-    /// There is no such change.
+    /// The session knows no such change.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn knowing(self, seen: &FilesSeen) -> Result<Self, ToolOutcome> {
         match self.tool() {
@@ -140,7 +140,7 @@ impl Prepared {
         }
     }
 
-    /// What it may write: nothing that it did not declare.
+    /// The write permit: covers only the paths that the call declared.
     pub(crate) fn permit(&self, ctx: &ToolContext) -> WritePermit {
         match &ctx.guarding {
             Guarding::Refused(protected) => WritePermit::new(self.written(), protected.as_ref().clone()),
@@ -172,7 +172,7 @@ impl Prepared {
     }
 }
 
-/// A path without `.`, `..` and doubled slashes. What climbs out keeps its `..` in front and is refused when opened.
+/// Resolves `.` and `..`, and removes doubled slashes. A path that climbs out keeps its leading `..`; opening refuses it.
 pub(crate) fn clean(path: &str) -> String {
     let mut clean = PathBuf::new();
     for component in Path::new(path).components() {

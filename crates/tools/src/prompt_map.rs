@@ -1,4 +1,4 @@
-//! A map for a prompt, in two steps: what may be shown, which the caller has judged, and its lines.
+//! A source map for a prompt, in two steps: the files that it would show, which the caller judges, and its text.
 
 use crate::run::Abandoned;
 use crate::source_tree::Tree;
@@ -9,18 +9,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The most files that a prompt's map shows; each of them is judged.
+/// The most files in a prompt's map; each of them is judged.
 const MAX_FILES: usize = 100;
-/// The most definitions of them.
+/// The most definitions in them.
 const MAX_PLACES: usize = 2_000;
 
-/// Where maps are kept.
+/// The directory in which maps are stored.
 #[must_use]
 pub fn map_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("maps")
 }
 
-/// The weightiest definitions of a source tree. Starts no process: what ctags said earlier is in it, more is not asked.
+/// The highest-ranked definitions of a source tree. Starts no process: uses only earlier answers of ctags.
 #[derive(Debug)]
 pub struct PromptMap {
     workdir: Beneath,
@@ -30,7 +30,7 @@ pub struct PromptMap {
 }
 
 impl PromptMap {
-    /// Maps the directory, as far as it comes within the time. Blocks: it reads files.
+    /// Maps as much of the directory as it can within the time. Blocks: it reads files.
     ///
     /// # Errors
     /// When the directory cannot be opened.
@@ -52,7 +52,7 @@ impl PromptMap {
         })
     }
 
-    /// The files that it would show.
+    /// The files that the map would show.
     #[must_use]
     pub fn files(&self) -> BTreeSet<String> {
         self.places.iter().map(|place| place.path.clone()).collect()
@@ -63,13 +63,13 @@ impl PromptMap {
         self.places.retain(|place| !files.contains(&place.path));
     }
 
-    /// Whether every file of the tree was looked at.
+    /// Whether the map covers every file of the tree.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// What fits into so many tokens. Blocks: it reads files.
+    /// The text, within a budget of tokens. Blocks: it reads files.
     #[must_use]
     pub fn text(&self, tokens: u32) -> String {
         let budget = usize::try_from(tokens).unwrap_or(usize::MAX);

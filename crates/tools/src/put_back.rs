@@ -1,4 +1,4 @@
-//! Files as they were before: for the tool UndoPatch, and for people who undo or go back.
+//! Restores earlier versions of files: for the tool UndoPatch, and for people who undo or go back.
 
 use crate::change_set::{self, FileChange, look};
 use crate::context::BlobSource;
@@ -10,22 +10,22 @@ use agentd_sandbox::{Beneath, WritePermit};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// One file as it shall be again.
+/// A file to restore.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) file: UndoFile,
-    /// Absent: it was not there.
+    /// Absent: the file did not exist.
     pub(crate) content: Option<Vec<u8>>,
 }
 
-/// The contents that are needed to put files back.
+/// The stored contents for restoring files.
 #[derive(Debug)]
 pub struct Contents(Vec<Wanted>);
 
-/// Gets the kept contents of these files. The error says what is lost.
+/// Fetches the stored contents of these files. The error says what is lost.
 ///
 /// # Errors
-/// A content was not kept, or cannot be read.
+/// A content was not stored, or cannot be read.
 pub async fn kept_content(files: &[FileBack], blobs: &BlobSource) -> Result<Contents, HistoryFailed> {
     let mut wanted = Vec::new();
     for file in files {
@@ -44,8 +44,8 @@ pub async fn kept_content(files: &[FileBack], blobs: &BlobSource) -> Result<Cont
     Ok(Contents(wanted))
 }
 
-/// Puts files back: all of them, or none. Those that are so already stay, so it may be done again after a crash. Blocks
-/// its thread.
+/// Restores files: all of them, or none. Skips files that are already restored, so it can be repeated after a crash.
+/// Blocks its thread.
 ///
 /// # Errors
 /// A file was changed since and `force` is not set, or cannot be written.
@@ -63,7 +63,7 @@ pub fn put_back(
         );
         return Err(failed(refuse(Code::UndoConflict, message)));
     }
-    // A person wants these files back, protected or not.
+    // A person asked for this, so protected files are restored, too.
     let permit = WritePermit::approved(changes.iter().map(|change| change.path.clone()).collect());
     change_set::apply(workdir, &permit, &changes).map_err(failed)?;
     let mut applied = UndoApplied {
@@ -103,7 +103,7 @@ fn failed(outcome: ToolOutcome) -> HistoryFailed {
     }
 }
 
-/// What a file holds now, and the hash of that; absent: it is not there. Blocks its thread.
+/// The current content of a file and its hash; absent if the file does not exist. Blocks its thread.
 ///
 /// # Errors
 /// Why it cannot be read.
@@ -115,7 +115,7 @@ pub fn file_now(workdir: &Beneath, path: &str, max_bytes: u64) -> Result<Option<
     }))
 }
 
-/// What has to be written, and the files that are not as the change left them.
+/// The files to write, and those that changed since the change that is undone.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn compare(
     workdir: &Beneath,
@@ -144,7 +144,7 @@ pub(crate) fn compare(
     Ok((changes, moved))
 }
 
-/// A kept content by its name.
+/// Fetches a stored content by its name.
 pub(crate) async fn kept(
     blobs: &BlobSource,
     who: &str,

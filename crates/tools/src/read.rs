@@ -1,4 +1,4 @@
-//! Read: a text file, page by page.
+//! Read: reads a text file page by page.
 
 use crate::catalog::object;
 use crate::context::{Finished, ToolContext, ToolLimits};
@@ -19,10 +19,10 @@ use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// What stands before the name of a kept output where a path stands otherwise.
+/// The prefix that marks the name of a stored output in place of a path.
 const BLOB: &str = "blob:";
 
-/// A page of a file.
+/// Reads a page of a file.
 pub(crate) struct Read;
 
 impl Tool for Read {
@@ -84,14 +84,14 @@ fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     read(prepared, ctx).unwrap_or_else(|refusal| refusal)
 }
 
-/// The name, or the beginning of it, of the kept output that a call wants to read.
+/// The name, or a prefix of the name, of the stored output that a call wants to read.
 fn blob(prepared: &Prepared) -> Option<&str> {
     let name = prepared.path().strip_prefix(BLOB)?;
     let hex = name.bytes().all(|byte| byte.is_ascii_hexdigit());
     (hex && name.len() >= 8).then_some(name)
 }
 
-/// Reads an output that was too long for its result. Only those of the own session are there.
+/// Reads an output that was too long for its result. Only outputs of the same session can be read.
 async fn read_blob(prepared: &Prepared, ctx: &ToolContext, name: &str) -> ToolOutcome {
     let Some(full) = ctx.seen.kept_output(name) else {
         let text =
@@ -219,13 +219,13 @@ fn show(
     outcome
 }
 
-/// As [`str::lines`] counts them.
+/// Counts lines as [`str::lines`] does.
 fn count_lines(text: &str) -> usize {
     let ends = memchr_iter(b'\n', text.as_bytes()).count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// From the start of a line, of which the first is 1; nothing when there is no such line.
+/// The text from line `first` on, counted from 1; empty if there is no such line.
 fn from_line(text: &str, first: usize) -> &str {
     let Some(before) = first.checked_sub(2) else {
         return text;
@@ -234,7 +234,7 @@ fn from_line(text: &str, first: usize) -> &str {
     end.and_then(|end| text.get(end + 1..)).unwrap_or_default()
 }
 
-/// A file that was not read to its end is not known, so it cannot be edited.
+/// A file that was not read to its end does not count as known, so it cannot be edited.
 fn details(path: &Path, content: &[u8], cut_of: Option<u64>, lines: usize) -> serde_json::Value {
     let path = path.to_string_lossy();
     match cut_of {
@@ -243,7 +243,7 @@ fn details(path: &Path, content: &[u8], cut_of: Option<u64>, lines: usize) -> se
     }
 }
 
-/// Where a call's path is beneath the working directory.
+/// The path of a call, relative to the working directory.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn locate(prepared: &Prepared, ctx: &ToolContext) -> Result<PathBuf, ToolOutcome> {
     ctx.workdir
@@ -251,7 +251,7 @@ pub(crate) fn locate(prepared: &Prepared, ctx: &ToolContext) -> Result<PathBuf, 
         .map_err(|error| from_sandbox(&error))
 }
 
-/// Opens exactly the file that was judged: where links led elsewhere, the model is told where.
+/// Opens exactly the file that was judged. If links led elsewhere, the error tells the model where.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn open(workdir: &Beneath, path: &Path) -> Result<OpenFile, ToolOutcome> {
     let opened = workdir
@@ -268,7 +268,7 @@ pub(crate) fn open(workdir: &Beneath, path: &Path) -> Result<OpenFile, ToolOutco
     Err(refuse(Code::Denied, text))
 }
 
-/// What went wrong with a path, with what to do instead.
+/// Explains an error with a path, and what to do instead.
 pub(crate) fn explain(workdir: &Beneath, path: &Path, error: &SandboxError) -> ToolOutcome {
     let mut outcome = from_sandbox(error);
     match error {
@@ -311,7 +311,7 @@ pub(crate) fn refuse_binary(path: &Path, kind: &str, bytes: u64) -> ToolOutcome 
     )
 }
 
-/// What a content is, when it is not text.
+/// The kind of a content that is not text.
 pub(crate) fn binary_kind(content: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 10] = [
         (b"\x89PNG\r\n", "an image"),

@@ -1,10 +1,10 @@
-//! Results that say no, written for the model, with the codes of the seeds for programs.
+//! Failed results: a text for the model, and error codes for programs.
 
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use agentd_sandbox::SandboxError;
 use serde_json::json;
 
-/// A stable word for why a call failed.
+/// A stable code for the reason of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     InvalidArgs,
@@ -69,7 +69,7 @@ pub(crate) fn refuse(code: Code, text: impl Into<String>) -> ToolOutcome {
     }
 }
 
-/// What the sandbox refused, as a result.
+/// A sandbox error as a result.
 pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
     let code = match error {
         SandboxError::NotFound { .. } => Code::NotFound,

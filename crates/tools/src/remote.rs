@@ -1,4 +1,4 @@
-//! The port to tools that somebody else runs: tool servers, outside of sessions.
+//! The port to tools that run outside of sessions: those of tool servers.
 
 use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
@@ -9,41 +9,41 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::path::Path;
 
-/// What the names of all their tools begin with: `mcp__SERVER__TOOL`.
+/// The prefix of all their tool names: `mcp__SERVER__TOOL`.
 pub const REMOTE_PREFIX: &str = "mcp__";
 
-/// What one tool server offers, or why nothing is known of it.
+/// The tools of one tool server, or why they are unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offered {
-    /// Its name.
+    /// The name of the server.
     pub server: String,
-    /// Its tools, always in the same order; or why there are none.
+    /// Its tools, always in the same order, or why there are none.
     pub tools: Result<Vec<ToolEntry>, String>,
 }
 
-/// A call of a tool that somebody else runs: judged and allowed already.
+/// A call of a tool server's tool that was already judged and allowed.
 #[derive(Debug)]
 pub struct RemoteCall {
     /// The name of the tool.
     pub name: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// Bytes of its text that the model reads.
+    /// The most bytes of text for the model.
     pub max_bytes: usize,
-    /// Lines of it.
+    /// The most lines of it.
     pub max_lines: usize,
 }
 
-/// Whoever runs the tools of servers. Every answer comes in bounded time.
+/// Runs the tools of tool servers. Every answer comes in bounded time.
 #[async_trait]
 pub trait Remote: Debug + Send + Sync {
     /// The names of the servers.
     fn servers(&self) -> Vec<String>;
-    /// What some of them offer to a session in a directory, as far as it is known soon.
+    /// The tools that some of them offer to a session in a directory, as far as they are known soon.
     async fn offered(&self, workdir: &Path, servers: &[String]) -> Vec<Offered>;
-    /// Calls a tool. Dropping the future gives the call up, and tells its server so.
+    /// Calls a tool. Dropping the future cancels the call and notifies its server.
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished;
-    /// A session in a directory was closed: servers that nobody else uses soon may end.
+    /// Reports that a session in a directory was closed: its servers may end unless another session uses them soon.
     fn released(&self, _workdir: &Path) {}
 }
 

@@ -1,4 +1,4 @@
-//! The other form of ApplyPatch: one text of one file replaced, so many times as expected, perhaps by similarity.
+//! The other form of ApplyPatch: replaces one text of a file, an expected number of times, perhaps by similarity.
 
 use crate::change_set::{self, FileChange};
 use crate::context::{Finished, ToolContext};
@@ -16,7 +16,7 @@ use agentd_sandbox::Beneath;
 use serde_json::Value;
 use std::path::Path;
 
-/// How alike a text must be when nothing else is said.
+/// The default for the least similarity of a match.
 const MIN_SIMILARITY: f64 = 0.92;
 
 pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
@@ -29,7 +29,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     let before = load(&ctx.workdir, &path, ctx.limits.max_file_bytes)?;
     let replaced = replaced(prepared, &path, &before.content)?;
     if replaced.alike.is_some() {
-        // An exact text says itself which file is meant; what is only similar was perhaps never seen.
+        // An exact text proves that the model knows the file; a similar one does not.
         require_seen(&ctx.seen, &path, &before.content)?;
     }
     abandoned.stop(&prepared.name)?;
@@ -52,7 +52,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
 struct Replaced {
     content: Vec<u8>,
     count: usize,
-    /// The least similar of the replaced texts, when they are not exactly the given one.
+    /// The least similar of the replaced texts, unless all matched exactly.
     alike: Option<Likeness>,
 }
 
@@ -149,7 +149,7 @@ fn wrong_count(path: &Path, what: &str, count: usize, expected: usize) -> ToolOu
     refuse(Code::NotUnique, text)
 }
 
-/// What the replacement would do, for people, without doing it.
+/// Shows a person what the replacement would do, without doing it.
 pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     let attempt = workdir
         .relative(prepared.path())

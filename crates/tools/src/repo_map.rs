@@ -1,4 +1,4 @@
-//! RepoMap: what a source tree defines, the most used first, in so many tokens.
+//! RepoMap: lists the definitions of a source tree, the most used first, within a token budget.
 
 use crate::catalog::object;
 use crate::context::{FileGate, ToolContext, ToolLimits};
@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The most tokens that a model may ask for.
+/// The largest token budget that a model may ask for.
 pub(crate) const MOST_TOKENS: u64 = 32_768;
 
 /// The name of the tool that maps a source tree.
 pub const REPO_MAP: &str = "RepoMap";
 
-/// What a source tree defines.
+/// Lists the definitions of a source tree.
 pub(crate) struct RepoMap;
 
 impl Tool for RepoMap {
@@ -102,7 +102,7 @@ fn map(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<
     Ok(outcome(&map, (&places, left_out), &shown, complete, &base))
 }
 
-/// Only what may be read is shown, of as many files as can be. How many files were left out.
+/// Removes places in files that may not be read or exceed the file limit. Returns the number of files denied.
 fn leave_out(places: &mut Vec<Place>, gate: &FileGate) -> usize {
     let mut judged: BTreeMap<String, bool> = BTreeMap::new();
     places.retain(|place| match judged.get(&place.path) {

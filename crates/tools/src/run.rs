@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a file tool may take. Searches end before that with what they have.
+/// The timeout of file tools. Searches end earlier and return what they have.
 const FILES_WITHIN: Duration = Duration::from_secs(60);
 
-/// Turns true when nobody waits for the result any more: work that blocks a thread looks at it.
+/// Turns true when the caller stops waiting for the result; blocking work polls it.
 #[derive(Debug, Clone, Default)]
 pub struct Abandoned(Arc<AtomicBool>);
 
@@ -24,7 +24,7 @@ impl Abandoned {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The last word before a tool changes something.
+    /// The last check before a tool changes something.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn stop(&self, tool: &str) -> Result<(), ToolOutcome> {
         if self.yes() {
@@ -44,8 +44,8 @@ impl Drop for Watch {
     }
 }
 
-/// Runs a prepared call to its one result. Dropping the future stops it: a command is killed, a file is not written
-/// unless it was already.
+/// Runs a prepared call to its one result. Dropping the future stops it: a command is killed, and a file that was not
+/// yet written stays unwritten.
 pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
     let began = Instant::now();
     let mut finished = match prepared.tool().map(|tool| tool.runs()) {
@@ -62,7 +62,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
     finished
 }
 
-/// Work on files: on a thread that may block, within the time that file tools have.
+/// Runs work on files: on a thread that may block, within the time limit of file tools.
 pub(crate) async fn on_files(
     prepared: Prepared,
     ctx: ToolContext,
@@ -78,7 +78,7 @@ pub(crate) async fn on_files(
     done.unwrap_or_else(|failed| unanswered(&name, failed).into())
 }
 
-/// The result of a call whose work on files gave none. Passes the work's panic on: whoever runs the tool deals with it.
+/// The result of a call whose file work gave none. Resumes a panic of the work, for the caller to handle.
 #[must_use]
 pub fn unanswered(tool: &str, failed: Failed) -> ToolOutcome {
     match failed {

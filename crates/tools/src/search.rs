@@ -1,5 +1,5 @@
-//! SemanticSearch: places in the working directory that are about something, found in an index. The port to whoever
-//! keeps it.
+//! SemanticSearch: finds places in the working directory that are about something. The port to the index that it
+//! searches.
 
 use crate::catalog::object;
 use crate::context::{Finished, ToolContext, ToolLimits};
@@ -20,23 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest query that is read.
+/// The longest query.
 const MAX_QUERY: usize = 1_000;
-/// Hits unless the model asks for another number.
+/// Hits if the model gives no number.
 const USUAL: u64 = 5;
-/// How long the look at a directory may take.
+/// How long the check of a directory may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(10);
 /// The most hits.
 const MOST: u64 = 20;
 
-/// What is looked for.
+/// A search query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuery {
     /// Words and names.
     pub text: String,
     /// The most hits.
     pub limit: usize,
-    /// Only below this directory or in this file, relative to the working directory; empty: everywhere.
+    /// Restricts the search to this directory or file, relative to the working directory; empty: no restriction.
     pub below: PathBuf,
 }
 
@@ -49,36 +49,36 @@ pub struct SearchHit {
     pub start_line: u32,
     /// Its last line.
     pub end_line: u32,
-    /// The best lines of it, each with its number; bounded.
+    /// Its best lines, each with its number; bounded.
     pub text: String,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SearchFound {
-    /// The hits, the best first; twice as many as were asked for at most, so that some may be left out.
+    /// The hits, the best first; up to twice the requested number, so that some may be left out.
     pub hits: Vec<SearchHit>,
-    /// Files of the index.
+    /// The number of files in the index.
     pub files: u64,
-    /// Whether the index had seen every file when this was answered.
+    /// Whether the index covered every file at the time of the answer.
     pub complete: bool,
-    /// What else is to know, in sentences.
+    /// Further information, in sentences.
     pub notes: Vec<String>,
 }
 
-/// Whoever keeps the indexes of working directories. Every answer comes in bounded time.
+/// Keeps the indexes of working directories. Every answer comes in bounded time.
 #[async_trait]
 pub trait Search: Debug + Send + Sync {
-    /// Tools run in this directory. Must not block.
+    /// Reports that tools ran in this directory. Must not block.
     fn touched(&self, workdir: &Path);
-    /// Looks for something.
+    /// Searches the index.
     ///
     /// # Errors
     /// Why there is no answer, in words for a model.
     async fn search(&self, workdir: &Path, query: SearchQuery) -> Result<SearchFound, String>;
 }
 
-/// Places about something, from the index.
+/// Finds places about something, from the index.
 pub(crate) struct SemanticSearch;
 
 impl Tool for SemanticSearch {
@@ -156,7 +156,7 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     }
 }
 
-/// A search below what is not there would find nothing, and say only that.
+/// Checks that the path exists: a search below a missing path would only report that it found nothing.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 async fn is_there(ctx: &ToolContext, below: &Path) -> Result<(), ToolOutcome> {
     if below.as_os_str().is_empty() {
@@ -174,7 +174,7 @@ async fn is_there(ctx: &ToolContext, below: &Path) -> Result<(), ToolOutcome> {
 /// The hits that this session may read, as far as they fit.
 async fn show(found: SearchFound, limit: usize, ctx: &ToolContext) -> ToolOutcome {
     let most = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
-    // Files are judged once each, in the order of the hits.
+    // Each file is judged once, in the order of the hits.
     let mut readable: BTreeMap<String, bool> = BTreeMap::new();
     let (mut text, mut shown, mut left_out) = (String::new(), Vec::new(), 0_u32);
     for hit in found.hits {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 /// The most changes that can be undone; older ones are forgotten.
 const MAX_UNDOS: usize = 256;
-/// The most kept outputs that can be read; older ones are forgotten.
+/// The most stored outputs that can be read; older ones are forgotten.
 const MAX_OUTPUTS: usize = 1_024;
 
 /// The files that a session has read or written, each with the SHA-256 of what it saw, and the changes that it made.
@@ -17,17 +17,17 @@ const MAX_OUTPUTS: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilesSeen {
     known: BTreeMap<String, String>,
-    /// The first one is the oldest.
+    /// Oldest first.
     undos: VecDeque<Undo>,
-    /// The names of outputs that were too long for their results; the first one is the oldest.
+    /// The names of outputs that were too long for their results, oldest first.
     outputs: VecDeque<String>,
     /// Words of the last input.
     words: Vec<String>,
-    /// The session wants to see what of a long output is about them.
+    /// Whether the session wants the parts of a long output that are about these words.
     focused: bool,
 }
 
-/// A change that was made, as undoing it needs it.
+/// A change, with what is needed to undo it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Undo {
     pub(crate) id: String,
@@ -38,9 +38,9 @@ pub(crate) struct Undo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UndoFile {
     pub(crate) path: String,
-    /// The hash of its content before; absent: it was not there.
+    /// The hash of its content before; absent if it did not exist.
     pub(crate) before: Option<String>,
-    /// The hash of its content afterwards; absent: it was gone.
+    /// The hash of its content afterwards; absent if it was deleted.
     pub(crate) after: Option<String>,
     /// Its permission bits before.
     pub(crate) mode: Option<u32>,
@@ -70,19 +70,19 @@ impl UndoFile {
     }
 }
 
-/// What a session knows of a file.
+/// What a session knows about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// It was never read.
     Never,
-    /// It was read, in another version.
+    /// It was read in another version.
     Changed,
-    /// This is the version that was read or written last.
+    /// This is the version that was last read or written.
     Same,
 }
 
 impl FilesSeen {
-    /// Whether there is anything to learn from an event.
+    /// Whether an event carries anything to learn.
     #[must_use]
     pub const fn learns_from(event: &EventBody) -> bool {
         matches!(
@@ -110,13 +110,13 @@ impl FilesSeen {
         } else if let EventBody::InputAccepted(accepted) = event {
             self.words = keywords(&accepted.content);
         } else if let EventBody::UndoApplied(applied) = event {
-            // The model has not seen what a person put back, so what is known of the files stays as it was.
+            // The model has not seen what a person restored, so the known versions stay as they were.
             let files = applied.changes.iter().map(UndoFile::from).collect();
             self.remember(&applied.undo_id, files);
         }
     }
 
-    /// Learns from the `details` of a `tool.finished`: tools on files leave paths and hashes of contents there.
+    /// Learns from the `details` of a `tool.finished`, where file tools record paths and content hashes.
     pub fn apply(&mut self, details: Option<&Value>) {
         let text = |name| details.and_then(|details: &Value| details.get(name)?.as_str());
         if let (Some(path), Some(sha256)) = (text("path"), text("sha256")) {
@@ -157,35 +157,35 @@ impl FilesSeen {
         self.undos.push_back(Undo { id, files });
     }
 
-    /// The model's conversation is an earlier one: of files it knows what it knew then.
+    /// Returns to an earlier state of knowledge, when the model's conversation returns to an earlier point.
     pub fn knows_again(&mut self, earlier: Self) {
         self.known = earlier.known;
     }
 
-    /// Whether the session wants to see what of a long output is about the words of the last input.
+    /// Whether the session wants the parts of a long output that are about the words of the last input.
     #[must_use]
     pub const fn is_focused(&self) -> bool {
         self.focused
     }
 
-    /// Words of the last input, for finding what of a long output is about them.
+    /// Words of the last input, for finding the relevant parts of a long output.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The full name of a kept output of this session by the beginning of it.
+    /// The full name of a stored output of this session, from a prefix.
     pub(crate) fn kept_output(&self, name: &str) -> Option<&str> {
         let found = self.outputs.iter().rev().find(|output| output.starts_with(name));
         found.map(String::as_str)
     }
 
-    /// A change by its name.
+    /// A change by its id.
     pub(crate) fn undo(&self, id: &str) -> Option<&Undo> {
         self.undos.iter().rev().find(|undo| undo.id == id)
     }
 
-    /// What is known of a file with this hash.
+    /// What the session knows about a file with this hash.
     #[must_use]
     pub fn check(&self, path: &str, sha256: &str) -> Seen {
         match self.known.get(path) {

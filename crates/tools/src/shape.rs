@@ -1,8 +1,8 @@
-//! Cuts texts to what a result may hold. Pure.
+//! Cuts texts to the size of a result. Pure.
 
 use std::borrow::Cow;
 
-/// The longest line that is given whole; of longer ones the beginning.
+/// The longest line that is shown whole; longer ones are cut.
 pub(crate) const LINE_CHARS: usize = 2_000;
 
 /// A line, cut when it is very long.
@@ -19,18 +19,18 @@ pub(crate) fn cut_line(line: &str, chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// What fits of the lines from the beginning.
+/// The leading lines that fit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     /// The lines that fit, joined.
     pub(crate) text: String,
-    /// How many they are.
+    /// Their number.
     pub(crate) lines: usize,
     /// Whether all fit.
     pub(crate) complete: bool,
 }
 
-/// Lines from the beginning, as many as fit; at least one, so that paging goes on.
+/// As many leading lines as fit; at least one, so that paging makes progress.
 pub(crate) fn page<'a>(
     lines: impl IntoIterator<Item = Cow<'a, str>>,
     max_lines: usize,
@@ -54,7 +54,7 @@ pub(crate) fn page<'a>(
     page
 }
 
-/// The beginning and the end of a text that is too long, on line ends where there are some near. `skipped` bytes are
+/// The beginning and the end of a text that is too long, cut at line ends if there are some near. `skipped` bytes are
 /// missing between `head` and `tail`.
 pub(crate) fn ends(
     head: &str,
@@ -91,7 +91,7 @@ fn first(text: &str, max_lines: usize, max_bytes: usize) -> String {
         .last()
         .map(|(at, _)| at + 1);
     let by_lines = fits.match_indices('\n').count() >= max_lines;
-    // A line that is cut is better than a line that is lost, unless there are enough whole ones.
+    // A cut line is better than a lost line, unless there are enough whole ones.
     let end = end
         .filter(|end| by_lines || *end * 2 > fits.len())
         .unwrap_or(fits.len());
@@ -111,7 +111,7 @@ fn last(text: &str, max_lines: usize, max_bytes: usize) -> String {
     let start = if starts.len() >= max_lines {
         starts.last().copied()
     } else {
-        // The first line is cut somewhere; leave it out when that costs little.
+        // The first line is incomplete; leave it out if that costs little.
         starts
             .last()
             .copied()

@@ -1,16 +1,16 @@
-//! Finds lines that are like a given text. Pure.
+//! Finds lines that are similar to a given text. Pure.
 
 use similar::TextDiff;
 use std::time::Duration;
 
-/// The longest text that is compared.
+/// The longest text to compare.
 const MAX_OLD: usize = 16 << 10;
-/// How many places are compared character by character, the most promising first.
+/// How many places to compare character by character, the most promising first.
 const MAX_COMPARED: usize = 200;
-/// How long one of these comparisons may take; past that it comes out less similar.
+/// The timeout of one such comparison; beyond it the similarity comes out lower.
 const COMPARE_WITHIN: Duration = Duration::from_millis(50);
 
-/// A place that is like the given text.
+/// A place that is similar to the given text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Likeness {
     /// Its first byte.
@@ -19,22 +19,22 @@ pub(crate) struct Likeness {
     pub(crate) end: usize,
     /// Its first line, from 1.
     pub(crate) line: usize,
-    /// From 0, nothing in common, to 1, the same.
+    /// From 0 (nothing in common) to 1 (equal).
     pub(crate) ratio: f64,
 }
 
-/// No place is like the text.
+/// Why no place is similar enough.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Unlike {
-    /// The content is no text.
+    /// The content is not text.
     NotText,
     /// The text is too long.
     TooLong { max: usize },
-    /// This one is the most like it.
+    /// The most similar place, if there is one.
     Best(Option<Likeness>),
 }
 
-/// The places that are at least so much alike, in the order of the file, none over another.
+/// The places of at least this similarity, in file order, without overlaps.
 pub(crate) fn similar(content: &[u8], old: &str, min: f64) -> Result<Vec<Likeness>, Unlike> {
     if old.len() > MAX_OLD {
         return Err(Unlike::TooLong { max: MAX_OLD });
@@ -64,8 +64,8 @@ pub(crate) fn similar(content: &[u8], old: &str, min: f64) -> Result<Vec<Likenes
     Ok(found)
 }
 
-/// As many lines as the text has, at every line, with how much they could be alike at most: by the characters that they
-/// share in any order.
+/// Every run of as many lines as the text has, with an upper bound of its similarity: the characters that both share in
+/// any order.
 fn candidates(content: &str, old: &str) -> Vec<Likeness> {
     let lines = old.lines().count().max(1);
     let whole = old.ends_with('\n');
@@ -109,7 +109,7 @@ fn histogram(text: &str) -> [u32; 256] {
 }
 
 fn at_most(wanted: &[u32; 256], length: usize, text: &str) -> f64 {
-    // A text that is much longer or shorter need not be looked at.
+    // Skip texts of a very different length.
     if text.len() > length.saturating_mul(3) || length > text.len().saturating_mul(3) {
         return 0.0;
     }

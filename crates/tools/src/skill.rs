@@ -1,4 +1,4 @@
-//! The tool Skill: the operator's skill, else the project's.
+//! The tool Skill: reads a skill of the operator, or else of the project.
 
 use crate::catalog::object;
 use crate::context::{ToolContext, ToolLimits};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The name of the tool that reads skills.
 pub const SKILL: &str = "Skill";
 
-/// The instructions of a skill.
+/// Reads the instructions of a skill.
 pub(crate) struct Skill;
 
 impl Tool for Skill {
@@ -69,7 +69,7 @@ fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     }
 }
 
-/// A skill of the project is a file like any other: what the session may not read is not told by another name either.
+/// A skill of the project is a file like any other: a session that may not read the file cannot read the skill either.
 fn judge(ctx: &ToolContext) -> ReadJudge {
     let (files, workdir) = (ctx.files.clone(), ctx.workdir.path().to_owned());
     ReadJudge::new(move |real| match real.strip_prefix(&workdir) {

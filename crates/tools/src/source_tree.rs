@@ -1,5 +1,5 @@
-//! The map of a source tree: the walk, the bounds, what is kept of it. What was found out is kept in a file for the next
-//! map, so that only changed files are read again.
+//! Maps a source tree: the walk, its limits, and the cache. The results are stored in a file for the next map, so that
+//! only changed files are read again.
 
 use crate::ctags;
 use crate::walk::{Patience, files};
@@ -14,18 +14,18 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The most source files of a map.
+/// The most source files in a map.
 const MAX_FILES: usize = 5_000;
-/// The most bytes of them all: what is known of a byte of source costs about three.
+/// The most bytes of them together: a byte of source costs about three in memory.
 const MAX_BYTES: u64 = 64_000_000;
-/// The most definitions that are considered for showing; more than fit into the largest budget.
+/// The most definitions to consider; more than fit into the largest budget.
 pub(crate) const MAX_PLACES: usize = 8_000;
-/// The most files that are read for the lines to show.
+/// The most files to read for the lines to show.
 pub(crate) const MAX_SHOWN: usize = 1_000;
-/// Directories whose maps are kept.
+/// The most directories with a stored map.
 const MAX_KEPT: usize = 64;
 
-/// What is mapped, and where what is known of it is kept.
+/// A tree to map, and where its map is stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tree<'a> {
     pub(crate) workdir: &'a Beneath,
@@ -33,7 +33,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) map_dir: &'a Path,
 }
 
-/// A file in a language without a grammar that ctags is to be asked about.
+/// A file in a language without a grammar, for ctags.
 #[derive(Debug)]
 pub(crate) struct Foreign {
     pub(crate) path: PathBuf,
@@ -41,8 +41,8 @@ pub(crate) struct Foreign {
 }
 
 impl Tree<'_> {
-    /// Maps the tree, and whether every file of it was looked at. Ctags runs under the warden; without one its
-    /// languages show what was found out earlier.
+    /// Maps the tree, and returns whether it covers every file. Ctags runs under the warden; without a warden its
+    /// languages show earlier results.
     pub(crate) fn map(&self, patience: &Patience, warden: Option<&WardenSlot>) -> (SourceMap, bool) {
         let kept = kept_at(self.map_dir, &self.workdir.path().join(self.base));
         let mut map = SourceMap::new(read_kept(&kept));
@@ -68,13 +68,13 @@ impl Tree<'_> {
         let answered =
             warden.is_none_or(|warden| ctags::ask(&mut map, foreign, self.workdir, warden, patience));
         if map.cache().is_new() && complete {
-            // The map is good without being kept; the next one only takes longer.
+            // A failure to store the map only makes the next one slower.
             let _ = keep(self.map_dir, &kept, map.cache());
         }
         (map, complete && answered)
     }
 
-    /// Reads the lines of the places, and writes as many down as fit.
+    /// Reads the lines of the places, and renders as many as fit.
     pub(crate) fn show(&self, places: &[Place], budget: usize) -> Rendered {
         let mut files: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for place in places {
@@ -100,7 +100,7 @@ impl Tree<'_> {
     }
 }
 
-/// Its size.
+/// Adds a file and returns its size.
 fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience: &Patience) -> u64 {
     let Some(opened) = open(workdir, path) else {
         return 0;
@@ -111,7 +111,7 @@ fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience
     bytes
 }
 
-/// Its size, and whether ctags has to be asked about it.
+/// Adds a file; returns its size and whether it needs ctags.
 fn look(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str) -> (u64, bool) {
     match open(workdir, path) {
         Some(opened) => (opened.bytes, !map.knows(name, Stamp(opened.version.stamp()))),
@@ -119,7 +119,7 @@ fn look(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str) -> (u64
     }
 }
 
-/// Opens a file that is where the walk saw it and not too large.
+/// Opens a file if it is still there and not too large.
 pub(crate) fn open(workdir: &Beneath, path: &Path) -> Option<OpenFile> {
     let opened = workdir.open_file(path).ok()?;
     (opened.real.as_path() == path && fits(&opened)).then_some(opened)
@@ -133,7 +133,7 @@ pub(crate) fn content(opened: OpenFile) -> Option<Vec<u8>> {
     let most = u64::try_from(MAX_FILE_BYTES).ok()?.saturating_add(1);
     let mut content = Vec::new();
     opened.file.take(most).read_to_end(&mut content).ok()?;
-    // A file with a zero byte is no text.
+    // A file with a zero byte is not text.
     (memchr::memchr(0, &content).is_none()).then_some(content)
 }
 
@@ -142,7 +142,7 @@ fn text(workdir: &Beneath, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&content(opened)?).into_owned())
 }
 
-/// Where the map of a directory is kept.
+/// The file that stores the map of a directory.
 fn kept_at(map_dir: &Path, directory: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     let mut name = String::new();
@@ -152,7 +152,7 @@ fn kept_at(map_dir: &Path, directory: &Path) -> PathBuf {
     map_dir.join(name).with_extension("map")
 }
 
-/// What is kept, or nothing: a broken one is made anew.
+/// The stored map, or an empty one: a damaged map is rebuilt.
 fn read_kept(path: &Path) -> Cache {
     std::fs::read(path)
         .ok()
@@ -160,7 +160,7 @@ fn read_kept(path: &Path) -> Cache {
         .unwrap_or_default()
 }
 
-/// Replaces what was kept in one step, and forgets the directories that nobody mapped for longest.
+/// Replaces the stored map atomically, and removes the maps that were unused for the longest time.
 fn keep(map_dir: &Path, path: &Path, cache: &Cache) -> std::io::Result<()> {
     let Some(bytes) = cache.bytes().ok().flatten() else {
         return Ok(());

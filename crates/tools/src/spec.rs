@@ -1,4 +1,4 @@
-//! What a tool is, and all of them.
+//! Tool specifications, and the registry of all tools.
 
 use crate::arguments;
 use crate::catalog;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// What a tool is.
+/// The specification of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// The canonical name.
@@ -24,32 +24,32 @@ pub struct ToolSpec {
     pub aliases: &'static [&'static str],
     /// A few words for people.
     pub title: Cow<'static, str>,
-    /// What the model reads.
+    /// The description for the model.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// Arguments that are right, for error texts.
+    /// Valid arguments, for error texts.
     pub example: Value,
-    /// What it does to the world.
+    /// Its effect class.
     pub effect: EffectClass,
     /// Whether it may be run again after a crash.
     pub idempotent: bool,
-    /// The tool server that runs it; nothing: it is built in.
+    /// The tool server that runs it; `None` if it is built in.
     pub server: Option<String>,
 }
 
-/// A tool that can be looked up; clones are the same one.
+/// An entry of the registry; clones share it.
 #[derive(Clone)]
 pub struct ToolEntry(Arc<Entry>);
 
 struct Entry {
-    /// A built-in tool; nothing: a server runs it.
+    /// The built-in tool; `None` if a server runs it.
     tool: Option<&'static dyn Tool>,
     spec: ToolSpec,
-    /// Made at the first call. A schema that does not compile refuses every call of a built-in tool; a server checks the
-    /// arguments itself.
+    /// Compiled at the first call. For a built-in tool, a schema that does not compile refuses every call; a server
+    /// checks the arguments itself.
     validator: OnceLock<Result<Validator, String>>,
-    /// Made at the first call, for tools of servers.
+    /// Computed at the first call, for tools of servers.
     version: OnceLock<String>,
 }
 
@@ -73,7 +73,7 @@ impl ToolEntry {
         }))
     }
 
-    /// What it is.
+    /// Its specification.
     #[must_use]
     pub fn spec(&self) -> &ToolSpec {
         &self.0.spec
@@ -83,7 +83,7 @@ impl ToolEntry {
         self.0.tool
     }
 
-    /// A hash of what its server says of it: another one is another tool.
+    /// A hash of what its server declares: if it differs, it is another tool.
     pub(crate) fn version(&self) -> &str {
         let spec = self.spec();
         self.0
@@ -95,7 +95,7 @@ impl ToolEntry {
     fn checked(&self, input: &Value) -> Result<Value, ToolOutcome> {
         let spec = self.spec();
         let validator = self.0.validator.get_or_init(|| {
-            // The schema of a server is somebody else's: its patterns must not be able to take long.
+            // A server's schema is untrusted: its patterns must run in linear time.
             let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
             options.build(&spec.schema).map_err(|error| error.to_string())
         });
@@ -122,7 +122,7 @@ impl fmt::Debug for ToolEntry {
     }
 }
 
-/// The tools that there are, or those of one session; cheap to clone, never changes.
+/// The tools that exist, or those of one session; immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Registry(Arc<[ToolEntry]>);
 
@@ -138,7 +138,7 @@ impl Registry {
         )
     }
 
-    /// These tools and more. One whose name is taken is left out.
+    /// These tools and more. A tool whose name is taken is left out.
     #[must_use]
     pub fn with(&self, more: impl IntoIterator<Item = ToolEntry>) -> Self {
         let mut tools = self.0.to_vec();
@@ -150,7 +150,7 @@ impl Registry {
         Self(tools.into())
     }
 
-    /// These tools, and this one in the place of that of its name.
+    /// These tools, with this one in place of the one with its name.
     #[must_use]
     pub(crate) fn replacing(&self, tool: &ToolEntry) -> Self {
         let same = |old: &ToolEntry| old.spec().name == tool.spec().name;
@@ -161,7 +161,7 @@ impl Registry {
         Self(tools.collect())
     }
 
-    /// A tool by its name. Models may write those that are built in in any case, or by an alias.
+    /// A tool by its name. Models may write built-in names in any case, or as an alias.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
         self.find(name).map(ToolEntry::spec)
@@ -178,15 +178,15 @@ impl Registry {
         exact.or_else(|| self.0.iter().find(known))
     }
 
-    /// All specs, in the order in which models are told of them.
+    /// All specs, in the order in which models see them.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.0.iter().map(ToolEntry::spec)
     }
 
-    /// Checks a call and says what it is about; the error is the call's result, written for the model. Pure and quick.
+    /// Checks a call and finds its subject; the error is the call's result, written for the model. Pure and quick.
     ///
     /// # Errors
-    /// An unknown tool or bad arguments.
+    /// The tool is unknown or the arguments are invalid.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, ToolOutcome> {
         let Some(tool) = self.find(name.trim()) else {

@@ -1,6 +1,6 @@
-//! What was probably meant.
+//! Guesses the word that was meant.
 
-/// The word that is nearest to `given`, when it is near enough to be worth a mention.
+/// The word nearest to `given`, if it is near enough to suggest.
 pub(crate) fn nearest<'a>(given: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     words
@@ -11,7 +11,7 @@ pub(crate) fn nearest<'a>(given: &str, words: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// How many single letters must be changed (Levenshtein); bounded by cutting very long words.
+/// The Levenshtein distance; bounded by cutting very long words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! The calls that an agent's loop answers by itself: its list of things to do, and questions to the person.
+//! The calls that an agent's loop answers itself: its to-do list, and questions to a person.
 
 use crate::catalog::object;
 use crate::context::ToolLimits;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 /// The longest list.
 const MAX_ITEMS: usize = 100;
-/// The longest text of one thing to do, or of one choice.
+/// The longest text of one to-do item, or of one choice.
 const MAX_LINE: usize = 500;
 /// The longest question.
 const MAX_QUESTION: usize = 4_000;
 
-/// A list of things to do, which the loop keeps.
+/// Sets the to-do list, which the loop keeps.
 pub(crate) struct TodoWrite;
 
 impl Tool for TodoWrite {
@@ -61,7 +61,7 @@ impl Tool for TodoWrite {
     }
 }
 
-/// A question to a person.
+/// Asks a person a question.
 pub(crate) struct AskUser;
 
 impl Tool for AskUser {

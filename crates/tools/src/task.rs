@@ -1,4 +1,4 @@
-//! The call that becomes a sub-agent. The agent's loop answers it: no tool ever runs.
+//! The call that becomes a sub-agent. The agent's loop handles it: no tool runs.
 
 use crate::catalog::object;
 use crate::context::ToolLimits;
@@ -14,7 +14,7 @@ const MAX_PROMPT: usize = 100_000;
 /// The longest name of an agent.
 const MAX_AGENT: usize = 64;
 
-/// Work for a sub-agent.
+/// Starts a sub-agent.
 pub(crate) struct Task;
 
 impl Tool for Task {
@@ -55,7 +55,7 @@ impl Tool for Task {
 }
 
 impl Registry {
-    /// These tools, of which Task says which custom agents there are.
+    /// These tools, with the list of custom agents in the description of Task.
     #[must_use]
     pub fn with_agents(&self, list: &str) -> Self {
         let tool: &'static dyn Tool = &Task;

@@ -1,4 +1,4 @@
-//! The tools on real files, through the public interface.
+//! Tests of the tools on real files, through the public interface.
 
 mod adding;
 mod binding;
@@ -28,7 +28,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A working directory and a session that remembers what it saw.
+/// A working directory, and a session that remembers what it has seen.
 struct World {
     dir: tempfile::TempDir,
     limits: ToolLimits,
@@ -37,7 +37,7 @@ struct World {
     blobs: BTreeMap<String, Vec<u8>>,
     files: crate::FileGate,
     index: Option<Arc<dyn crate::search::Search>>,
-    /// Of the last change.
+    /// The undo id of the last change.
     undo_id: Value,
 }
 
@@ -98,13 +98,13 @@ impl World {
         }
     }
 
-    /// What was kept of files before they were changed.
+    /// The earlier contents of changed files.
     fn source(&self) -> BlobSource {
         let blobs = self.blobs.clone();
         BlobSource::new(move |name| std::future::ready(Ok(blobs.get(&name).cloned())))
     }
 
-    /// Prepares and runs a call and remembers what it saw, as a session does.
+    /// Prepares and runs a call and remembers what it has seen, as a session does.
     async fn call(&mut self, name: &str, input: Value) -> ToolOutcome {
         let known = match Registry::builtin(&self.limits).prepare(name, &input) {
             Ok(prepared) => prepared.within(&self.root()).knowing(&self.seen),

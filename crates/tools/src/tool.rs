@@ -1,4 +1,4 @@
-//! What a tool is. Each one implements [`Tool`] in its own file.
+//! The [`Tool`] trait, which each tool implements in its own file.
 
 use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::prepared::{Prepared, clean};
@@ -12,17 +12,17 @@ use agentd_sandbox::Beneath;
 use serde_json::{Map, Value};
 use std::pin::Pin;
 
-/// Another tool's words for an argument: the canonical name, then the others.
+/// Spellings of an argument: the canonical name, then the others.
 pub type Spelling = (&'static str, &'static [&'static str]);
 
 /// How models spell the path of a file.
 pub(crate) const FILE_WORDS: &[&str] = &["path", "file", "filename", "filepath", "filePath", "target_file"];
 /// How they spell the text to replace.
 pub(crate) const OLD_WORDS: &[&str] = &["old_text", "old", "old_str", "oldText", "oldString"];
-/// How they spell what comes in its place.
+/// How they spell the replacement text.
 pub(crate) const NEW_WORDS: &[&str] = &["new_text", "new", "new_str", "newText", "newString"];
 
-/// A built-in tool. Code that needs to know something about a tool asks here; it does not compare names.
+/// A built-in tool. Code that depends on properties of a tool asks this trait; it does not compare names.
 ///
 /// ```
 /// use agentd_protocol::ToolOutcome;
@@ -70,38 +70,38 @@ pub trait Tool: Send + Sync {
     /// The canonical name.
     fn name(&self) -> &'static str;
 
-    /// What models and people are told: the schema, the effect class, whether it may run again.
+    /// The specification for models and people: the schema, the effect class, whether it may run again.
     fn spec(&self, limits: &ToolLimits) -> ToolSpec;
 
-    /// What the gate judges of a call, from arguments that fit the schema. There is no default: a subject that somebody
-    /// guessed would be judged in place of what the call does (I7).
+    /// The subject of a call for the gate, from arguments that fit the schema. There is no default: the gate would
+    /// judge a guess in place of what the call does (I7).
     ///
     /// # Errors
-    /// The arguments do not say what the call is about; the call is refused.
+    /// The arguments do not determine the subject; the call is refused.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     fn subject(&self, input: &Value) -> Result<About, ToolOutcome>;
 
-    /// Who runs it, and how.
+    /// Where its calls run, and how.
     fn runs(&self) -> Runs;
 
-    /// What it does to the world.
+    /// Its effect class.
     fn effect(&self) -> EffectClass {
         self.spec(&ToolLimits::default()).effect
     }
 
-    /// Whether these limits leave it in.
+    /// Whether these limits enable it.
     fn offered(&self, _limits: &ToolLimits) -> bool {
         true
     }
 
-    /// Whether it shows what is in files that its call does not name: then each of them is judged by the rules for
-    /// reading. A tool that does not say so may read none of them.
+    /// Whether it shows contents of files that its call does not name: then the read rules judge each of them. A tool
+    /// that does not declare this may read none of them.
     fn filtered(&self) -> bool {
         false
     }
 
-    /// What an approval shows in place of the subject: for a change the diff. Reads files, so it blocks; a file of more
-    /// than `max` bytes is not compared.
+    /// What an approval shows in place of the subject: for a change, the diff. Blocks to read files; does not compare a
+    /// file of more than `max` bytes.
     fn preview(&self, _call: &Prepared, _workdir: &Beneath, _max: u64) -> Option<String> {
         None
     }
@@ -111,22 +111,22 @@ pub trait Tool: Send + Sync {
         &[]
     }
 
-    /// Other ways to write its arguments, which renaming does not cover.
+    /// Converts other forms of its arguments that renaming does not cover.
     fn adapt(&self, _input: &mut Map<String, Value>) {}
 
-    /// What no schema can say about its arguments.
+    /// Checks what a schema cannot express about its arguments.
     ///
     /// # Errors
-    /// They make no sense together.
+    /// The arguments make no sense together.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     fn check(&self, _input: &Value) -> Result<(), ToolOutcome> {
         Ok(())
     }
 
-    /// The same call with what only the session knows.
+    /// Completes the call with what only the session knows.
     ///
     /// # Errors
-    /// The session does not know what the call is about.
+    /// The session does not know the subject of the call.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     fn knowing(&self, call: Prepared, _seen: &FilesSeen) -> Result<Prepared, ToolOutcome> {
         Ok(call)
@@ -136,43 +136,43 @@ pub trait Tool: Send + Sync {
 /// A call while it runs; dropping it stops it.
 pub type RunFuture<'a> = Pin<Box<dyn Future<Output = Finished> + Send + 'a>>;
 
-/// Who runs the calls of a tool.
+/// Where the calls of a tool run.
 #[derive(Debug, Clone, Copy)]
 pub enum Runs {
-    /// A worker of the tool executor, on a thread that may block: work on files.
+    /// In a worker of the tool executor, on a thread that may block: work on files.
     Files(fn(&Prepared, &ToolContext, &Abandoned) -> Finished),
-    /// A worker of the tool executor.
+    /// In a worker of the tool executor.
     Worker(for<'a> fn(&'a Prepared, &'a ToolContext) -> RunFuture<'a>),
-    /// The session's loop answers; no worker starts.
+    /// In the session's loop; no worker starts.
     Loop(LoopCall),
-    /// A sub-agent.
+    /// As a sub-agent.
     SubAgent,
 }
 
-/// What the session's loop does with a call that it answers itself.
+/// How the session's loop answers a call itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopCall {
-    /// It keeps the list of things to do.
+    /// Keeps the to-do list.
     Todo,
-    /// It asks a person.
+    /// Asks a person.
     Ask,
-    /// It shows a plan and ends plan mode.
+    /// Shows a plan and ends plan mode.
     LeavePlanMode,
-    /// It keeps the plan.
+    /// Keeps the plan.
     Plan,
 }
 
-/// What a call is about: the subject that the gate judges, and a title's words.
+/// What a call is about: the subject for the gate, and the words of the title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub(crate) subject: Subject,
     pub(crate) words: String,
-    /// The argument that the subject is written back to, so that what is judged is what is opened.
+    /// The argument that receives the judged subject, so that what is judged is what is opened.
     pub(crate) field: Option<&'static str>,
 }
 
 impl About {
-    /// The file that an argument names is read.
+    /// Reads the file that an argument names.
     ///
     /// # Errors
     /// The argument is missing.
@@ -181,7 +181,7 @@ impl About {
         Ok(Self::path(field, false, required(field, input)?))
     }
 
-    /// The file that an argument names is changed.
+    /// Changes the file that an argument names.
     ///
     /// # Errors
     /// The argument is missing.
@@ -199,8 +199,8 @@ impl About {
         }
     }
 
-    /// What is read below the directory that an argument names, or below the working directory if it is left out. The
-    /// argument `sought` says what is looked for.
+    /// Reads below the directory that an argument names, or below the working directory without one. The argument
+    /// `sought` says what to look for.
     #[must_use]
     pub fn below(field: &'static str, sought: Option<&str>, input: &Value) -> Self {
         let path = input.get(field).and_then(Value::as_str).unwrap_or(".");
@@ -211,7 +211,7 @@ impl About {
         about
     }
 
-    /// The files that the call changes.
+    /// Changes these files.
     #[must_use]
     pub const fn changes(paths: Vec<String>, words: String) -> Self {
         Self {
@@ -221,10 +221,10 @@ impl About {
         }
     }
 
-    /// The command line in an argument.
+    /// Runs the command line in an argument.
     ///
     /// # Errors
-    /// The argument is missing, or no shell can get it.
+    /// The argument is missing, or cannot be passed to a shell.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn command(field: &'static str, input: &Value) -> Result<Self, ToolOutcome> {
         let command = required(field, input)?.to_owned();
@@ -235,7 +235,7 @@ impl About {
         Ok(Self::typed(command.clone(), command))
     }
 
-    /// A text that a shell may run.
+    /// Types a text that a shell may run.
     #[must_use]
     pub const fn typed(command: String, words: String) -> Self {
         Self {
@@ -245,7 +245,7 @@ impl About {
         }
     }
 
-    /// An address, which is written back to an argument.
+    /// Fetches an address, which is written back to an argument.
     #[must_use]
     pub fn url(field: &'static str, url: String) -> Self {
         Self {
@@ -255,7 +255,7 @@ impl About {
         }
     }
 
-    /// Nothing outside the session.
+    /// Affects nothing outside the session.
     #[must_use]
     pub const fn nothing(words: String) -> Self {
         Self {
@@ -273,13 +273,13 @@ fn required<'a>(field: &str, input: &'a Value) -> Result<&'a str, ToolOutcome> {
     given.ok_or_else(|| refuse(Code::InvalidArgs, text))
 }
 
-/// A text argument; absent, it is empty.
+/// A text argument, or an empty text.
 pub(crate) fn word(input: &Value, name: &str) -> String {
     let word = input.get(name).and_then(Value::as_str);
     word.unwrap_or_default().to_owned()
 }
 
-/// How many items a list has: `2 steps`.
+/// The length of a list as text: `2 steps`.
 pub(crate) fn counted(input: &Value, name: &str, what: &str) -> String {
     match input.get(name).and_then(Value::as_array).map_or(0, Vec::len) {
         1 => format!("1 {what}"),

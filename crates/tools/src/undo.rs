@@ -1,4 +1,4 @@
-//! UndoPatch: files as they were before a change of this session.
+//! UndoPatch: restores files as they were before a change of this session.
 
 use crate::catalog::object;
 use crate::change_set::{self, FileChange};
@@ -16,7 +16,7 @@ use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A change of this session taken back.
+/// Undoes a change of this session.
 pub(crate) struct UndoPatch;
 
 impl Tool for UndoPatch {
@@ -45,7 +45,7 @@ impl Tool for UndoPatch {
         }
     }
 
-    /// Which files it is about, only the session knows: see `knowing`. Without it the tool does nothing.
+    /// Only the session knows the files of the change: see `knowing`. Without it the tool does nothing.
     fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
         Ok(About::nothing(word(input, "undo_id")))
     }
@@ -59,7 +59,7 @@ impl Tool for UndoPatch {
     }
 }
 
-/// The same call with the files that it is about.
+/// The same call with the files of the change.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn about(mut prepared: Prepared, seen: &FilesSeen) -> Result<Prepared, ToolOutcome> {
     let undo = find(&prepared, seen)?;
@@ -94,7 +94,7 @@ async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     }
 }
 
-/// The kept contents that an undo needs.
+/// Fetches the stored contents that an undo needs.
 async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<Wanted>, ToolOutcome> {
     let undo = find(prepared, &ctx.seen)?;
     let mut wanted = Vec::new();
@@ -112,7 +112,7 @@ async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<Wanted>, To
     Ok(wanted)
 }
 
-/// A file that the gate did not see is not touched.
+/// Refuses a file that the gate has not judged.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn judged(prepared: &Prepared, file: &UndoFile) -> Result<(), ToolOutcome> {
     if prepared.written().contains(&PathBuf::from(&file.path)) {

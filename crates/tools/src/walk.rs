@@ -1,4 +1,4 @@
-//! Walks the files beneath the working directory as ripgrep does: ignore files honoured, links not followed.
+//! Walks the files beneath the working directory as ripgrep does: honours ignore files and does not follow links.
 
 use crate::ignored::Ignored;
 use crate::run::Abandoned;
@@ -9,12 +9,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A search ends after this time with what it has.
+/// A search ends after this time and returns what it has.
 pub(crate) const SEARCH_WITHIN: Duration = Duration::from_secs(20);
 
-/// The most entries of one directory that are looked at: all of them are held at once, to be sorted.
+/// The most entries to read of one directory: all of them are in memory at once, to be sorted.
 const MAX_ENTRIES: usize = 200_000;
-/// The most directories in one another; the kernel takes no path that is much deeper.
+/// The deepest nesting of directories; the kernel takes no path that is much deeper.
 const MAX_DEPTH: usize = 2_000;
 
 /// When to stop.
@@ -41,7 +41,7 @@ impl Patience {
     }
 }
 
-/// A glob for paths; without `/` in it, it is for names at any depth. The error is a clause for a message.
+/// A glob for paths; without `/` it matches names at any depth. The error is a clause for a message.
 pub(crate) fn matcher(pattern: &str) -> Result<GlobSet, String> {
     check_glob(pattern)?;
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
@@ -52,17 +52,17 @@ pub(crate) fn matcher(pattern: &str) -> Result<GlobSet, String> {
     compile_glob(&glob.map_err(|error| error.to_string())?)
 }
 
-/// Whether a path or pattern names hidden things, so that they are wanted.
+/// Whether a path or pattern names hidden files, which are then included.
 pub(crate) fn names_hidden(pattern: &str) -> bool {
     pattern
         .split('/')
         .any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
-/// Walks the regular files below `base` in the order of their paths, each relative to the working directory. `visit` says
-/// whether to go on, and `stop` is asked before each. Whether everything was walked.
+/// Walks the regular files below `base` in path order, each relative to the working directory. `visit` returns whether
+/// to go on, and `stop` is checked before each. Returns whether everything was walked.
 ///
-/// Every directory and ignore file is opened beneath the working directory, without following links and without waiting:
+/// Opens every directory and ignore file beneath the working directory, without following links and without blocking:
 /// a pipe that is named `.gitignore` is not read.
 pub fn files(
     workdir: &Beneath,
@@ -101,7 +101,7 @@ pub fn files(
     walk.complete
 }
 
-/// A walk that is under way: the directories from its base to where it is.
+/// A walk in progress: the directories from its base to the current one.
 struct Walk<'a> {
     workdir: &'a Beneath,
     hidden: bool,
@@ -117,7 +117,7 @@ struct Level {
 }
 
 impl Walk<'_> {
-    /// Whether an entry is not left out by its name or an ignore file.
+    /// Whether neither its name nor an ignore file leaves out an entry.
     fn wants(&self, path: &Path, name: &OsStr, directory: bool) -> bool {
         if name == OsStr::new(".git") {
             return false;
@@ -128,7 +128,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes into a directory. One that cannot be read is not there, as for ripgrep.
+    /// Enters a directory. An unreadable one counts as empty, as in ripgrep.
     fn enter(&mut self, directory: PathBuf) {
         if self.open.len() >= MAX_DEPTH {
             self.complete = false;

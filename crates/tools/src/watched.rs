@@ -1,5 +1,5 @@
-//! Code that a command may run without naming it: files of its directory, programs on the path, and files elsewhere. A version
-//! (device, inode, mode, size, times) identifies each file. Only regular files are opened, and never with an open that can block.
+//! Code that a command may run unnamed: files of its directory, programs on the path, files elsewhere. Identifies files
+//! by version (device, inode, mode, size, times). Opens only regular files, and never with an open that can block.
 
 use agentd_sandbox::{Beneath, Environment};
 use sha2::{Digest as _, Sha256};
@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// In git's directory these are data; everything else in it may run something.
+/// Data in git's directory; everything else in it may lead to code that runs.
 const GIT_DATA: [&str; 9] = [
     "objects",
     "logs",
@@ -21,13 +21,13 @@ const GIT_DATA: [&str; 9] = [
     "FETCH_HEAD",
     "COMMIT_EDITMSG",
 ];
-/// How much of a file is searched for the names of others.
+/// How much of a file is searched for the names of other files.
 const SEARCHED: u64 = 64 << 10;
-/// What stands for a directory of which not all was seen.
+/// The prefix for a directory that was not covered completely.
 pub(crate) const PARTLY: &str = "partly:";
 
-/// One hash over the version of every file below a directory. Beyond `most` entries it covers only the directories that are
-/// left, and the result starts with [`PARTLY`].
+/// One hash over the version of every file below a directory. Beyond `most` entries it covers only the remaining
+/// directories themselves, and the result starts with [`PARTLY`].
 pub(crate) fn tree(root: &Path, most: usize) -> String {
     let mut hash = Sha256::new();
     let mut room = most;
@@ -36,7 +36,7 @@ pub(crate) fn tree(root: &Path, most: usize) -> String {
     while let Some(dir) = waiting.pop_front() {
         if room == 0 {
             whole = false;
-            // Something that comes or goes directly in it is noticed still.
+            // This still detects files that are added or removed directly in it.
             feed(&mut hash, &dir, fs::symlink_metadata(&dir).ok().as_ref(), true);
             continue;
         }
@@ -66,7 +66,7 @@ pub(crate) fn tree(root: &Path, most: usize) -> String {
             let metadata = fs::symlink_metadata(&path).ok();
             let is_dir = metadata.as_ref().is_some_and(Metadata::is_dir);
             if metadata.as_ref().is_some_and(Metadata::is_symlink) {
-                // What a link leads to is what would run.
+                // The target of a link is what would run.
                 hash.update(version(&path).as_bytes());
             }
             feed(&mut hash, &path, metadata.as_ref(), !is_dir);
@@ -79,7 +79,7 @@ pub(crate) fn tree(root: &Path, most: usize) -> String {
     if whole { hash } else { format!("{PARTLY}{hash}") }
 }
 
-/// A directory's own times change with each build in it; its entries say enough.
+/// Hashes an entry. The times of a directory change with each build in it, so its entries must be enough.
 fn feed(hash: &mut Sha256, path: &Path, metadata: Option<&Metadata>, times: bool) {
     hash.update(path.as_os_str().as_encoded_bytes());
     hash.update(b"\0");
@@ -97,7 +97,7 @@ fn state(of: &Metadata, times: bool) -> String {
     format!("{same}:{}:{modified:?}:{changed:?}", of.len())
 }
 
-/// Which file is at a path now, links followed. It is not opened.
+/// Identifies the file that is now at a path, links followed, without opening it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the real path is compared with an earlier one; nothing is opened by it"
@@ -109,7 +109,7 @@ pub(crate) fn version(path: &Path) -> String {
     }
 }
 
-/// Where a program is found, as a shell in `workdir` would look for it.
+/// The path of a program, as a shell in `workdir` would find it.
 pub(crate) fn program(name: &str, workdir: &Path, environment: &Environment) -> Option<PathBuf> {
     let runs =
         |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
@@ -126,7 +126,7 @@ pub(crate) fn home(environment: &Environment) -> Option<PathBuf> {
     Some(PathBuf::from(home)).filter(|home| home.is_absolute())
 }
 
-/// What a script or a build file names: words that are paths, and on a first line that names its interpreter, programs.
+/// The names in a script or build file: words that look like paths, and the programs on a `#!` line.
 pub(crate) fn names_in(path: &Path) -> (Vec<String>, Vec<String>) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return (Vec::new(), Vec::new());

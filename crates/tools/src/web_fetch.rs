@@ -1,4 +1,4 @@
-//! WebFetch: a page of the web as text. The daemon itself fetches it, after the gate judged its address.
+//! WebFetch: fetches a web page as text. The daemon itself fetches it, after the gate judged its address.
 
 use crate::catalog::object;
 use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
@@ -13,7 +13,7 @@ use agentd_web::{Answer, Elsewhere, Fetcher, Page, Target, WebError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A page of the web.
+/// Fetches a web page.
 pub(crate) struct WebFetch;
 
 impl Tool for WebFetch {
@@ -68,7 +68,7 @@ impl Tool for WebFetch {
     }
 }
 
-/// The address as it is judged and fetched.
+/// The address in the form that is judged and fetched.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn address(url: &str) -> Result<String, ToolOutcome> {
     match Target::parse(url) {
@@ -95,7 +95,7 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     }
 }
 
-/// Reading this machine's root certificates takes a moment.
+/// Creates the client on another thread: reading the system's root certificates takes a moment.
 #[expect(clippy::disallowed_methods, reason = "it reads no session's files")]
 async fn fetcher(config: &WebConfig) -> Result<Fetcher, ToolOutcome> {
     let config = config.clone();
@@ -119,7 +119,7 @@ fn failed(error: &WebError) -> ToolOutcome {
     refuse(code, format!("WebFetch: {error}."))
 }
 
-/// Nobody has judged that address yet, so the model has to ask for it.
+/// That address has not been judged yet, so the model has to ask for it.
 fn named(elsewhere: &Elsewhere) -> ToolOutcome {
     let Elsewhere { from, to, status } = elsewhere;
     ToolOutcome {

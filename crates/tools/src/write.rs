@@ -1,4 +1,4 @@
-//! Write: a whole file, new or known.
+//! Write: writes a whole file, new or known.
 
 use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange};
@@ -18,7 +18,7 @@ use agentd_sandbox::{Beneath, SandboxError};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A whole file.
+/// Writes a whole file.
 pub(crate) struct Write;
 
 impl Tool for Write {
@@ -112,7 +112,7 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     Ok(changed(|undo_id| said + undo_id, vec![change]))
 }
 
-/// The text file that will be replaced, if there is one.
+/// The existing text file, if there is one.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn existing(ctx: &ToolContext, path: &Path) -> Result<Option<Before>, ToolOutcome> {
     match ctx.workdir.check_writable(path) {
@@ -122,7 +122,7 @@ fn existing(ctx: &ToolContext, path: &Path) -> Result<Option<Before>, ToolOutcom
     }
 }
 
-/// What the write would do, for people, without doing it.
+/// Shows a person what the write would do, without doing it.
 fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     let content = prepared.text("content").as_bytes();
     let path = match workdir.relative(prepared.path()) {
@@ -133,7 +133,7 @@ fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     match &old {
         Ok(old) => change(&path.to_string_lossy(), Some(old), Some(content)).text,
         Err(SandboxError::NotFound { .. }) => change(&path.to_string_lossy(), None, Some(content)).text,
-        // Whatever comes of it: what would be written is shown.
+        // Show the new content, even though the old one cannot be compared.
         Err(error) => {
             let new = change(&path.to_string_lossy(), None, Some(content)).text;
             format!("What is there now cannot be shown: {error}\n{new}")

@@ -1,4 +1,4 @@
-//! A command that is waited for only so long: when it still runs then, the same process goes on as a background job.
+//! Waits for a command for a limited time; if it still runs then, the same process goes on as a background job.
 
 use crate::bash::{finished, lost};
 use crate::context::{Finished, ToolContext, ToolLimits};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the model waits for a command, when it does not wait for its end. `time` is what the command may take.
+/// How long the model waits for a command before it goes on in the background. `time` is the command's own timeout.
 pub(crate) fn patience(prepared: &Prepared, ctx: &ToolContext, time: Duration) -> Option<Duration> {
     let asked = prepared.number("yield_ms").unwrap_or(ctx.limits.bash_yield_ms);
     let patience = Duration::from_millis(asked);
     (!patience.is_zero() && patience < time).then_some(patience)
 }
 
-/// Waits for the command, at most `patience` long.
+/// Waits for the command, for at most `patience`.
 pub(crate) async fn run(
     running: Running,
     prepared: &Prepared,
@@ -25,7 +25,7 @@ pub(crate) async fn run(
     time: Duration,
     patience: Duration,
 ) -> Finished {
-    // A time that was asked for holds in the background, too; the usual one is for those who wait.
+    // A requested timeout also holds in the background; the default one applies only while the model waits.
     let asked = prepared.number("timeout_ms").is_some();
     let spec = CollectSpec {
         time: if asked { time } else { LONGEST },
@@ -46,7 +46,7 @@ pub(crate) async fn run(
             );
             said(number, &job, ctx, Some(how))
         }
-        // No room: it is waited for as if nothing else had been said.
+        // No free place: wait for the command as if no `yield_ms` had been given.
         Err(collecting) => to_the_end(&job, collecting, time, patience, ctx).await,
     }
 }
@@ -76,7 +76,7 @@ fn end(ended: Result<Collected, SandboxError>, time: Duration, ctx: &ToolContext
     }
 }
 
-/// What the model is told of it.
+/// The description for the model.
 pub(crate) fn described(limits: &ToolLimits) -> String {
     match limits.bash_yield_ms {
         0 => "With `yield_ms` it is waited for only so long: if it still runs then, it goes on as a background job.".to_owned(),

@@ -47,7 +47,7 @@ mod cases {
         ctx: ToolContext,
     }
 
-    /// A tree beside a directory `bin`, which may be the path.
+    /// A tree next to a directory `bin`, which can be the path.
     fn world(path: Option<&str>) -> World {
         let dir = tempfile::tempdir().unwrap();
         let (root, bin) = (dir.path().join("tree"), dir.path().join("bin"));
@@ -82,7 +82,7 @@ mod cases {
         World { _dir: dir, root, ctx }
     }
 
-    /// A world with the ctags of this machine, if there is one.
+    /// A world with the ctags of this machine, if it is installed.
     fn with_ctags(what: &str) -> Option<World> {
         let there = |dir: &str| Path::new(dir).join("ctags").exists();
         if !PATH.split(':').any(there) {
@@ -92,7 +92,7 @@ mod cases {
         Some(world(Some(PATH)))
     }
 
-    /// A world in which a script stands in for ctags.
+    /// A world with a script in place of ctags.
     fn with_script(script: &str) -> World {
         let world = world(None);
         let program = world.root.with_file_name("bin").join("ctags");

@@ -132,7 +132,7 @@ mod cases {
             self.news.recv().await.unwrap()
         }
 
-        /// Everything that a job says until it says `word`.
+        /// The output of a job up to `word`.
         async fn until(&self, job: u32, word: &str) -> String {
             let mut all = String::new();
             while !all.contains(word) {
@@ -153,7 +153,7 @@ mod cases {
 
     fn exit_is_seen(pid: &str) {
         let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
-        // No such process any more is as good.
+        // It is fine if the process has already ended.
         if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) {
             let mut fds = [PollFd::new(&fd, PollFlags::IN)];
             let within = Timespec {
@@ -375,7 +375,7 @@ mod cases {
         }
         let most = json!({ "job": 7, "input": "x".repeat(16_384) });
         assert!(registry.prepare("BashWrite", &most).is_ok());
-        // What is judged is what is typed.
+        // The judged text is the typed text.
         let input = json!({ "job": 7, "input": "rm -rf build\nls" });
         let command = "rm -rf build\nls".to_owned();
         assert_eq!(
@@ -433,7 +433,7 @@ mod cases {
             (ToolStatus::Error, "hi\n[exit code 3]\n")
         );
         assert!(world.news.try_recv().is_err());
-        // The call's own word goes before the operator's: it is waited for, and its time ends it.
+        // The call's own setting takes precedence over the operator's: it waits, and its timeout ends the command.
         let call = json!({ "command": "exec sleep 300", "yield_ms": 0, "timeout_ms": 50 });
         assert_eq!(world.outcome("Bash", call).await.status, ToolStatus::Timeout);
         assert!(world.news.try_recv().is_err());

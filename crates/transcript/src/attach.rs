@@ -1,4 +1,4 @@
-//! Files that a conversation is about: after a compaction the model sees again what it knew of them, without another read.
+//! Files that a conversation is about: after a compaction, the model is shown again what it had read of them.
 
 use crate::cut;
 use crate::prune::CLEARED;
@@ -8,11 +8,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Files that are shown again.
+/// The most files that are shown again.
 const MAX_FILES: usize = 5;
-/// Bytes of a file that are worth showing.
+/// The smallest part of a file that is worth showing.
 const MIN_BYTES: usize = 400;
-/// How models spell the path of a file, and the whole new content.
+/// The argument names that models use for a file's path, and for the whole new content.
 const PATHS: [&str; 7] = [
     "file_path",
     "path",
@@ -24,18 +24,18 @@ const PATHS: [&str; 7] = [
 ];
 const CONTENTS: [&str; 4] = ["content", "contents", "text", "file_content"];
 
-/// What is known of a file.
+/// Facts about a file from the conversation.
 #[derive(Debug, Clone, PartialEq)]
 struct Known {
     text: String,
     changed: bool,
-    /// Larger is newer.
+    /// A larger number is more recent.
     order: usize,
 }
 
 impl Transcript {
-    /// The files that leave the conversation with its first `end` messages, in at most so many bytes: those that were
-    /// changed come first, then the newest.
+    /// The files that leave the conversation with its first `end` messages, in at most `max_bytes`: changed files
+    /// come first, then the most recent.
     pub(crate) fn leaving_files(&self, end: usize, max_bytes: usize) -> Vec<AttachedFile> {
         let (old, kept) = self.messages.split_at(end.min(self.messages.len()));
         let mut known: BTreeMap<String, Known> = BTreeMap::new();
@@ -68,7 +68,7 @@ impl Transcript {
     }
 }
 
-/// What stands behind a summary.
+/// The block for a file that is shown after a summary.
 pub(crate) fn block(file: &AttachedFile) -> Block {
     let AttachedFile { path, text } = file;
     Block::text(if text.is_empty() {
@@ -103,7 +103,7 @@ fn look(known: &mut BTreeMap<String, Known>, messages: &[Arc<Message>]) {
     }
 }
 
-/// The path, what is in the file as far as the call shows it, and whether the call changed it.
+/// The path, the content of the file as far as the call shows it, and whether the call changed it.
 fn learn<'a>((name, input): (&str, &'a Value), result: &str) -> Option<(&'a str, String, bool)> {
     let field = |names: &[&str]| names.iter().find_map(|name| input.get(name)?.as_str());
     let path = field(&PATHS)?;

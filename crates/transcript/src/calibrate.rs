@@ -1,27 +1,27 @@
-//! What our guess is worth: each answer says how many tokens the provider counted for what we had guessed.
+//! Calibrates the token estimate: each answer reports how many tokens the provider counted for what we had estimated.
 
 use std::collections::BTreeMap;
 
-/// What is added to a conversation between two answers says something of the guess from so many tokens on.
+/// The fewest estimated tokens between two answers from which a rate is derived.
 const ENOUGH: u64 = 500;
-/// The guess and the count differ by less than this factor; what says otherwise counts something else.
+/// The largest plausible factor between estimate and count; anything beyond measures something else.
 const FACTOR: u64 = 4;
-/// One, in the measure of the rates.
+/// The factor 1 in the unit of the rates.
 const ONE: u64 = 1_000;
-/// Models of which something is remembered.
+/// The most models whose rates are kept.
 const REMEMBERED: usize = 16;
 
-/// The tokens that providers counted, in thousandths of the guess, by model.
+/// The tokens that providers counted per thousand estimated ones, by model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Rates {
     rates: BTreeMap<String, u64>,
     model: String,
-    /// What the provider counted up to the last answer, and what was guessed since.
+    /// The provider's count up to the last answer, and our estimate of what was added since.
     base: Option<(u64, u64)>,
 }
 
 impl Rates {
-    /// The next answer is this model's.
+    /// Selects the model of the next answer.
     pub(crate) fn asks(&mut self, model: &str) {
         if self.model != model {
             model.clone_into(&mut self.model);
@@ -29,26 +29,26 @@ impl Rates {
         }
     }
 
-    /// A guess as this model's provider would count it.
+    /// Converts an estimate to the expected count of this model's provider.
     pub(crate) fn of(&self, guess: u64) -> u64 {
         let rate = self.rates.get(&self.model).copied().unwrap_or(ONE);
         let counted = u128::from(guess).saturating_mul(u128::from(rate)) / u128::from(ONE);
         u64::try_from(counted).unwrap_or(u64::MAX)
     }
 
-    /// So much was added to the conversation, by our guess.
+    /// Adds the estimated tokens of new messages.
     pub(crate) fn added(&mut self, guess: u64) {
         if let Some((_, since)) = &mut self.base {
             *since = since.saturating_add(guess);
         }
     }
 
-    /// The conversation is another one.
+    /// Drops the base, because sealed messages have changed.
     pub(crate) fn lose_base(&mut self) {
         self.base = None;
     }
 
-    /// The provider's own count: so much was sent, so much came.
+    /// Learns from the provider's count of a request and its answer.
     pub(crate) fn counted(&mut self, prompt: u64, output: u64) {
         if let Some((before, guess)) = self.base
             && guess >= ENOUGH

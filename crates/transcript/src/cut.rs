@@ -1,10 +1,10 @@
-//! A text that is too long becomes its head and its tail with a note between them.
+//! Shortens a long text to its head and tail, with a note between them.
 
-/// The note takes at most so many bytes.
+/// The most bytes that the note takes.
 const NOTE_BYTES: usize = 64;
 
-/// The text in at most `max_bytes`: two thirds of the room for the head, the rest for the tail, where errors and sums
-/// stand. `None` when it fits, or would not become shorter. Cutting again to the same size changes nothing.
+/// The text in at most `max_bytes`: two thirds for the head, the rest for the tail, where errors and totals usually
+/// are. `None` if it fits already or would not become shorter. Cutting again to the same size changes nothing.
 pub(crate) fn head_and_tail(text: &str, max_bytes: usize) -> Option<String> {
     if text.len() <= max_bytes {
         return None;

@@ -1,15 +1,15 @@
-//! A conversation in short, for questions beside it: what it is about, what was done. And what its next request adds.
+//! A short form of the conversation for questions outside of the turn, and the content of its next request.
 
 use crate::cut;
 use crate::transcript::Transcript;
 use agentd_protocol::{Message, Role};
 use std::sync::Arc;
 
-/// Bytes of one message in a digest.
+/// The most bytes of one message in a digest.
 const MESSAGE_BYTES: usize = 800;
 
 impl Transcript {
-    /// The conversation in at most so many bytes: each message in short, and of many the first and the last ones.
+    /// The conversation in at most `bytes` bytes: each message shortened, and of many only the first and last ones.
     #[must_use]
     pub fn digest(&self, bytes: usize) -> String {
         let pieces = self.messages.iter().map(|message| {
@@ -20,7 +20,7 @@ impl Transcript {
         cut::head_and_tail(&whole, bytes).unwrap_or(whole)
     }
 
-    /// The conversation as the next request would send it, if all inputs that wait join it.
+    /// The conversation as the next request would send it if all waiting inputs joined.
     #[must_use]
     pub fn upcoming(&self) -> Vec<Arc<Message>> {
         let mut content = self.step.clone().seal();
@@ -36,8 +36,8 @@ impl Transcript {
         messages
     }
 
-    /// The provider of this model counted [`Self::upcoming`], with the system prompt and the tools: that is the estimate
-    /// now, and what the guess is worth is learned from it.
+    /// Records that this model's provider counted [`Self::upcoming`] with the system prompt and the tools: the count
+    /// becomes the estimate, and calibrates later ones.
     pub fn counted_as(&mut self, model: &str, tokens: u64) {
         self.rate.asks(model);
         let waiting = self.waiting_tokens();

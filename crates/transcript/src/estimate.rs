@@ -1,13 +1,13 @@
-//! A cheap guess at the number of tokens, good enough to notice a full window before the provider does.
+//! A cheap estimate of the number of tokens, good enough to notice a full window before the provider does.
 
 use agentd_protocol::Block;
 
-/// What one image costs, whatever its size.
+/// The estimate for one image, whatever its size.
 const IMAGE_TOKENS: u64 = 1_200;
-/// What the frame around one block costs.
+/// The overhead of one block.
 const BLOCK_TOKENS: u64 = 4;
 
-/// The tokens of a text: four ASCII bytes, or one and a half other characters, make one.
+/// The estimate for a text: four ASCII bytes, or one and a half other characters, per token.
 #[must_use]
 pub fn estimate_tokens(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count() as u64;
@@ -15,7 +15,7 @@ pub fn estimate_tokens(text: &str) -> u64 {
     ascii.div_ceil(4) + (wide * 2).div_ceil(3)
 }
 
-/// The tokens of content blocks.
+/// The estimate for content blocks.
 pub(crate) fn of_blocks(blocks: &[Block]) -> u64 {
     blocks.iter().map(of_block).sum()
 }

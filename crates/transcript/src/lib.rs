@@ -1,17 +1,17 @@
-//! Folds a session's log into the conversation that a model is sent.
+//! Folds a session's log into the conversation that is sent to the model.
 //!
-//! Pure and incremental: the work for one event does not depend on how much came before, and a sealed message never
-//! changes, so a request's bytes share a stable prefix with the request before it. Only where the log says that the
-//! conversation was made shorter, sealed messages change, and with them the generation.
+//! Pure and incremental: the work per event does not depend on the length of the log, and a sealed message never
+//! changes, so each request shares a stable byte prefix with the one before. Sealed messages change only where the log
+//! records that the conversation was made shorter; then the generation changes, too.
 //!
-//! Invariants held here: the conversation never contains a tool call without an answer in the next user message (I3);
-//! a call whose outcome the log does not have is answered as interrupted, never left open.
+//! Invariants held here: the conversation never contains a tool call without an answer in the next user message (I3); a
+//! call whose outcome is not in the log is answered as interrupted, never left open.
 //!
-//! A conversation that is too long: [`Transcript::plan_pruning`], [`Transcript::plan_trimming`],
-//! [`Transcript::plan_compaction`], [`Transcript::plan_truncation`] and [`Transcript::plan_cap`] give the event that, once
-//! applied, makes it shorter; none ever separates a call from its result, and each is a function of the log, so that
-//! folding it gives the same bytes. A log that was cut or damaged is repaired on the way: no answer without its calls'
-//! results, no two calls of one id, no beginning with an answer.
+//! To shorten a conversation, [`Transcript::plan_pruning`], [`Transcript::plan_trimming`],
+//! [`Transcript::plan_compaction`], [`Transcript::plan_truncation`] and [`Transcript::plan_cap`] return an event that
+//! makes it shorter once applied. None ever separates a call from its result, and each is a function of the log, so
+//! that folding again gives the same bytes. A cut or damaged log is repaired on the way: no answer without the results
+//! of its calls, no duplicate call ids, no answer at the beginning.
 //!
 //! Flow: `Event` -> [`Transcript::apply`] -> sealed messages, read by [`Transcript::messages`] at each model call.
 

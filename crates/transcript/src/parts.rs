@@ -1,4 +1,4 @@
-//! What is in the window, and about what it costs: for people who wonder where the tokens go.
+//! What the window contains and roughly what it costs, so that people can see where the tokens go.
 
 use crate::estimate;
 use crate::prune::CLEARED;
@@ -6,31 +6,31 @@ use crate::transcript::{NOTE_MARK, Transcript};
 use agentd_protocol::{Block, Message, Role};
 use std::collections::BTreeMap;
 
-/// What kind of content a part is.
+/// The kind of content in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartKind {
-    /// What a provider counts besides the conversation: the system prompt and the tools.
+    /// What a provider counts in addition to the conversation: the system prompt and the tools.
     Frame,
-    /// The summary of what was compacted, with the files that stand behind it.
+    /// The summary of compacted messages, with the files shown after it.
     Summary,
-    /// What people said.
+    /// Text from people.
     Said,
-    /// What agentd added.
+    /// Notes from agentd.
     Notes,
-    /// What the model answered.
+    /// Text from the model.
     Answers,
-    /// What it thought.
+    /// The model's thinking.
     Thinking,
-    /// The calls that it made.
+    /// The model's tool calls.
     Calls,
-    /// Their results.
+    /// Results of tool calls.
     Results,
-    /// Results that were cleared.
+    /// Results that have been cleared.
     Cleared,
 }
 
 impl PartKind {
-    /// In words.
+    /// The name for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,16 +50,16 @@ impl PartKind {
 /// One part of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// What.
+    /// The kind of content.
     pub kind: PartKind,
-    /// How many of them.
+    /// The number of items.
     pub items: usize,
-    /// About how many tokens.
+    /// The approximate number of tokens.
     pub tokens: u64,
 }
 
 impl Transcript {
-    /// The parts of the next request, largest first. Together they are about [`Self::estimate_tokens`].
+    /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`].
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let mut sums: BTreeMap<PartKind, (usize, u64)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Old tool results make room: the model reads a note in their place. And long ones are cut, before they are sent or after.
+//! Clears old tool results, leaving a note in their place, and cuts long ones before or after they are sent.
 
 use crate::shorten::measured;
 use crate::transcript::Transcript;
@@ -6,15 +6,15 @@ use crate::{cut, estimate};
 use agentd_protocol::{Block, ContextPruned, ContextTruncated, Message, Seq};
 use std::sync::Arc;
 
-/// What stands in the place of an old result.
+/// The replacement for an old result.
 pub(crate) const CLEARED: &str =
     "[agentd] This old tool result was cleared to make room. Call the tool again if it is needed.";
-/// No tool result is cut to less.
+/// No tool result is cut to fewer bytes.
 const MIN_RESULT_BYTES: usize = 2_000;
 
 impl Transcript {
-    /// Which old tool results could go: the newest `protect_tokens` of results stay, and it must free `min_tokens`, because
-    /// the provider's prompt cache is lost. A function of the conversation alone.
+    /// Which old tool results to clear: the newest `protect_tokens` of results stay, and at least `min_tokens` must be
+    /// freed to justify losing the provider's prompt cache. Depends only on the conversation.
     #[must_use]
     pub fn plan_pruning(&self, protect_tokens: u64, min_tokens: u64) -> Option<ContextPruned> {
         let mut newer: u64 = self.step.blocks().map(estimate::of_block).sum();
@@ -64,8 +64,8 @@ impl Transcript {
         }
     }
 
-    /// How long tool results could be cut, so that all of the conversation has about `target_tokens`: each keeps as
-    /// much as fits, but at least 2,000 bytes. `None`: it fits already, or nothing would become shorter.
+    /// The size to which long tool results must be cut so that the conversation has about `target_tokens`: the largest
+    /// that fits, but at least 2,000 bytes. `None`: it fits already, or nothing would become shorter.
     #[must_use]
     pub fn plan_truncation(&self, target_tokens: u64) -> Option<ContextTruncated> {
         let long: Vec<(usize, u64)> = self
@@ -96,7 +96,7 @@ impl Transcript {
         self.plan_cap(low)
     }
 
-    /// Each tool result in at most so many bytes, but at least 2,000. `None`: none is longer.
+    /// Limits each tool result to `max_bytes`, but at least 2,000. `None`: none is longer.
     #[must_use]
     pub fn plan_cap(&self, max_bytes: usize) -> Option<ContextTruncated> {
         let max = max_bytes.max(MIN_RESULT_BYTES);
@@ -110,7 +110,7 @@ impl Transcript {
         })
     }
 
-    /// Cuts the tool results that are longer; says how many.
+    /// Cuts the longer tool results; returns how many.
     pub(crate) fn truncate(&mut self, max_bytes: usize) -> u32 {
         let total = self.sealed_tokens();
         let (mut results, mut freed) = (0_u32, 0_u64);
@@ -128,7 +128,7 @@ impl Transcript {
         if results > 0 {
             self.changed(measured(freed, self.tokens, total));
         }
-        // Results that no request has had yet: nothing that was sent changes.
+        // Results that have not been sent yet: cutting them does not change a sealed message.
         let mut fresh: u64 = 0;
         for block in self.step.blocks_mut() {
             if let Some(gain) = shorten(block, max_bytes) {
@@ -140,14 +140,14 @@ impl Transcript {
         results
     }
 
-    /// Sealed messages are other ones now, and have so many tokens less.
+    /// Records that sealed messages have changed, which freed `freed` tokens.
     pub(crate) fn changed(&mut self, freed: u64) {
         self.tokens = self.tokens.saturating_sub(freed);
         self.generation = self.generation.saturating_add(1);
         self.rate.lose_base();
     }
 
-    /// The longest tool result that no request has had yet, in bytes.
+    /// The longest tool result that has not been sent yet, in bytes.
     #[must_use]
     pub fn longest_new_result(&self) -> usize {
         let lengths = self.step.blocks().map(|block| match block {
@@ -181,7 +181,7 @@ fn found(message: &Message) -> impl Iterator<Item = &str> {
     message.content.iter().filter_map(result)
 }
 
-/// Short ones gain nothing, and those that were cleared are short.
+/// Whether clearing it would gain anything: short results, which include cleared ones, are left alone.
 fn clearable(content: &str) -> bool {
     content.len() > CLEARED.len() * 2
 }

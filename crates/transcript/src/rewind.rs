@@ -1,14 +1,14 @@
-//! Which parts of a log a conversation is made of, when it went back to an earlier point.
+//! Selects the parts of a log that make up the conversation after it went back to an earlier point.
 
 use crate::transcript::Transcript;
 use agentd_protocol::{Event, EventBody, Seq, SessionRewound};
 
-/// The times that a conversation went back. Collected from the log, in its order.
+/// The points at which a conversation went back, collected from the log in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rewinds(Vec<(Seq, Seq)>);
 
 impl Rewinds {
-    /// Takes note of an event.
+    /// Records a rewind, if the event is one.
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other event goes back")]
     pub fn note(&mut self, event: &Event) {
         match &event.body {
@@ -26,14 +26,14 @@ impl Rewinds {
         }
     }
 
-    /// It never went back.
+    /// Whether the conversation never went back.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What the conversation up to `upto` is made of: events after the first number of each pair up to the second, in
-    /// order. At the end of each pair but the last, [`Transcript::went_back`] is to be told.
+    /// The parts of the log that make up the conversation up to `upto`: for each pair, the events after the first
+    /// number up to the second, in order. Call [`Transcript::went_back`] at the end of each pair but the last.
     #[must_use]
     pub fn parts(&self, upto: Seq) -> Vec<(Seq, Seq)> {
         let mut parts = Vec::new();
@@ -51,14 +51,14 @@ impl Rewinds {
 }
 
 impl Transcript {
-    /// The conversation ends here for now: inputs that had not joined never will.
+    /// Ends this part of the conversation: inputs that have not joined never will.
     pub fn went_back(&mut self) {
         self.inputs.clear();
         self.generation = self.generation.saturating_add(1);
     }
 
-    /// Takes the place of a conversation that went on. Inputs that wait there wait here; nothing that was encoded before
-    /// is of use.
+    /// Replaces this conversation with an earlier state of it. Inputs that are waiting keep waiting; everything encoded
+    /// before is invalid.
     pub fn replace(&mut self, mut earlier: Self) {
         earlier.went_back();
         earlier.inputs.append(&mut self.inputs);
@@ -80,7 +80,7 @@ mod tests {
     fn what_was_taken_back_is_left_out_and_what_came_after_is_not() {
         assert_eq!(rewinds(&[]).parts(9), [(0, 9)]);
         assert_eq!(rewinds(&[(10, 5)]).parts(20), [(0, 5), (10, 20)]);
-        // Twice, the second time to a point after the first, and to one before it.
+        // Goes back twice: the second time to a point after the first rewind, and to one before it.
         assert_eq!(
             rewinds(&[(10, 5), (20, 12)]).parts(30),
             [(0, 5), (10, 12), (20, 30)]
@@ -92,7 +92,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_are_what_a_list_that_is_cut_and_goes_on_has(backs in prop::collection::vec((1..6_u64, 0..40_u64), 0..8)) {
-            // The log as numbers: each going back cuts the list of what counts, then two more events come.
+            // The log as numbers: each rewind truncates the list of valid events, then two more events follow.
             let (mut head, mut alive, mut list) = (0_u64, Vec::new(), Vec::new());
             for (steps, back) in backs {
                 for _ in 0..steps {
@@ -102,7 +102,7 @@ mod tests {
                 head += 1;
                 let (from, to) = (head, back % head);
                 list.push((from, to));
-                // What counted at that point is what its own parts say.
+                // The events that were valid at that point are given by its own parts.
                 alive = rewinds(&list).parts(to).into_iter().flat_map(|(a, b)| a + 1..=b).collect();
                 head += 1;
                 alive.push(head);

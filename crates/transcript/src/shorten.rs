@@ -1,4 +1,4 @@
-//! A conversation that is too long: its beginning becomes a summary.
+//! Compaction: replaces the beginning of a long conversation with a summary.
 
 use crate::summary::Summary;
 use crate::transcript::{NOTE_MARK, Transcript};
@@ -6,26 +6,26 @@ use crate::{attach, estimate};
 use agentd_protocol::{AttachedFile, Block, ContextCompacted, Message, Role};
 use std::sync::Arc;
 
-/// What stands before a summary.
+/// The text before a summary.
 const INTRODUCTION: &str = "The beginning of this conversation was replaced by this summary:";
-/// What a summary says when there is nothing to say.
+/// The summary when there is nothing to say.
 const NOTHING: &str = "Nothing of importance.";
-/// The part of the target that a summary may take is one in so many, and at most so many tokens.
+/// A summary may take 1/`SUMMARY_SHARE` of the target, and at most `MAX_SUMMARY_TOKENS`.
 const SUMMARY_SHARE: u64 = 4;
 const MAX_SUMMARY_TOKENS: u64 = 8_000;
-/// Bytes in a token, in the worst case of the estimate.
+/// Bytes per token in the estimate's worst case.
 const BYTES_PER_TOKEN: u64 = 3;
-/// A summary never has less room than this.
+/// The smallest room for a summary.
 const MIN_SUMMARY_BYTES: usize = 400;
-/// A compaction that frees less than one in so many tokens is not worth the lost cache.
+/// A compaction that frees less than 1/`MIN_YIELD` of the tokens is not worth the lost cache.
 const MIN_YIELD: u64 = 5;
-/// The part of the target that files which are shown again may take is one in so many, and at most so many tokens.
+/// Files that are shown again may take 1/`FILES_SHARE` of the target, and at most `MAX_FILES_TOKENS`.
 const FILES_SHARE: u64 = 8;
 const MAX_FILES_TOKENS: u64 = 12_500;
 
 impl Transcript {
-    /// How the beginning of the conversation could become a summary, so that all of it has about `target_tokens`: the
-    /// last `keep_recent_tokens` stay word for word where the target has room for them. `None`: it would not help.
+    /// How to replace the beginning with a summary so that the conversation has about `target_tokens`: the last
+    /// `keep_recent_tokens` stay verbatim where the target has room for them. `None`: it would not help.
     #[must_use]
     pub fn plan_compaction(&self, keep_recent_tokens: u64, target_tokens: u64) -> Option<ContextCompacted> {
         let sizes: Vec<u64> = self
@@ -59,7 +59,7 @@ impl Transcript {
         })
     }
 
-    /// Puts a summary in the place of all messages up to a seq.
+    /// Replaces all messages up to a seq with a summary.
     pub(crate) fn compact(&mut self, compacted: &ContextCompacted) {
         let to_seq = compacted.to_seq;
         let mut end = self.seqs.partition_point(|seq| *seq <= to_seq);
@@ -84,7 +84,7 @@ impl Transcript {
         self.changed(0);
     }
 
-    /// Where the old part ends: the rest has at most `keep` tokens, if the last exchange allows it.
+    /// The end of the old part: the rest has at most `keep` tokens, if the last exchange allows it.
     fn end_of_old(&self, sizes: &[u64], keep: u64) -> Option<usize> {
         let mut end = None;
         let mut kept: u64 = 0;
@@ -97,11 +97,11 @@ impl Transcript {
                 end = Some(at);
             }
         }
-        // A summary of a summary alone gains nothing.
+        // Summarising only a summary gains nothing.
         end.filter(|end| *end > 1 || self.summary.is_none())
     }
 
-    /// Between these two messages no call is separated from its result (I3).
+    /// Whether the conversation may be split here without separating a call from its result (I3).
     pub(crate) fn may_part_at(&self, at: usize) -> bool {
         match self.messages.get(at) {
             Some(next) => !next
@@ -121,7 +121,7 @@ impl Transcript {
         Some(if text.is_empty() { NOTHING.to_owned() } else { text })
     }
 
-    /// The size of the conversation with a summary instead of its first `end` messages.
+    /// The size of the conversation if a summary replaced its first `end` messages.
     fn tokens_with(&self, sizes: &[u64], end: usize, summary: &Message) -> u64 {
         let total: u64 = sizes.iter().sum();
         let removed: u64 = sizes.iter().take(end).sum();
@@ -132,8 +132,8 @@ impl Transcript {
     }
 }
 
-/// Our estimate of a part, in the measure of the whole: where the provider counted fewer tokens than we would, the part
-/// has fewer, too.
+/// Scales our estimate of a part to the provider's count of the whole: if the provider counted fewer tokens than we
+/// estimated, so does the part.
 pub(crate) fn measured(part: u64, counted: u64, estimated: u64) -> u64 {
     if counted >= estimated {
         return part;

@@ -1,9 +1,9 @@
-//! The tool calls of the last answer, and the results that came so far.
+//! The tool calls of the last answer, and their results so far.
 
 use agentd_protocol::{Block, ImageSource, ToolCallId, ToolFinished, ToolStatus};
 use serde_json::Value;
 
-/// What the model reads when the log has no result for a call.
+/// The substitute for a result that is not in the log.
 const NO_RESULT: &str =
     "The call was interrupted before it gave a result. Its outcome is unknown; check before repeating it.";
 
@@ -12,7 +12,7 @@ const NO_RESULT: &str =
 struct Call {
     id: String,
     index: u32,
-    /// The result, with the images that belong to it behind it; empty: there is none yet.
+    /// The result, followed by its images; empty: there is none yet.
     result: Vec<Block>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct StepCalls {
 }
 
 impl StepCalls {
-    /// The calls that an answer asks for, in its order.
+    /// The calls that an answer requests, in its order.
     pub(crate) fn of(content: &[Block]) -> Self {
         let ids = content.iter().filter_map(|block| match block {
             Block::ToolUse { id, .. } => Some(id.clone()),
@@ -43,19 +43,19 @@ impl StepCalls {
         }
     }
 
-    /// No call of the last answer waits for the next request.
+    /// Whether no call of the last answer is pending.
     pub(crate) const fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// The log's own order of a call wins over its place in the answer.
+    /// Sets a call's place according to the log, which overrides its place in the answer.
     pub(crate) fn place(&mut self, tool_call: ToolCallId, index: u32) {
         if let Some(call) = self.find(tool_call) {
             call.index = index;
         }
     }
 
-    /// Keeps the first result of a call; says whether it was one of ours and new.
+    /// Keeps the first result of a call; returns its blocks if the call is known and the result new.
     pub(crate) fn finish(&mut self, finished: &ToolFinished) -> Option<&[Block]> {
         let call = self.find(finished.tool_call)?;
         if !call.result.is_empty() {
@@ -72,7 +72,7 @@ impl StepCalls {
         Some(&call.result)
     }
 
-    /// One result for each call, in the order of the calls; a missing one is made up as interrupted (I3).
+    /// One result per call, in the order of the calls; a missing one is filled in as interrupted (I3).
     pub(crate) fn seal(self) -> Vec<Block> {
         let mut calls = self.calls;
         calls.sort_by_key(|call| call.index);
@@ -104,7 +104,7 @@ impl StepCalls {
     }
 }
 
-/// An image of a result. Other media are for people.
+/// An image in a result. Other media are only for people.
 fn image(media: &Value) -> Option<Block> {
     let text = |name| media.get(name).and_then(Value::as_str).map(str::to_owned);
     let media_type = text("media_type").filter(|kind| kind.starts_with("image/"))?;

@@ -1,5 +1,5 @@
-//! A summary that needs no model: what was asked, what was done, what was said last. A summary of a summary keeps the
-//! same parts, so it does not grow from one compaction to the next.
+//! A summary made without a model: what was asked, what was done, what was said last. Summarising a summary keeps the
+//! same sections, so it does not grow from one compaction to the next.
 
 use crate::cut;
 use crate::transcript::NOTE_MARK;
@@ -11,16 +11,16 @@ const EARLIER: &str = "## Earlier summary";
 const ASKED: &str = "## What was asked";
 const DONE: &str = "## What was done";
 const SAID: &str = "## What was said last";
-/// A part that lost items says so in its second line.
+/// The end of the note with which a section says how many items it has lost.
 const LEFT_OUT: &str = " more are left out here)";
-/// The most that one request, and one answer, may take.
+/// The most bytes of one request and of one answer.
 const ASKED_BYTES: usize = 2_000;
 const SAID_BYTES: usize = 1_200;
-/// Answers that are kept.
+/// The most answers to keep.
 const SAID_ITEMS: usize = 3;
-/// The most that a call's argument may take.
+/// The most bytes of a call's argument.
 const ARGUMENT_BYTES: usize = 120;
-/// What says most about a call, in this order.
+/// The most informative arguments of a call, best first.
 const MAIN_ARGUMENTS: [&str; 7] = [
     "command",
     "path",
@@ -31,17 +31,17 @@ const MAIN_ARGUMENTS: [&str; 7] = [
     "prompt",
 ];
 
-/// The parts of a summary.
+/// The sections of a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Summary {
-    /// A summary that somebody else wrote.
+    /// A summary from another source, such as a model.
     earlier: String,
     asked: Items,
     done: Items,
     said: Items,
 }
 
-/// One part: its items, and how many it lost before.
+/// One section: its items, and the number lost earlier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Items {
     kept: Vec<String>,
@@ -49,7 +49,7 @@ struct Items {
 }
 
 impl Summary {
-    /// Adds messages in their order.
+    /// Adds messages in order.
     pub(crate) fn add<'a>(&mut self, messages: impl Iterator<Item = &'a Message> + Clone) {
         let failed = failures(messages.clone());
         for message in messages {
@@ -75,7 +75,7 @@ impl Summary {
         }
     }
 
-    /// Reads what [`Self::write`] wrote; any other text is kept as it is.
+    /// Parses what [`Self::write`] wrote; any other text is kept unchanged.
     pub(crate) fn read(text: &str) -> Self {
         let mut summary = Self::default();
         let mut part = "";
@@ -98,7 +98,7 @@ impl Summary {
         summary
     }
 
-    /// The text, in about `max_bytes`. The first request is the task and stays; of the rest the newest stay.
+    /// The text, in about `max_bytes`. The first request is the task and stays; of the others, the newest stay.
     pub(crate) fn write(mut self, max_bytes: usize) -> String {
         let mut out = String::new();
         if !self.earlier.is_empty() {
@@ -125,7 +125,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// What a model told of the same, in about `max_bytes`, with what was asked beside it word for word.
+    /// A model's summary of the same, in about `max_bytes`, with the requests verbatim beside it.
     pub(crate) fn retold(self, text: &str, max_bytes: usize) -> String {
         let plain: Vec<&str> = text
             .lines()
@@ -143,7 +143,7 @@ impl Summary {
 }
 
 impl Items {
-    /// An item is one line; its further lines are indented, so that it cannot look like a heading.
+    /// An item starts on one line; further lines are indented so that they cannot look like headings.
     fn add(&mut self, text: &str, max_bytes: usize) {
         let text = text.trim();
         self.kept.push(indented(
@@ -166,7 +166,7 @@ impl Items {
         }
     }
 
-    /// The newest items that fit; `first` keeps the first one, too.
+    /// Writes the newest items that fit; with `first`, the first one as well.
     fn write(self, out: &mut String, heading: &str, room: usize, first: bool) {
         if self.kept.is_empty() {
             return;
@@ -198,7 +198,7 @@ impl Items {
     }
 }
 
-/// A shortened item keeps the shape of an item.
+/// A shortened item keeps the form of an item.
 fn short(item: &str, max_bytes: usize) -> String {
     if item.len() <= max_bytes {
         return item.to_owned();
@@ -211,12 +211,12 @@ fn indented(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join("\n  ")
 }
 
-/// What agentd itself added is of no use later.
+/// Whether a text is more than agentd's notes, which are of no use later.
 fn says_more_than_notes(text: &str) -> bool {
     !text.trim().is_empty() && !text.starts_with(NOTE_MARK)
 }
 
-/// By call, whether it failed.
+/// Whether each call failed, by call id.
 fn failures<'a>(messages: impl Iterator<Item = &'a Message>) -> BTreeMap<&'a str, bool> {
     let blocks = messages.flat_map(|message| &message.content);
     let results = blocks.filter_map(|block| match block {
@@ -230,7 +230,7 @@ fn failures<'a>(messages: impl Iterator<Item = &'a Message>) -> BTreeMap<&'a str
     results.collect()
 }
 
-/// The argument that says most, on one line.
+/// The most informative argument, on one line.
 fn argument(input: &Value) -> String {
     let named = MAIN_ARGUMENTS.iter().find_map(|name| input.get(name)?.as_str());
     let any = || input.as_object()?.values().find_map(Value::as_str);

@@ -1,4 +1,4 @@
-//! The fold itself.
+//! The transcript: the fold from events to messages.
 
 use crate::calibrate::Rates;
 use crate::estimate;
@@ -10,19 +10,19 @@ use agentd_protocol::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How the model tells agentd's own words from a person's; the base prompt explains it.
+/// The prefix by which the model tells agentd's text from a person's; the base prompt explains it.
 pub(crate) const NOTE_MARK: &str = "[agentd] ";
 
-/// Providers want a conversation to begin with a person's words.
+/// Stands in for a missing first message: providers require a conversation to begin with the user.
 const NO_BEGINNING: &str = "The beginning of this conversation is not there.";
 
 /// The conversation of one session so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
     pub(crate) messages: Vec<Arc<Message>>,
-    /// Where in the log each of them was sealed.
+    /// The position in the log at which each message was sealed.
     pub(crate) seqs: Vec<Seq>,
-    /// What the first message says instead of what was before it.
+    /// The summary in the first message that replaces earlier messages.
     pub(crate) summary: Option<String>,
     pub(crate) generation: u64,
     /// Accepted inputs that have not joined yet.
@@ -31,17 +31,17 @@ pub struct Transcript {
     pub(crate) notes: Vec<Block>,
     pub(crate) step: StepCalls,
     pub(crate) tokens: u64,
-    /// The provider's own count is in `tokens`.
+    /// Whether `tokens` is based on the provider's own count.
     pub(crate) counted: bool,
     pub(crate) rate: Rates,
-    /// Files that stand behind the summary.
+    /// Files that are shown after the summary.
     pub(crate) attached: Vec<AttachedFile>,
-    /// Messages that were left out after the first one, and whether it says so.
+    /// Messages that were dropped after the first one, and whether the first one says so.
     pub(crate) left_out: u64,
     pub(crate) noted: bool,
-    /// Calls that were asked for.
+    /// The ids of all calls so far.
     pub(crate) used: BTreeSet<String>,
-    /// The last event was one of an imported log.
+    /// Whether the last event belonged to an imported log.
     pub(crate) quoting: bool,
 }
 
@@ -52,7 +52,7 @@ impl Transcript {
         Self::default()
     }
 
-    /// Folds one event in. Events must come in the log's order.
+    /// Folds one event. Events must come in the order of the log.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "most events say nothing to the model"
@@ -92,32 +92,32 @@ impl Transcript {
         }
     }
 
-    /// The sealed messages. It only grows, and what is in it never changes while [`Self::generation`] stays.
+    /// The sealed messages. The list only grows, and its content never changes while [`Self::generation`] stays the same.
     #[must_use]
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// What an input says that has not joined.
+    /// The content of an input that has not joined.
     #[must_use]
     pub fn waiting(&self, input: InputId) -> &[Block] {
         self.inputs.get(&input).map_or(&[], Vec::as_slice)
     }
 
-    /// Changes only when an already sealed message had to change; whatever was encoded before is then void.
+    /// Changes only when a sealed message had to change; anything encoded before is then invalid.
     #[must_use]
     pub const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// About how many tokens the conversation has, with what will join at the next request, but without inputs that
-    /// only wait. After an answer the provider's own count is the base, so the system prompt and tools are in it.
+    /// The approximate token count, including what will join at the next request, but without inputs that only wait.
+    /// After an answer it is based on the provider's count, so the system prompt and tools are included.
     #[must_use]
     pub const fn estimate_tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// About how many tokens inputs have that wait.
+    /// The approximate token count of waiting inputs.
     #[must_use]
     pub fn waiting_tokens(&self) -> u64 {
         let guess = self
@@ -128,13 +128,13 @@ impl Transcript {
         self.rate.of(guess)
     }
 
-    /// A provider counted the conversation, so the system prompt and the tools are in the estimate.
+    /// Whether a provider counted the conversation, so that the estimate includes the system prompt and the tools.
     #[must_use]
     pub const fn counted(&self) -> bool {
         self.counted
     }
 
-    /// Seals what the next request adds: results in the order of their calls, then notes, then inputs.
+    /// Seals what the next request adds: results in call order, then notes, then inputs.
     fn join(&mut self, started: &ModelStarted, seq: Seq) {
         self.rate.asks(&started.model);
         self.join_inputs(&started.inputs, seq);
@@ -163,7 +163,7 @@ impl Transcript {
         self.say(finished.content.clone(), counted, seq);
     }
 
-    /// An answer, with the provider's count of the request and of the answer where there is one.
+    /// Adds an answer, with the provider's count of the request and the answer if available.
     pub(crate) fn say(&mut self, mut content: Vec<Block>, counted: Option<(u64, u64)>, seq: Seq) {
         self.close_step(seq);
         content.retain(|block| self.is_new(block));
@@ -178,7 +178,7 @@ impl Transcript {
         self.push(Role::Assistant, content, seq);
     }
 
-    /// A cancelled answer stays as far as people saw it; other failures leave nothing.
+    /// Keeps a cancelled answer as far as people saw it; other failures leave nothing.
     pub(crate) fn keep_partial(&mut self, failed: &ModelFailed, seq: Seq) {
         let (FailureClass::Cancelled, Some(text)) = (failed.class, &failed.partial) else {
             return;
@@ -189,7 +189,7 @@ impl Transcript {
         self.push(Role::Assistant, content, seq);
     }
 
-    /// A log that was cut or put together by hand may have an answer where results were due: they are made up before it.
+    /// A cut or hand-made log may have an answer where results were due: substitutes are inserted before it.
     pub(crate) fn close_step(&mut self, seq: Seq) {
         if !self.step.is_empty() {
             let content = std::mem::take(&mut self.step).seal();
@@ -197,11 +197,11 @@ impl Transcript {
         }
     }
 
-    /// Two calls of one id could not be told apart; the first one counts.
+    /// Drops duplicates: two calls with one id could not be told apart, so the first one counts.
     fn is_new(&mut self, block: &Block) -> bool {
         match block {
             Block::ToolUse { id, .. } => self.used.insert(id.clone()),
-            // Only a request carries results, and they are made here.
+            // Only a request carries results, and they are created here.
             Block::ToolResult { .. } => false,
             _ => true,
         }
@@ -233,7 +233,7 @@ impl Transcript {
     }
 }
 
-/// White space alone is no message: some providers refuse it.
+/// Whether a block is more than white space, which some providers reject as a message.
 fn says_something(block: &Block) -> bool {
     match block {
         Block::Text { text } => !text.trim().is_empty(),

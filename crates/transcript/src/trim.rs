@@ -7,8 +7,8 @@ use agentd_protocol::{Block, ContextTrimmed, Seq};
 use std::sync::Arc;
 
 impl Transcript {
-    /// Which messages could go, so that the next request has at most `max` of them: those after the task. Pairs of calls
-    /// and results stay together, and a third more goes than has to, so that the prompt cache holds for a while.
+    /// Which messages after the task to drop so that the next request has at most `max` messages. Calls and results
+    /// stay together, and a third more than necessary is dropped, so that the prompt cache holds for a while.
     #[must_use]
     pub fn plan_trimming(&self, max: usize) -> Option<ContextTrimmed> {
         let all = self.messages.len();
@@ -34,7 +34,7 @@ impl Transcript {
         })
     }
 
-    /// Leaves the messages after the first one out, up to a seq, and says so in the first one.
+    /// Drops the messages after the first one up to a seq, and notes this in the first one.
     pub(crate) fn trim(&mut self, to_seq: Seq) {
         let mut end = self.seqs.partition_point(|seq| *seq <= to_seq);
         while end > 1 && !self.may_part_at(end) {

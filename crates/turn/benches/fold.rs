@@ -1,4 +1,4 @@
-//! What the pure core costs: folding a log, and one decision with its events applied.
+//! Cost of the pure core: folding a log, and one decision together with applying its events.
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -33,7 +33,7 @@ fn fold(c: &mut Criterion) {
         b.iter(|| Agent::fold(session, Arc::clone(&config), black_box(&events)).expect("it folds"));
     });
     group.throughput(Throughput::Elements(1));
-    // In the midst of the turn: what was in flight is closed, and it goes on.
+    // Recovery in the middle of the turn: closes what was in flight and continues.
     let half = Agent::fold(session, Arc::clone(&config), &events[..events.len() / 2]).expect("it folds");
     group.bench_function("decide and apply", |b| {
         b.iter(|| {

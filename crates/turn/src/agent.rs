@@ -1,4 +1,4 @@
-//! The agent of one session: durable state, volatile state, and the way in.
+//! The agent of one session: durable state, volatile state, and the entry points `step` and `apply`.
 
 use crate::config::Config;
 use crate::decide;
@@ -12,7 +12,7 @@ use crate::volatile::Volatile;
 use agentd_protocol::{Event, SessionId};
 use std::sync::Arc;
 
-/// A back-off longer than this is rest: the actor may go and be woken at `summary.wake_at`.
+/// A longer back-off counts as rest: the actor may be passivated and woken at `summary.wake_at`.
 const LONG_BACKOFF_MS: u64 = 30_000;
 
 /// The agent of one session.
@@ -30,10 +30,10 @@ impl Agent {
         Self::from_snapshot(Durable::new(session), config)
     }
 
-    /// The agent that a log tells of. Give it [`Input::Recover`] next.
+    /// Builds the agent from its log. Give it [`Input::Recover`] next.
     ///
     /// # Errors
-    /// The log is not understood; the session is faulted.
+    /// The log cannot be interpreted; the session is faulted.
     pub fn fold<'a>(
         session: SessionId,
         config: Arc<Config>,
@@ -46,7 +46,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Goes on from a snapshot; [`Self::apply`] the events after it, then give it [`Input::Recover`].
+    /// Restores the agent from a snapshot; [`Self::apply`] the events after it, then give it [`Input::Recover`].
     #[must_use]
     pub fn from_snapshot(durable: Durable, config: Arc<Config>) -> Self {
         Self {
@@ -64,21 +64,21 @@ impl Agent {
         self.durable.apply(event)
     }
 
-    /// Decides. The step's events are already applied to this agent.
+    /// Decides what follows from an input. The step's events are already applied to this agent.
     pub fn step(&mut self, input: Input, scene: Scene<'_>) -> Step {
         let mut draft = Draft::new(self, scene);
         decide::decide(&mut draft, input);
         draft.finish()
     }
 
-    /// What the log says so far.
+    /// The state folded from the log so far.
     #[must_use]
     pub fn durable(&self) -> &Durable {
         &self.durable
     }
 
-    /// Nothing runs, no background job either, and nothing is being judged: the actor may be passivated. Open approvals and long back-offs are at
-    /// rest; `summary.wake_at` says when to come back.
+    /// Nothing is running (background jobs included) and nothing is being judged: the actor may be passivated. Open
+    /// approvals and long back-offs count as rest; `summary.wake_at` says when to wake it.
     #[must_use]
     pub fn at_rest(&self) -> bool {
         let volatile = &self.volatile;
@@ -125,13 +125,13 @@ impl Agent {
         }
     }
 
-    /// Whether the answer of these hooks is waited for.
+    /// Whether the agent still waits for these hooks to answer.
     #[must_use]
     pub fn awaits_hooks(&self, number: u64) -> bool {
         self.volatile.asked.contains_key(&number)
     }
 
-    /// Tool calls that run now.
+    /// The number of tool calls that are running now.
     #[must_use]
     pub fn running_tools(&self) -> usize {
         self.volatile.running.len()

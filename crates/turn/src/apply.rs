@@ -8,14 +8,14 @@ use agentd_protocol::{
     Timestamp, TodoUpdated,
 };
 
-/// Characters of an input that a queue listing shows.
+/// The most characters of an input in a queue listing.
 const PREVIEW_CHARS: usize = 200;
 
 /// Why an event cannot follow.
 pub(crate) type Refusal = &'static str;
 
 impl Durable {
-    /// Folds the next event; refuses what cannot follow, and is unchanged then.
+    /// Folds the next event; refuses an impossible one and then leaves the state unchanged.
     pub(crate) fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
         let (session, seq) = (self.session, event.seq);
         if event.session != session {
@@ -99,7 +99,7 @@ impl Durable {
             EventBody::HistoryFailed(_) => self.history_failed(),
             EventBody::UndoApplied(_) => self.undo_applied(),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
-            // An imported event decides nothing: it folds into no call, no approval, no setting and no sum.
+            // An imported event has no effect here: it changes no call, approval, setting or total.
             EventBody::WarningRaised(_)
             | EventBody::SessionMoved(_)
             | EventBody::SessionImported(_)
@@ -123,7 +123,7 @@ impl Durable {
             return Err("the session exists already");
         }
         self.settings = Some(SessionCreated {
-            // Only the prompt is made from it, and that is made once.
+            // The prompt is only needed to build the system prompt, which happens once.
             prompt: None,
             ..created.clone()
         });
@@ -161,7 +161,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Only for the sake of its parent does agentd pause a session by itself.
+    /// The only pause that agentd starts by itself is the one that follows the parent's pause.
     fn pause(&mut self, reason: &str, at: Timestamp, by: &Principal) -> Result<(), Refusal> {
         self.still_open()?;
         self.paused_with_parent = *by == Principal::agentd();
@@ -172,7 +172,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Ends a pause; without one, a call that waits at rest is due.
+    /// Ends a pause. If the session was not paused, a parked model call becomes due.
     fn resume(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.still_open()?;
         self.paused_with_parent = false;
@@ -232,7 +232,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Drops inputs from the inbox and remembers that they were there.
+    /// Removes inputs from the inbox and remembers that they existed.
     pub(crate) fn leave_inbox(&mut self, inputs: &[InputId]) {
         self.inbox
             .retain(|waiting| !inputs.contains(&waiting.queued.input));
@@ -241,8 +241,8 @@ impl Durable {
         }
     }
 
-    /// Milliseconds of work since the last event that the sum does not hold yet. Waiting for people, pauses and the
-    /// time between two incarnations are not work.
+    /// Milliseconds of work since the last event that are not yet in the sum. Waiting for people, pauses and the time
+    /// between two incarnations do not count.
     fn unaccounted_ms(&self, now: Timestamp, new_incarnation: bool) -> u64 {
         let Some(turn) = &self.turn else { return 0 };
         if new_incarnation {
@@ -253,7 +253,7 @@ impl Durable {
             Phase::BackingOff { retry_at, .. } if self.paused.is_none() && !turn.phase.parked() => {
                 now.min(*retry_at).since_ms(self.updated_at)
             }
-            // What sub-agents take is counted with them.
+            // The time that sub-agents spend is counted in their own sessions.
             Phase::Calling { .. }
                 if turn
                     .calls
@@ -271,7 +271,7 @@ impl Durable {
         }
     }
 
-    /// Milliseconds inside turns until now.
+    /// Milliseconds spent inside turns until now.
     #[must_use]
     pub fn spent_ms(&self, now: Timestamp) -> u64 {
         self.totals
@@ -280,7 +280,7 @@ impl Durable {
     }
 }
 
-/// Keeps the last ones only, so that a session's state is bounded.
+/// Keeps only the most recent ids, so that a session's state stays bounded.
 pub(crate) fn remember<T>(kept: &mut std::collections::VecDeque<T>, id: T) {
     if kept.len() >= crate::durable::REMEMBERED {
         kept.pop_front();

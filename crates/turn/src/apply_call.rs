@@ -27,7 +27,7 @@ impl Turn {
         Ok(())
     }
 
-    /// When the last call has its result, the step is over.
+    /// Ends the step when its last call has a result.
     fn settle(&mut self) {
         let Phase::Calling { stop } = self.phase else {
             return;
@@ -237,7 +237,7 @@ impl Durable {
     }
 }
 
-/// Whether the answer to a limit means "go on".
+/// Whether the answer to a limit approval means "go on".
 fn limit_answer(decided: &ApprovalDecided) -> bool {
     match decided.decision {
         Decision::Allow => true,

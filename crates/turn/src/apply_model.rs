@@ -1,4 +1,4 @@
-//! Folding the facts of model calls: attempts, answers, failures, a conversation that became shorter.
+//! Folding the facts of model calls: attempts, answers, failures, and conversations made shorter.
 
 use crate::apply::Refusal;
 use crate::durable::{Attempt, Durable, MAX_TEXT_BYTES, Phase, Turn};
@@ -12,7 +12,7 @@ use agentd_protocol::{
 };
 use serde_json::Value;
 
-/// After so many steps without a compaction the budget of compactions for overflows is whole again.
+/// Steps without a compaction after which the budget for overflow compactions is reset.
 const HEALTHY_STEPS: u32 = 4;
 
 impl Durable {
@@ -137,7 +137,7 @@ impl Durable {
         Ok(())
     }
 
-    /// A lost attempt is due for a retry at once, and is no failure.
+    /// A lost attempt is retried immediately and does not count as a failure.
     pub(crate) fn recovered(&mut self, at: Timestamp) -> Result<(), Refusal> {
         if let Some(turn) = &mut self.turn
             && let Phase::Streaming(last) = &turn.phase
@@ -154,7 +154,7 @@ impl Durable {
         Ok(())
     }
 
-    /// The beginning of the conversation is a summary now, and that cost something.
+    /// Folds a compaction: a summary replaced the beginning of the conversation. Adds its cost.
     pub(crate) fn compacted(&mut self, compacted: &ContextCompacted) -> Result<(), Refusal> {
         self.forget_told(false);
         self.shortened(false)?;
@@ -178,7 +178,7 @@ impl Durable {
         self.still_open()
     }
 
-    /// The conversation is shorter: an attempt that waited for it is due.
+    /// The conversation is shorter now: an attempt that waited for this becomes due.
     pub(crate) fn shortened(&mut self, truncated: bool) -> Result<(), Refusal> {
         self.still_open()?;
         if let Some(warm) = &mut self.outer.warm {
@@ -195,7 +195,7 @@ impl Durable {
     }
 }
 
-/// What a failed attempt leaves to the next one; without a next one the call has failed.
+/// The phase after a failed attempt: a back-off if another attempt follows, else the call has failed.
 fn after_failure(attempt: Attempt, failed: &ModelFailed, at: Timestamp) -> Phase {
     let (class, message) = (failed.class, failed.message.clone());
     let Some(retry_at) = failed.retry_at else {
@@ -268,7 +268,7 @@ fn named_calls(content: &[Block]) -> Result<Vec<OpenCall>, Refusal> {
     Ok(calls)
 }
 
-/// The text blocks of an answer, bounded.
+/// The text of an answer, cut to the limit.
 fn text_of(content: &[Block]) -> String {
     let mut text = String::new();
     for block in content {

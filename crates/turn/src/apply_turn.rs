@@ -1,4 +1,4 @@
-//! Folding the facts of a turn: its beginning, limits, notes, the end.
+//! Folding the facts of a turn: start, limits, notes, end.
 
 use crate::apply::Refusal;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
@@ -13,7 +13,7 @@ impl Durable {
         self.turn.as_mut().ok_or("no turn runs")
     }
 
-    /// The loop's settings; the defaults before the session exists.
+    /// The loop's settings; the defaults until the session exists.
     #[must_use]
     pub fn limits(&self) -> LoopLimits {
         self.settings
@@ -89,7 +89,7 @@ impl Durable {
             match kind {
                 NoteKind::IntentNudge => turn.guards.nudges = turn.guards.nudges.saturating_add(1),
                 NoteKind::Guard => turn.guards.told(&limits),
-                // The first one says that a plan is to be made, any later one that its steps are open.
+                // The first plan reminder asks for a plan; every later one says that steps are still open.
                 NoteKind::PlanReminder if turn.steps > 0 => turn.planning = turn.planning.reminded(),
                 NoteKind::PlanReminder => {}
                 NoteKind::HookContext

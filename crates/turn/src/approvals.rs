@@ -1,4 +1,4 @@
-//! Questions to people: asked, answered once, expired, withdrawn, or denied because nobody is there.
+//! Approvals: asked, answered once, expired, withdrawn, or denied because nobody is attached.
 
 use crate::config::OnExpiry;
 use crate::draft::Draft;
@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     pub(crate) message: Option<String>,
 }
 
-/// Asks about a call.
+/// Asks a person for approval of a call.
 pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallPlan) {
     let timeout = draft.durable().limits().ask_timeout_ms;
     let asked = ApprovalAsked {
@@ -42,7 +42,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallP
     draft.emit(asked);
 }
 
-/// Asks what a call wants to know; the answer is its result.
+/// Passes a call's question to a person; the answer becomes the call's result.
 pub(crate) fn ask_person(
     draft: &mut Draft<'_, '_>,
     tool_call: ToolCallId,
@@ -66,12 +66,12 @@ pub(crate) fn ask_person(
     draft.emit(asked);
 }
 
-/// When a question that is asked now expires.
+/// The expiry time of a question asked now.
 pub(crate) fn expiry(now: Timestamp, timeout_ms: Option<u64>) -> Option<Timestamp> {
     timeout_ms.map(|ms| now.plus_ms(ms))
 }
 
-/// Somebody answers. The first valid answer wins.
+/// Applies a person's answer. The first valid answer wins.
 pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply, Fault> {
     let id = answer.approval;
     let Some(open) = draft.durable().approval(id) else {
@@ -117,7 +117,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
     Ok(Reply::Done { seq: 0 })
 }
 
-/// The rule that an answer with a scope makes: the same call is allowed, or denied, from now on.
+/// The rule that a scoped answer adds: the same call is allowed, or denied, from now on.
 pub(crate) fn rule_of(grant: &str, decision: Decision) -> Option<String> {
     let about = grant.trim_start_matches("allow ");
     match decision {
@@ -161,7 +161,7 @@ fn check(open: &OpenApproval, answer: &Answer) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Time ran out.
+/// Handles an approval that has expired.
 pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     let Some(level) = draft.durable().approval(approval).map(|open| open.level) else {
         return;
@@ -181,7 +181,7 @@ pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     });
 }
 
-/// The deciders were counted.
+/// Handles the number of attached deciders.
 pub(crate) fn counted(draft: &mut Draft<'_, '_>, approval: ApprovalId, count: u32) {
     if !draft.volatile().counting.remove(&approval) || draft.durable().approval(approval).is_none() {
         return;
@@ -194,7 +194,7 @@ pub(crate) fn counted(draft: &mut Draft<'_, '_>, approval: ApprovalId, count: u3
     }
 }
 
-/// The turn ends: nobody needs to answer any more.
+/// Withdraws an approval because the turn ends and nobody has to answer any more.
 pub(crate) fn withdraw(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     close(draft, approval, Decision::Withdrawn, None);
 }

@@ -14,7 +14,7 @@ use agentd_protocol::{
 };
 use std::collections::BTreeMap;
 
-/// Starts the next attempt when its back-off is over, unless a budget was used up meanwhile.
+/// Starts the next attempt when its back-off is over, unless a budget has been used up in the meantime.
 pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
     if draft.held() || overflow::comes_first(draft) {
         return false;
@@ -35,7 +35,7 @@ pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
     })
 }
 
-/// Keeps the text of a streaming attempt and watches it.
+/// Keeps the text of a streaming attempt and runs the stutter guard on it.
 pub(crate) fn text(draft: &mut Draft<'_, '_>, id: (CallId, u32), text: &str) {
     let guarded = draft.durable().limits().stutter_guard;
     let room = draft.config().max_partial_bytes;
@@ -52,7 +52,7 @@ pub(crate) fn text(draft: &mut Draft<'_, '_>, id: (CallId, u32), text: &str) {
     }
 }
 
-/// The attempt answered. With tool calls nothing is written down until they are judged.
+/// Handles an attempt's answer. If it has tool calls, nothing is recorded until they are judged.
 pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer: ModelAnswer) {
     if live(draft, id).is_none() {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer:
     }
 }
 
-/// Writes down an answer.
+/// Records an answer in the log.
 pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
     let Answer {
         call,
@@ -126,10 +126,10 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
     }
 }
 
-/// The attempt failed: another one later, or the end of the call.
+/// Handles a failed attempt: schedules another one, or ends the call.
 pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: ModelFailure) {
     if failure.class == FailureClass::Cancelled {
-        // Only we cancel, and then nobody listens any more: a kill that we did not order is our bug.
+        // Only the core cancels, and then it no longer listens: a kill that it did not order is a bug of ours.
         failure.class = FailureClass::Internal;
     }
     let Some(current) = live(draft, id).is_some().then(|| current(draft)).flatten() else {
@@ -160,8 +160,8 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
     });
 }
 
-/// The model failed again to write a call that its server can read. The call is taken for made, and its result says what
-/// was wrong with it: so the model learns of it, and the guards count it as a step that failed.
+/// The model again wrote a call that its server cannot parse. The call is recorded as made, with a result that says
+/// what is wrong: the model learns of the mistake, and the guards count a failed step.
 fn miscalled(
     draft: &mut Draft<'_, '_>,
     (call, attempt): (CallId, u32),
@@ -188,7 +188,7 @@ fn miscalled(
     ending::close_calls(draft, &words::miscalled(&failure.message));
 }
 
-/// The credential that was used, where it is another than the log says already.
+/// The credential that was used, if it differs from the one in the log.
 fn other_credential(current: Option<&Attempt>, used: Option<String>) -> Option<String> {
     let said = current.and_then(|current| current.credential.as_ref());
     used.filter(|used| said != Some(used))
@@ -215,7 +215,7 @@ fn is_stutter(block: &Block) -> bool {
     matches!(block, Block::Text { text } if stutters(text))
 }
 
-/// Why the calls of an answer must not run.
+/// Why the calls of an answer must not run, if so.
 fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static str> {
     let turn = draft.turn()?;
     match answer.stop_reason {
@@ -237,7 +237,7 @@ fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static st
     turn.guards.would_loop(calls).then_some(words::REPEATED)
 }
 
-/// The stutter guard fails the attempt; once it is tried again. What a whole answer cost is spent all the same.
+/// Fails the attempt for stuttering; one retry is allowed. The cost of a complete answer is charged anyway.
 fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32), spent: Option<(Usage, Option<f64>)>) {
     let Some(current) = current(draft) else { return };
     let retry_at = (current.stutters == 0).then(|| {

@@ -1,14 +1,14 @@
-//! Watches the provider's prompt cache: when it did not hold, people are told, and told why as far as we know.
+//! Watches the provider's prompt cache: warns people when it was not hit, with the reason as far as it is known.
 
 use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::outer::Warm;
 use agentd_protocol::{Usage, WarningRaised};
 
-/// Providers keep what was cached for at least so long.
+/// Providers keep a cached prefix for at least this long.
 const HOLDS_MS: u64 = 300_000;
 
-/// The warning that a call which answers now deserves. It is looked for once for each call: when it answers.
+/// The cache warning for a call that is answered now, if any. Checked once per call, at its answer.
 pub(crate) fn broken(
     draft: &Draft<'_, '_>,
     current: &Attempt,
@@ -60,7 +60,7 @@ fn why(draft: &Draft<'_, '_>, warm: &Warm, current: &Attempt, credential: Option
     "the provider dropped it".to_owned()
 }
 
-/// What an answer leaves in the cache. Providers that say only what they read have at least that.
+/// Tokens that an answer leaves in the cache. For providers that report only cache reads, at least those.
 pub(crate) fn left_by(usage: &Usage) -> u64 {
     usage.cache_read.saturating_add(usage.cache_write)
 }

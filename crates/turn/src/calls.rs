@@ -1,4 +1,4 @@
-//! The open calls of a step: what is denied is closed, what is allowed runs when its place has come.
+//! The open calls of a step: denied calls are closed, allowed calls start in the model's order.
 
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase};
@@ -11,10 +11,10 @@ use crate::{Config, delegate, ending, judging, talk, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
-/// The word for programs in the result of a call that may not run.
+/// The machine-readable code in the result of a denied call.
 const DENIED: &str = "E_POLICY";
 
-/// Takes the step's calls as far as they go. True when the step is over.
+/// Advances the step's calls as far as possible. True when the step is over.
 pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
     close_decided(draft);
     if draft.turn().is_some_and(|turn| turn.denied) {
@@ -34,19 +34,19 @@ pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
     false
 }
 
-/// A running call has its result. A result of a call that was closed meanwhile is dropped: its kid was killed.
+/// Handles a call's result. The result of a call that was closed earlier is dropped: its worker was killed.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, outcome: ToolOutcome) {
     if draft.volatile().running.remove(&tool_call) {
         draft.emit(ToolFinished { tool_call, outcome });
     }
 }
 
-/// The result of a call that may not run.
+/// The result of a denied call.
 pub(crate) fn denied(text: String) -> ToolOutcome {
     ToolOutcome::text(ToolStatus::Denied, text).coded(DENIED)
 }
 
-/// What was denied, and questions that were answered.
+/// Closes denied calls and answered questions.
 fn close_decided(draft: &mut Draft<'_, '_>) {
     let decided: Vec<_> = draft
         .durable()
@@ -68,7 +68,7 @@ fn close_decided(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// After a restart the plans are gone: calls that are to run, or to be asked about, are prepared and judged again.
+/// Plans do not survive a restart: calls that are still to run, or to be asked about, are prepared and judged again.
 fn judge_planless(draft: &mut Draft<'_, '_>) {
     let planless: Vec<_> = draft
         .durable()
@@ -87,7 +87,7 @@ fn judge_planless(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// What may run side by side.
+/// Which calls may run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -95,7 +95,7 @@ enum Kind {
     Alone,
 }
 
-/// The calls whose place has come: adjacent reads together, adjacent sub-agents together, anything else alone after
+/// The calls that may start now: adjacent reads together, adjacent sub-agents together, any other call alone, after
 /// everything before it.
 fn startable(durable: &Durable, volatile: &Volatile, config: &Config) -> Vec<ToolCallId> {
     let Some(turn) = &durable.turn else {
@@ -128,7 +128,7 @@ fn startable(durable: &Durable, volatile: &Volatile, config: &Config) -> Vec<Too
     ready
 }
 
-/// Those that have not ended, also of calls that were closed before.
+/// The number that have not ended, including those whose calls were already closed.
 fn open_before(durable: &Durable, kind: Kind) -> u32 {
     match kind {
         Kind::Subagent => u32::try_from(durable.children.len()).unwrap_or(u32::MAX),
@@ -162,7 +162,7 @@ fn kind_of(durable: &Durable, plans: &BTreeMap<ToolCallId, Box<CallPlan>>, call:
     }
 }
 
-/// Starts a call. True when it may have its result already, so that others may start.
+/// Starts a call. True when it may already have a result, so that others may start.
 fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
     let Some(plan) = draft.volatile().plans.remove(&tool_call) else {
         return false;
@@ -190,7 +190,7 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
     false
 }
 
-/// Has a started call run.
+/// Starts the worker of a call.
 pub(crate) fn run(
     draft: &mut Draft<'_, '_>,
     tool_call: ToolCallId,

@@ -1,4 +1,4 @@
-//! What follows a failed attempt: the first remedy of the table that is left, each within its budget.
+//! Chooses what follows a failed attempt: the first remedy in the table that still has budget.
 
 use crate::draft::Draft;
 use crate::durable::Attempt;
@@ -7,24 +7,24 @@ use crate::overflow;
 use crate::remedy::{Again, Elsewhere, Parking, Row, row};
 use agentd_protocol::{Advice, FailureClass, Remedy, RequestPart, ThinkingLevel, Timestamp};
 
-/// Another credential is taken after at most so many milliseconds: sessions do not change in step.
+/// The longest random delay before switching credentials, so that sessions do not switch in lockstep.
 const ROTATE_JITTER_MS: u64 = 250;
-/// Other thinking levels that one model is asked for.
+/// The most thinking levels that are tried on one model, not counting the original one.
 const MAX_LEVELS: usize = 5;
-/// Compactions for overflows in one turn.
+/// The most compactions because of overflows in one turn.
 const MAX_COMPACTIONS: u32 = 3;
-/// The first rest without a provider's wish; doubles.
+/// The first parking time when the provider names none; doubles each time.
 const FIRST_PARK_MS: u64 = 600_000;
-/// The longest rest of our own making.
+/// The longest parking time that we choose ourselves.
 const LONGEST_PARK_MS: u64 = 3_600_000;
-/// So many rests are as long as the provider asks; then they grow, so that a provider that asks for little and never
-/// recovers costs little.
+/// This many parkings last as long as the provider asks; later ones grow, so that a provider that asks for
+/// short waits and never recovers costs little.
 const TRUSTED_PARKS: u32 = 8;
-/// A wait is longer than asked by at most this, so that sessions do not come back in step.
+/// The most that is added to a requested wait, so that sessions do not come back in lockstep.
 const ASKED_JITTER_MS: u64 = 10_000;
-/// Failures of an overloaded model after which one that stands in for it is asked, if there is one.
+/// Failures of an overloaded model after which its fallback is tried, if there is one.
 const OVERLOADS_BEFORE_FALLBACK: u32 = 2;
-/// Failed attempts of one call with no or one credential; each credential allows more.
+/// Failed attempts allowed per call with one credential or none; each further credential adds to it.
 const BASE_ATTEMPTS: u32 = 32;
 const ATTEMPTS_PER_CREDENTIAL: u32 = 8;
 const MOST_ATTEMPTS: u32 = 160;
@@ -36,7 +36,7 @@ pub(crate) struct Next {
     pub(crate) remedy: Option<Remedy>,
 }
 
-/// How many attempts of one call may fail; whoever configures more retries gets them.
+/// How many attempts of one call may fail. A larger configured number of retries raises the limit.
 pub(crate) fn most_attempts(credentials: usize, retries: u32) -> u32 {
     let credentials = u32::try_from(credentials).unwrap_or(u32::MAX);
     ATTEMPTS_PER_CREDENTIAL
@@ -46,7 +46,7 @@ pub(crate) fn most_attempts(credentials: usize, retries: u32) -> u32 {
         .min(MOST_ATTEMPTS)
 }
 
-/// One failure, with what may be done about it.
+/// One failure and the state needed to choose its remedy.
 struct Case<'a, 'd, 's> {
     draft: &'a Draft<'d, 's>,
     current: &'a Attempt,
@@ -56,7 +56,7 @@ struct Case<'a, 'd, 's> {
     dice: u64,
 }
 
-/// What follows; `None`: nothing helps, the call has failed.
+/// The next attempt; `None`: no remedy is left and the call has failed.
 pub(crate) fn after(draft: &mut Draft<'_, '_>, current: &Attempt, failure: &ModelFailure) -> Option<Next> {
     let dice = draft.stamp().next_u64();
     let facts = (draft.scene.models)(&current.model).ok();
@@ -93,23 +93,23 @@ impl Case<'_, '_, '_> {
         self.failure.retry_after_ms.unwrap_or_default()
     }
 
-    /// The wish is too long to hold on for.
+    /// The requested wait is too long to hold the call open.
     fn long_wish(&self) -> bool {
         self.wish_ms() > self.draft.config().cap_ms
     }
 
-    /// Who was told the same moment does not come back at the same moment.
+    /// Adds jitter, so that sessions with the same deadline do not come back at the same moment.
     fn a_little_later(&self, wait_ms: u64) -> u64 {
         let jitter = self.dice % (wait_ms / 10).min(ASKED_JITTER_MS).saturating_add(1);
         wait_ms.saturating_add(jitter)
     }
 
-    /// The error said what to do.
+    /// The error itself names the remedy.
     fn learn(&self) -> Option<Next> {
         let remedy = match self.failure.advice.as_ref()? {
             Advice::Think(taken) => match self.level(taken) {
                 Some(level) => Remedy::Think { level },
-                // Some servers refuse even to be told not to think.
+                // Some servers reject even the parameter that turns thinking off.
                 None => Remedy::Without {
                     part: self.part(RequestPart::ThinkingLevel)?,
                 },
@@ -117,7 +117,7 @@ impl Case<'_, '_, '_> {
             Advice::Without(part) => Remedy::Without {
                 part: self.part(*part)?,
             },
-            // Once: the same words may come out better.
+            // Once: the model may get it right the second time.
             Advice::Miscalled { .. } if self.current.failures == 0 => {
                 return Some(self.next(own_backoff_ms(self.draft.config(), 0, self.dice), None));
             }
@@ -132,7 +132,7 @@ impl Case<'_, '_, '_> {
         (!known).then_some(part)
     }
 
-    /// The next level below the refused one that is taken and untried, else one above it, else none at all.
+    /// The next untried level below the refused one that the model accepts, else one above it, else no thinking at all.
     fn level(&self, taken: &[ThinkingLevel]) -> Option<ThinkingLevel> {
         let tried = &self.current.tries.levels;
         if tried.len() >= MAX_LEVELS {
@@ -201,7 +201,7 @@ impl Case<'_, '_, '_> {
             && self.wish_ms() > 0
             && let Some(next) = self.park_for(self.wish_ms())
         {
-            // Nothing was sent, so it is no retry: the session only waits for its place.
+            // Nothing was sent, so it is not a retry: the session only waits for its slot.
             return Some(next);
         }
         if self.current.failures >= self.draft.config().max_retries {
@@ -227,7 +227,7 @@ impl Case<'_, '_, '_> {
         Some(self.next(0, Remedy::Fallback { model }))
     }
 
-    /// The next model of the call that was not tried: its fallbacks, then its own.
+    /// The next untried model for the call: its fallbacks, then its own model.
     fn other_model(&self) -> Option<String> {
         let tries = &self.current.tries;
         let facts = |name: &str| -> Option<ModelFacts> { (self.draft.scene.models)(name).ok() };
@@ -249,7 +249,7 @@ impl Case<'_, '_, '_> {
         self.park_for(wait_ms)
     }
 
-    /// A rest, if it ends before the patience with this call does.
+    /// Parks the call, if the wait ends before the call's patience does.
     fn park_for(&self, wait_ms: u64) -> Option<Next> {
         let (config, parks) = (self.draft.config(), self.current.tries.parks);
         let floor = match parks.checked_sub(TRUSTED_PARKS) {
@@ -263,7 +263,7 @@ impl Case<'_, '_, '_> {
     }
 }
 
-/// Providers say in their own words that they do not have a model.
+/// Whether the provider's message says that it does not know the model; each words it differently.
 fn names_unknown_model(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     message.contains("model")
@@ -278,7 +278,7 @@ fn doubled(first: u64, times: u32, most: u64) -> u64 {
         .min(most)
 }
 
-/// base * 2^failures, capped, and up to a quarter more or less so that sessions do not come back in step.
+/// base * 2^failures, capped, with up to 25 percent jitter either way so that sessions do not retry in lockstep.
 pub(crate) fn own_backoff_ms(config: &crate::Config, failures: u32, dice: u64) -> u64 {
     let plain = doubled(config.base_ms, failures, config.cap_ms);
     let spread = plain / 4;
@@ -289,7 +289,7 @@ pub(crate) fn own_backoff_ms(config: &crate::Config, failures: u32, dice: u64) -
         .min(config.cap_ms)
 }
 
-/// A failure that is ours and not the provider's; worth one more attempt.
+/// Whether a failure is our fault, not the provider's; worth one more attempt.
 pub(crate) const fn is_our_bug(class: FailureClass) -> bool {
     matches!(class, FailureClass::Internal)
 }

@@ -1,8 +1,8 @@
-//! What an input wants, by its words: cheap, the same every time, and good enough to decide whether a plan is worth it.
+//! Guesses an input's intent from its words: cheap, deterministic, good enough to decide whether a plan is worth it.
 
 use agentd_protocol::Intent;
 
-/// A label with its reason.
+/// An intent with the reason for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Classified {
     pub(crate) label: Intent,
@@ -10,7 +10,7 @@ pub(crate) struct Classified {
     pub(crate) reason: String,
 }
 
-/// Something is to be made or mended.
+/// Words that ask to make or fix something.
 const DOING: [&str; 50] = [
     "add",
     "fix",
@@ -63,7 +63,7 @@ const DOING: [&str; 50] = [
     "安装",
     "完成",
 ];
-/// How things are is to be found out.
+/// Words that ask how things are.
 const ASKING: [&str; 30] = [
     "explain",
     "describe",
@@ -96,7 +96,7 @@ const ASKING: [&str; 30] = [
     "介绍一下",
     "概述",
 ];
-/// It is about the agent.
+/// Words that ask about the agent itself.
 const ABILITIES: [&str; 14] = [
     "what can you do",
     "who are you",
@@ -113,7 +113,7 @@ const ABILITIES: [&str; 14] = [
     "你可以做什么",
     "你能干什么",
 ];
-/// Talk.
+/// Small talk.
 const CHAT: [&str; 16] = [
     "hi",
     "hello",
@@ -132,10 +132,10 @@ const CHAT: [&str; 16] = [
     "早上好",
     "嗨",
 ];
-/// The longest text that is only talk.
+/// The longest text that counts as small talk, in characters.
 const SHORT: usize = 40;
 
-/// Classifies the text of an input, or the beginning of it.
+/// Classifies an input by its text, or by the beginning of it.
 pub(crate) fn classify(text: &str) -> Classified {
     let lower = text.trim().to_lowercase();
     let found = |label, confidence, reason: String| Classified {
@@ -179,7 +179,7 @@ pub(crate) fn classify(text: &str) -> Classified {
     }
 }
 
-/// Whether a text has a word: a whole one in Latin script, any place in one without blanks.
+/// Whether a text contains a word: as a whole word in Latin script, anywhere in scripts without spaces.
 fn says(text: &str, word: &str) -> bool {
     if !word.is_ascii() {
         return text.contains(word);
@@ -201,7 +201,7 @@ fn names_code(text: &str) -> bool {
         .any(|word| endings.iter().any(|ending| word.ends_with(ending)) || word.contains("::"))
 }
 
-/// Whether a turn with this intent begins with a plan, where planning is on.
+/// Whether a turn with this intent starts with a plan when planning is on.
 pub(crate) const fn plans(intent: Intent) -> bool {
     match intent {
         Intent::CodingTask | Intent::Uncertain => true,

@@ -1,4 +1,4 @@
-//! Commands of principals: each is checked, answered, and leaves its facts.
+//! Commands of principals: each is checked, answered and recorded as facts.
 
 use crate::draft::Draft;
 use crate::effect::Reply;
@@ -13,7 +13,7 @@ use agentd_protocol::{
 
 const DONE: Reply = Reply::Done { seq: 0 };
 
-/// Carries a command out, and answers it.
+/// Executes a command and answers it.
 pub(crate) fn obey(draft: &mut Draft<'_, '_>, command: Command, by: Principal) {
     draft.called_by(by);
     let reply = match accessible(draft, &command) {
@@ -187,8 +187,8 @@ fn update(draft: &mut Draft<'_, '_>, updated: SessionUpdated) -> Result<Reply, F
     Ok(DONE)
 }
 
-/// A turn that ended because a budget was used up goes on when the new budget has room. A sub-agent reported its end to
-/// its parent, which decides what follows.
+/// Continues a turn that ended on a used-up budget once the new budget has room. A sub-agent has already reported its
+/// end to its parent, which decides what follows.
 fn take_up_again(draft: &mut Draft<'_, '_>) {
     let durable = draft.durable();
     let stopped = durable.turn.is_none()

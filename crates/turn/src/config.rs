@@ -1,11 +1,11 @@
-//! What the node decides for all its sessions; a session's own settings are in its log.
+//! Node-wide settings for all sessions; a session's own settings are in its log.
 
 use crate::context::ContextRules;
 use crate::intent::IntentMatcher;
 use crate::side::SideRules;
 use agentd_protocol::HookEvent;
 
-/// What an approval does whose time is over.
+/// What happens to an approval when it expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnExpiry {
     /// The call is denied.
@@ -13,9 +13,9 @@ pub enum OnExpiry {
     Deny,
     /// It stays open.
     Wait,
-    /// It stays open for the same time again, this often; then the call is denied.
+    /// It stays open for several more rounds of the same length; then the call is denied.
     Escalate {
-        /// How often.
+        /// The number of rounds.
         levels: u32,
     },
 }
@@ -23,37 +23,37 @@ pub enum OnExpiry {
 /// Settings of the core that may change with a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Regular expressions of an announced action; matched against the end of the assistant's text.
+    /// Regular expressions for an announced action, matched against the end of the assistant's text.
     pub intent_patterns: Vec<String>,
-    /// Attempts after the first.
+    /// Retries after the first attempt.
     pub max_retries: u32,
-    /// The first back-off; doubles.
+    /// The first back-off, in milliseconds; doubles each time.
     pub base_ms: u64,
-    /// The longest back-off of our own making.
+    /// The longest back-off that we choose ourselves, in milliseconds.
     pub cap_ms: u64,
-    /// A model call waits at rest for a rate limit, a quota or a credential at most so long since its first failure.
+    /// How long a model call may stay parked for a rate limit, quota or credential, counted from its first failure.
     pub park_ms: u64,
-    /// Judging a step's calls may take this long; then what is unjudged is denied (I7).
+    /// Time limit for judging a step's calls; calls still unjudged then are denied (I7).
     pub judge_timeout_ms: u64,
-    /// What an approval does whose time is over.
+    /// What happens to an approval when it expires.
     pub on_expiry: OnExpiry,
-    /// Inputs that may wait.
+    /// The most inputs that may be queued.
     pub max_queue: usize,
-    /// Bytes of partial text that are kept.
+    /// The most bytes of partial text to keep.
     pub max_partial_bytes: usize,
-    /// Sub-agents of one session that may be open at the same time; other calls of them wait in line.
+    /// The most open sub-agents of one session; further calls of this kind wait.
     pub max_children: u32,
-    /// How deep sub-agents may go below the root; 0: there are none.
+    /// How deep sub-agents may be nested below the root; 0: none are allowed.
     pub max_depth: u32,
-    /// What hooks are told of.
+    /// The events for which hooks are configured.
     pub hooks: Vec<HookEvent>,
-    /// How often the hooks of a turn's end may have it go on.
+    /// How often the hooks at a turn's end may make it continue.
     pub stop_rounds: u32,
-    /// What becomes of long conversations.
+    /// How long conversations are made shorter.
     pub context: ContextRules,
-    /// What models are asked beside the turns.
+    /// What models are asked outside of the turns.
     pub side: SideRules,
-    /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
+    /// The compiled `intent_patterns`; construct it with `Default`, it compiles on first use.
     pub intent: IntentMatcher,
 }
 

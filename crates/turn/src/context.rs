@@ -1,8 +1,8 @@
-//! Before each model call: does the conversation still fit, and what is done so that it does?
+//! Before each model call: does the conversation still fit, and if not, how is it made shorter?
 //!
-//! In this order: results that are too long for the window are cut, old results are cleared, messages are trimmed to the
-//! operator's number, the beginning becomes a summary, and at last all results are cut. Each is asked for once for a call
-//! (a summary up to three times) and is a fact in the log. What the model refuses all the same is for `overflow.rs`.
+//! In this order: results too long for the window are cut, old results are cleared, messages are trimmed to the
+//! operator's limit, the beginning is summarised, and finally all results are cut. Each is requested once per call (a
+//! summary up to three times) and recorded in the log. What the model rejects despite this is handled in `overflow.rs`.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -12,42 +12,42 @@ use crate::overflow::{self, Shrinking};
 use crate::{launch, limits, weighing};
 use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
 
-/// One tool result may take so many percent of the window.
+/// The largest share of the window for one tool result, in percent.
 const RESULT_PERCENT: u64 = 30;
-/// Bytes in a token, most of the time.
+/// Typical bytes per token.
 const BYTES_PER_TOKEN_LIKELY: u64 = 4;
-/// Bytes in a token, in the worst case of the estimate.
+/// Bytes per token in the estimate's worst case.
 const BYTES_PER_TOKEN: u64 = 3;
-/// Percent of the window that a compaction leaves: what then has to be added before the next one is more than 40 percent,
-/// so that a long session is not always being compacted.
+/// Percent of the window that remains after a compaction. More than 40 percent must then be added before the next one,
+/// so that a long session is not compacted all the time.
 const AFTER_COMPACTION: u64 = 35;
-/// The operator's reserve may take at most so many percent of a small window.
+/// The operator's reserve is limited to this share of a small window, in percent.
 const RESERVE_PERCENT: u64 = 20;
-/// Compactions in a row, without a step between them.
+/// The most compactions in a row without a step between them.
 pub(crate) const MAX_IN_ROW: u32 = 3;
-/// What pruning does not free now is asked about again when the conversation has grown by so many percent of that.
+/// After a fruitless pruning, the conversation must grow by this percentage before pruning is requested again.
 const ASK_AGAIN_PERCENT: u64 = 25;
-/// Steps between two counts of the provider.
+/// Steps between two token counts by the provider.
 const WEIGH_EVERY: u64 = 3;
 
-/// What the operator decides about long conversations.
+/// The operator's settings for long conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextRules {
     /// Thousandths of the window at which a conversation is compacted.
     pub compact_at_permille: u64,
-    /// Tokens at its end that stay word for word.
+    /// Tokens at the end of the conversation that are kept verbatim.
     pub keep_recent_tokens: u64,
     /// Tokens of the window that are kept free for the answer.
     pub reserve_tokens: u64,
     /// Tokens of the newest tool results that are never cleared.
     pub prune_protect_tokens: u64,
-    /// Old tool results are cleared when it frees so many tokens; 0: never.
+    /// Old tool results are cleared if that frees at least this many tokens; 0: never.
     pub prune_min_tokens: u64,
-    /// A model may take so long for a summary; 0: summaries are made without a model.
+    /// Time limit for a summary by a model; 0: summaries are made without a model.
     pub summary_ms: u64,
-    /// The provider is asked to count where the estimate is this close to the line, in thousandths of it; 0: never.
+    /// The provider counts the tokens when the estimate is this close to the limit, in thousandths of it; 0: never.
     pub count_margin_permille: u64,
-    /// It may take so long for that.
+    /// The time limit for that count.
     pub count_ms: u64,
 }
 
@@ -66,21 +66,21 @@ impl Default for ContextRules {
     }
 }
 
-/// How large the conversation is, besides its estimate.
+/// The size of the conversation, in addition to its token estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sizes {
-    /// Tokens of inputs that wait and may join.
+    /// Tokens of queued inputs that may join.
     pub waiting_tokens: u64,
-    /// Tokens of the system prompt and the tools, where no provider has counted them yet.
+    /// Tokens of the system prompt and the tools, until a provider has counted them.
     pub frame_tokens: u64,
     /// Sealed messages.
     pub messages: u64,
-    /// Bytes of the longest tool result that no request has had yet.
+    /// Bytes of the longest tool result that has not been sent yet.
     pub longest_new_result: u64,
 }
 
 impl Scene<'_> {
-    /// The scene is from before this decision: what the decision itself adds to the conversation counts, too.
+    /// Adds what this decision itself puts into the conversation: the scene was taken before it.
     pub(crate) fn grow(&mut self, body: &EventBody) {
         let text = match body {
             EventBody::ToolFinished(finished) => {
@@ -109,24 +109,24 @@ impl Scene<'_> {
     }
 }
 
-/// What was done for the next call, and when to ask for pruning again.
+/// What was done to make the next call fit, and when to try pruning again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Preparing {
-    /// What needs not be asked again for this call.
+    /// The measures already requested for this call; not requested again.
     done: Vec<Shrink>,
-    /// Pruning gains nothing before the conversation has so many tokens.
+    /// Pruning gains nothing until the conversation has this many tokens.
     prune_from: u64,
-    /// The conversation's messages and the session's steps when the provider counted last.
+    /// The number of messages and the session's step count at the provider's last count.
     weighed: Option<(u64, u64)>,
 }
 
 impl Preparing {
-    /// The call begins, or there is none any more: the next one is prepared anew.
+    /// The call begins, or was dropped: preparation starts over for the next one.
     pub(crate) fn launched(&mut self) {
         self.done.clear();
     }
 
-    /// Whether it is worth a request to have so many messages counted at this step.
+    /// Whether counting this many messages at this step is worth a request.
     pub(crate) fn may_weigh(&self, messages: u64, steps: u64) -> bool {
         self.weighed
             .is_none_or(|(then, at)| then != messages && steps.saturating_sub(at) >= WEIGH_EVERY)
@@ -137,11 +137,11 @@ impl Preparing {
     }
 }
 
-/// What is known of the model's window, in tokens of our measure.
+/// Limits of the model's window, in our own token measure.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     window: u64,
-    /// A longer conversation is compacted.
+    /// A conversation longer than this is compacted.
     line: u64,
 }
 
@@ -167,13 +167,13 @@ fn tokens(draft: &Draft<'_, '_>) -> u64 {
         .saturating_add(sizes.frame_tokens)
 }
 
-/// Asks for a shorter conversation where the next call needs one. True: the call has to wait for it.
+/// Requests a shorter conversation if the next call needs one. True: the call has to wait for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     if draft.seen().shrinking.is_some() || draft.seen().weighing.is_some() {
         return true;
     }
     if limits::spent(draft.durable(), draft.now()) {
-        // The turn is about to end; a summary would only cost.
+        // The turn is about to end; a summary would only cost money.
         return false;
     }
     let model = launch::model(draft, None);
@@ -222,7 +222,7 @@ fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
     left(Shrink::TruncateResults).then_some((Shrink::TruncateResults, room.line))
 }
 
-/// What a compaction leaves that a principal asked for: half of it, but not more than one that has to be.
+/// The target of a compaction that a principal asked for: half of the conversation, at most that of a required compaction.
 fn manual_target(draft: &Draft<'_, '_>, model: &str) -> u64 {
     let half = draft.scene.input_tokens_estimate / 2;
     room(draft, model).map_or(half, |room| {
@@ -230,7 +230,7 @@ fn manual_target(draft: &Draft<'_, '_>, model: &str) -> u64 {
     })
 }
 
-/// Always true: who asks waits.
+/// Sends the request. Always true: the caller has to wait.
 fn ask(draft: &mut Draft<'_, '_>, how: Shrink, target_tokens: u64, cause: CompactionCause) -> bool {
     let call = draft.stamp().call();
     let shrinking = Shrinking {
@@ -245,7 +245,7 @@ fn ask(draft: &mut Draft<'_, '_>, how: Shrink, target_tokens: u64, cause: Compac
     true
 }
 
-/// Who writes the summary: the model of the next call, as its errors taught us to ask it.
+/// Which model writes the summary: the next call's, without the request parts that its server is known to reject.
 pub(crate) fn summariser(draft: &Draft<'_, '_>, model: &str) -> Option<Summariser> {
     let within_ms = draft.config().context.summary_ms;
     let facts = (draft.scene.models)(model).ok()?;
@@ -259,7 +259,7 @@ pub(crate) fn summariser(draft: &Draft<'_, '_>, model: &str) -> Option<Summarise
     })
 }
 
-/// What came of it, before a call or between turns.
+/// Handles the outcome, before a call or between turns.
 pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk) {
     draft.volatile().shrinking = None;
     let tokens = tokens(draft);
@@ -269,7 +269,7 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk
     if asked.how == Shrink::Prune {
         preparing.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
     }
-    // A compaction that gained something may be followed by another one.
+    // A compaction that gained something may be followed by another.
     if turn && !matches!(shrunk, Shrunk::Compacted(_)) {
         preparing.done.push(asked.how);
     }
@@ -280,7 +280,7 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk
     }
 }
 
-/// Between two turns: a compaction that a principal asked for comes before what waits. True: it runs.
+/// Between two turns, a compaction that a principal asked for runs before the queued inputs. True: it is running.
 pub(crate) fn between_turns(draft: &mut Draft<'_, '_>) -> bool {
     if draft.seen().shrinking.is_some() {
         return true;
@@ -300,7 +300,7 @@ pub(crate) fn between_turns(draft: &mut Draft<'_, '_>) -> bool {
     ask(draft, Shrink::Compact, target, CompactionCause::Manual)
 }
 
-/// A principal wants it: durable at once, done before the next model call, or now where no turn runs.
+/// A principal's request to compact: durable at once, run before the next model call, or now if no turn runs.
 pub(crate) fn wish(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
     if let Some(paused) = &draft.durable().paused {
         let message = format!("the session is paused: {}", paused.reason);
@@ -312,7 +312,7 @@ pub(crate) fn wish(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The turn, or the session, ends: nobody waits for a shorter conversation any more.
+/// The turn or the session ends: nothing waits for a shorter conversation any more.
 pub(crate) fn stop(draft: &mut Draft<'_, '_>, why: &str) {
     stop_shrinking(draft);
     if draft.durable().compaction_asked {
@@ -322,7 +322,7 @@ pub(crate) fn stop(draft: &mut Draft<'_, '_>, why: &str) {
     }
 }
 
-/// Whoever makes the conversation shorter leaves it.
+/// Stops the work that makes the conversation shorter.
 pub(crate) fn stop_shrinking(draft: &mut Draft<'_, '_>) {
     if let Some(shrinking) = draft.volatile().shrinking.take() {
         draft.effect(Effect::StopShrinking {
@@ -333,7 +333,7 @@ pub(crate) fn stop_shrinking(draft: &mut Draft<'_, '_>) {
 }
 
 impl Durable {
-    /// A principal wants the conversation compacted, and it has not happened yet.
+    /// Whether a compaction that a principal asked for is still pending.
     pub(crate) const fn compaction_is_due(&self) -> bool {
         self.compaction_asked && self.paused.is_none() && self.closed.is_none()
     }

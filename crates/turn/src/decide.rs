@@ -1,4 +1,4 @@
-//! The turn loop: what each input means, and then how far the turn goes on by itself.
+//! The turn loop: what each input means, and how far the turn then proceeds without another input.
 
 use crate::draft::Draft;
 use crate::durable::Phase;
@@ -64,7 +64,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
     timers::reconcile(draft);
 }
 
-/// Takes the turn as far as it goes without another input. Each function says whether there may be more to do.
+/// Advances the turn as far as it goes without another input. Each function says whether there may be more to do.
 fn go_on(draft: &mut Draft<'_, '_>) {
     loop {
         let more = match draft.turn().map(|turn| &turn.phase) {

@@ -1,5 +1,5 @@
-//! Sub-agents: a call that becomes a session of its own. The parent's log knows of each child from before its creation to
-//! after its end, so whatever is lost on the way is asked for again; a child is told of only once.
+//! Sub-agents: a call that becomes a session of its own. The parent's log records each child from before its creation
+//! to after its end, so whatever is lost on the way is requested again; each child's end is recorded only once.
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
@@ -16,17 +16,17 @@ use agentd_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Characters of a result that `subagent.finished` repeats.
+/// The most characters of a result that `subagent.finished` repeats.
 const PREVIEW_CHARS: usize = 200;
 
-/// What a sub-agent is to do.
+/// The task of a sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {
-    /// In a few words.
+    /// The purpose in a few words.
     pub purpose: String,
     /// The whole task.
     pub prompt: String,
-    /// The custom agent that does it.
+    /// The name of the custom agent that does it.
     pub agent: Option<String>,
 }
 
@@ -35,26 +35,26 @@ pub struct Delegation {
 pub struct Child {
     /// The call that it answers.
     pub tool_call: ToolCallId,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: String,
-    /// Since when.
+    /// When it was started.
     pub at: Timestamp,
 }
 
-/// How a child ended, as it tells its parent.
+/// How a child ended, as reported to its parent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
-    /// How its last turn ended; none: it had none.
+    /// How its last turn ended; `None` if it had no turn.
     pub reason: Option<EndReason>,
     /// Its last words.
     pub text: String,
-    /// What went wrong.
+    /// What went wrong, if anything.
     pub error: Option<TurnError>,
-    /// What it and all below it spent.
+    /// The spending of the child and its descendants.
     pub spent: Spent,
 }
 
-/// The place of an allowed call has come: it becomes a session, which is created when this is durable (I4).
+/// Turns an allowed call into a session, which is created once this is durable (I4).
 pub(crate) fn start(
     draft: &mut Draft<'_, '_>,
     tool_call: ToolCallId,
@@ -101,7 +101,7 @@ fn send_off(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, child: SessionId) 
     });
 }
 
-/// A child, or who looked for it in vain, says how it ended.
+/// Handles a child's end, reported by the child or by whoever could not find it.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, child: SessionId, ended: &Ended) -> Result<Reply, Fault> {
     let Some(Child { tool_call, at, .. }) = draft.durable().children.get(&child).cloned() else {
         let message = format!("this session does not wait for {}", child.short());
@@ -138,8 +138,8 @@ fn outcome(child: SessionId, ended: &Ended) -> ToolOutcome {
     }
 }
 
-/// After a restart, and whenever the session wakes: children that are waited for are looked for again, the others are
-/// told to end once more.
+/// After a restart and at every wake: looks again for children whose results are awaited, and tells the others once
+/// more to end.
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let children: Vec<_> = draft.durable().children.clone().into_iter().collect();
     for (child, Child { tool_call, .. }) in children {
@@ -152,13 +152,13 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// Nobody waits for a child any more.
+/// Stops a child that nobody waits for any more.
 pub(crate) fn stop(draft: &mut Draft<'_, '_>, child: SessionId, why: &str) {
     let reason = why.to_owned();
     draft.effect(Effect::StopChild { child, reason });
 }
 
-/// The calls of a turn that is being closed: those that became sessions end with them.
+/// Stops the sub-agent of a call whose turn is being closed.
 pub(crate) fn stop_of(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, why: &str) {
     if let Some(child) = draft.durable().child_for(tool_call) {
         stop(draft, child, why);
@@ -167,12 +167,12 @@ pub(crate) fn stop_of(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, why: &st
     }
 }
 
-/// The call was started, and its child is open: it is waited for without anything that runs here.
+/// The call was started and its child is open: it is waiting, but nothing runs in this session.
 pub(crate) fn is_child(durable: &Durable, call: &OpenCall) -> bool {
     call.is_running() && durable.child_for(call.id).is_some()
 }
 
-/// The status of a turn that waits for sub-agents alone.
+/// The status of a turn that waits only for sub-agents.
 pub(crate) fn waiting(durable: &Durable) -> Option<Status> {
     let waited = durable.open_calls().filter_map(|call| durable.child_for(call.id));
     let mut waited = waited.filter_map(|child| durable.children.get(&child));
@@ -186,7 +186,7 @@ pub(crate) fn waiting(durable: &Durable) -> Option<Status> {
 }
 
 impl Durable {
-    /// For whom this session works. A copy of a sub-agent's log works for nobody.
+    /// The session that this one works for. A fork of a sub-agent has no parent to work for.
     #[must_use]
     pub fn lineage(&self) -> Option<(SessionId, &Lineage)> {
         let settings = self.settings.as_ref()?;
@@ -194,19 +194,19 @@ impl Durable {
         (child_of(parent, lineage.tool_call) == self.session).then_some((parent, lineage))
     }
 
-    /// How far it is from the root of its tree.
+    /// Its depth below the root of its tree.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.lineage().map_or(0, |(_, lineage)| lineage.depth)
     }
 
-    /// The top of its tree.
+    /// The root of its tree.
     #[must_use]
     pub fn root(&self) -> SessionId {
         self.lineage().map_or(self.session, |(_, lineage)| lineage.root)
     }
 
-    /// The titles from the root down to this session; nothing for a root.
+    /// The titles from the root down to this session; empty for a root.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
         let Some((_, lineage)) = self.lineage() else {
@@ -216,7 +216,7 @@ impl Durable {
         lineage.path.iter().cloned().chain(own).collect()
     }
 
-    /// The session that a call became, while it has not ended.
+    /// The session that a call became, until that session ends.
     pub(crate) fn child_for(&self, tool_call: ToolCallId) -> Option<SessionId> {
         let mut children = self.children.iter();
         children
@@ -224,7 +224,7 @@ impl Durable {
             .map(|(session, _)| *session)
     }
 
-    /// What it spent itself.
+    /// The spending of the session itself, without its sub-agents.
     #[must_use]
     pub fn spent(&self, now: Timestamp) -> Spent {
         Spent {
@@ -270,7 +270,7 @@ impl Durable {
         Ok(())
     }
 
-    /// The children of the session that a log was copied from are not those of the copy.
+    /// Whether a child belongs to this session. A fork does not own the children of the log that it was copied from.
     fn is_own(&self, child: SessionId, tool_call: ToolCallId) -> bool {
         child_of(self.session, tool_call) == child
     }

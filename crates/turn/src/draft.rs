@@ -1,5 +1,5 @@
-//! The step that is being decided: facts are applied the moment they are written down, so each later decision of
-//! the same step sees them.
+//! The step that is being decided: each fact is applied as soon as it is recorded, so later decisions of the same step
+//! see it.
 
 use crate::agent::Agent;
 use crate::durable::{Durable, Turn};
@@ -9,7 +9,7 @@ use crate::input::Scene;
 use crate::volatile::Volatile;
 use agentd_protocol::{EVENT_VERSION, Event, EventBody, Fault, Principal, Stamp, Timestamp, TurnId};
 
-/// A step in the making.
+/// A step under construction.
 pub(crate) struct Draft<'a, 's> {
     agent: &'a mut Agent,
     pub(crate) scene: Scene<'s>,
@@ -57,12 +57,12 @@ impl<'a, 's> Draft<'a, 's> {
         &mut self.scene.stamp
     }
 
-    /// Nothing new may start: a person paused the session, or the daemon drains.
+    /// Nothing new may start: a person has paused the session, or the daemon is draining.
     pub(crate) fn held(&self) -> bool {
         self.agent.volatile.draining || self.agent.durable.paused.is_some()
     }
 
-    /// From here on [`Self::emit_by_caller`] speaks for this principal.
+    /// From here on, [`Self::emit_by_caller`] records facts in the name of this principal.
     pub(crate) fn called_by(&mut self, by: Principal) {
         self.by = by;
     }
@@ -71,19 +71,19 @@ impl<'a, 's> Draft<'a, 's> {
         self.by.clone()
     }
 
-    /// Writes down a fact that agentd causes.
+    /// Records a fact caused by agentd.
     pub(crate) fn emit(&mut self, body: impl Into<EventBody>) {
         let turn = self.turn().map(|turn| turn.id);
         self.write(Principal::agentd(), turn, body.into());
     }
 
-    /// Writes down a fact that the command's principal causes.
+    /// Records a fact caused by the command's principal.
     pub(crate) fn emit_by_caller(&mut self, body: impl Into<EventBody>) {
         let turn = self.turn().map(|turn| turn.id);
         self.write(self.caller(), turn, body.into());
     }
 
-    /// Writes down the beginning of a turn.
+    /// Records the beginning of a turn.
     pub(crate) fn emit_in(&mut self, turn: TurnId, body: impl Into<EventBody>) {
         self.write(Principal::agentd(), Some(turn), body.into());
     }
@@ -111,7 +111,7 @@ impl<'a, 's> Draft<'a, 's> {
         }
     }
 
-    /// The facts of this step so far.
+    /// The facts recorded in this step so far.
     pub(crate) fn happened(&self) -> &[Event] {
         &self.step.events
     }
@@ -124,7 +124,7 @@ impl<'a, 's> Draft<'a, 's> {
         self.step.reply = Some(reply);
     }
 
-    /// The finished step. Replies that name the head name the head after everything that followed.
+    /// Completes the step. Replies that report the head get the head after all events of the step.
     pub(crate) fn finish(self) -> Step {
         let mut step = self.step;
         let head = self.agent.durable.head;

@@ -1,4 +1,4 @@
-//! What the log says of a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
+//! What the log says about a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
 
 use crate::delegate::Child;
 use crate::open_call::OpenCall;
@@ -15,64 +15,64 @@ use std::collections::{BTreeMap, VecDeque};
 
 pub use crate::phase::{Attempt, Phase};
 
-/// Decided approvals and joined inputs that are remembered, so that who comes late is told `conflict`, not `not found`.
+/// How many decided approvals and joined inputs to remember, so that a late command gets `conflict`, not `not found`.
 pub(crate) const REMEMBERED: usize = 256;
 
-/// Bytes of the last text of a turn that are kept for `turn.finished`.
+/// The most bytes of a turn's last text that are kept for `turn.finished`.
 pub(crate) const MAX_TEXT_BYTES: usize = 65_536;
 
-/// A session's state as its log tells it.
+/// A session's state according to its log.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts of a log that do not depend on each other"
 )]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Durable {
-    /// Whose log.
+    /// The session that the log belongs to.
     pub session: SessionId,
     /// The last seq; 0 before the first event.
     pub head: Seq,
-    /// `session.created` as updated since; `None` before it.
+    /// `session.created` with all later updates; `None` before that event.
     pub settings: Option<SessionCreated>,
-    /// When it was created.
+    /// When the session was created.
     pub created_at: Timestamp,
-    /// When the last event was decided.
+    /// The time of the last event.
     pub updated_at: Timestamp,
-    /// Paused since when and why.
+    /// When and why it was paused.
     pub paused: Option<Mark>,
-    /// It is paused because its parent is, and goes on with it.
+    /// It was paused because its parent was, and resumes with the parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused_with_parent: bool,
-    /// Closed since when and why.
+    /// When and why it was closed.
     pub closed: Option<Mark>,
     /// Accepted inputs that have not joined the conversation.
     pub inbox: Vec<Waiting>,
     /// The running turn.
     pub turn: Option<Turn>,
-    /// Approvals that wait for an answer.
+    /// Approvals without an answer.
     pub approvals: Vec<OpenApproval>,
-    /// The last decided approvals.
+    /// The most recently decided approvals.
     pub decided: VecDeque<ApprovalId>,
-    /// The last inputs that joined or were taken back.
+    /// The most recent inputs that joined or were withdrawn.
     pub gone: VecDeque<InputId>,
     /// Rules that a person granted for this session.
     pub grants: Vec<String>,
-    /// Those of them that were granted for good: they hold no longer than the fleet's rule that came of them.
+    /// The grants that were given permanently: they hold no longer than the fleet-wide rule derived from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<String>,
     /// Sums over all turns.
     pub totals: Totals,
     /// How the last turn ended.
     pub last: Option<LastTurn>,
-    /// The model was told that a budget nears its end.
+    /// The model has been warned that a budget is nearly used up.
     pub budget_warned: bool,
-    /// What model calls leave for later ones: credentials, lessons, stand-ins, the prompt cache.
+    /// What model calls pass on to later ones: credentials, lessons, stand-ins, the prompt cache.
     #[serde(default)]
     pub outer: Outer,
-    /// The hooks were told that the session begins.
+    /// The hooks have been notified that the session begins.
     #[serde(default)]
     pub greeted: bool,
-    /// What the agent means to do.
+    /// The agent's to-do list.
     #[serde(default)]
     pub todo: Vec<TodoItem>,
     /// Background jobs that run.
@@ -81,67 +81,67 @@ pub struct Durable {
     /// The number of the last background job.
     #[serde(default)]
     pub jobs_started: u32,
-    /// What became of jobs, in words that the model has not read.
+    /// How jobs ended, as text that the model has not read yet.
     #[serde(default)]
     pub job_news: Vec<String>,
-    /// Files are being put back, or the conversation is going back: no turn starts meanwhile.
+    /// Open work on files or history; no turn starts meanwhile.
     #[serde(default)]
     pub history: Option<OpenHistory>,
-    /// What the model was told of the mode and the date.
+    /// What the model has been told about the mode and the date.
     #[serde(default)]
     pub told: Told,
-    /// The mode that follows plan mode.
+    /// The permission mode to restore after plan mode.
     #[serde(default)]
     pub before_plan: Option<PermissionMode>,
-    /// The plan of the present work.
+    /// The current plan.
     #[serde(default)]
     pub plan: Plan,
     /// Sub-agents that have not ended.
     #[serde(default)]
     pub children: BTreeMap<SessionId, Child>,
-    /// How many sub-agents there have been.
+    /// The number of sub-agents started so far.
     #[serde(default)]
     pub subagents: u32,
-    /// What those that ended spent, with all below them.
+    /// What ended sub-agents spent, including their descendants.
     #[serde(default)]
     pub below: Spent,
-    /// Of a sub-agent: the text of its last turn, which is its result.
+    /// For a sub-agent: the text of its last turn, which is its result.
     #[serde(default)]
     pub last_words: String,
-    /// A principal wants the conversation compacted.
+    /// A principal has asked for a compaction.
     #[serde(default)]
     pub compaction_asked: bool,
-    /// What was done so far, in a few sentences.
+    /// A summary of the session so far, in a few sentences.
     #[serde(default)]
     pub summary: Option<String>,
 }
 
-/// Work on history that was started and has not ended.
+/// Work on files or history that has started and not ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenHistory {
     /// The seq of its `history.started`.
     pub seq: Seq,
-    /// What.
+    /// The work.
     pub started: HistoryStarted,
 }
 
-/// Since when, and why.
+/// When and why something began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Since when.
+    /// When it began.
     pub at: Timestamp,
     /// Why.
     pub reason: String,
 }
 
-/// An input that waits to join.
+/// A queued input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// How it is listed.
+    /// Its entry in the queue listing.
     pub queued: QueuedInput,
-    /// The model for the turn it starts.
+    /// The model for the turn that it starts.
     pub model: Option<String>,
-    /// A turn began with it; when that turn could not call a model, it joins the next call and starts no turn again.
+    /// A turn has begun with it. If that turn could not call a model, it joins the next call and starts no further turn.
     pub taken: bool,
 }
 
@@ -156,7 +156,7 @@ pub struct Totals {
     pub usage: Usage,
     /// US dollars.
     pub cost_usd: f64,
-    /// Milliseconds inside turns, without the waiting for people and pauses.
+    /// Milliseconds inside turns, without waiting for people and without pauses.
     pub time_ms: u64,
 }
 
@@ -178,11 +178,11 @@ pub struct Turn {
     pub id: TurnId,
     /// When it began.
     pub started_at: Timestamp,
-    /// The model that its starting input asked for.
+    /// The model requested by its starting input.
     pub model: Option<String>,
     /// Steps taken.
     pub steps: u32,
-    /// Steps at the last "go on" of a person; the cap counts from here.
+    /// Steps taken when a person last said "go on"; the step cap counts from here.
     pub steps_granted: u32,
     /// Tool calls made.
     pub tool_calls: u32,
@@ -192,45 +192,45 @@ pub struct Turn {
     pub cost_usd: f64,
     /// The model's last text, at most 64 KiB of it.
     pub text: String,
-    /// What it is doing.
+    /// What it is doing now.
     pub phase: Phase,
     /// The calls of the current step, in the model's order.
     pub calls: Vec<OpenCall>,
     /// A call was denied, and denials stop the turn.
     pub denied: bool,
-    /// The step cap is reached and the model was told to sum up without tools.
+    /// The step cap is reached, and the model was told to summarise without tools.
     pub summarizing: bool,
-    /// A person said stop at the step cap.
+    /// A person chose to stop at the step cap.
     pub stopped_at_limit: bool,
-    /// What the guards count.
+    /// The counters of the guards.
     pub guards: crate::guards::Guards,
-    /// How often hooks had it go on when it was about to end.
+    /// How often hooks made it continue when it was about to end.
     #[serde(default)]
     pub stops: u32,
-    /// The hook that wants another model call.
+    /// The hook that requested another model call.
     #[serde(default)]
     pub goes_on: Option<String>,
-    /// Whether it begins with a plan.
+    /// Whether it starts with a plan.
     #[serde(default)]
     pub planning: TurnPlan,
-    /// Who found out what its inputs want, once that is done.
+    /// What determined the intent of its inputs, once that is done.
     #[serde(default)]
     pub classified: Option<IntentSource>,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,
-    /// Compactions without a step between them, and the step of the last one.
+    /// The number of compactions in a row without a step between them, and the step of the last one.
     #[serde(default)]
     pub compacted: (u32, u32),
 }
 
 impl Turn {
-    /// Whether the model has said nothing in it.
+    /// Whether the model has not produced any text in it.
     pub(crate) fn is_silent(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// Compactions in a row, the last of them for the step that begins now.
+    /// The number of compactions in a row, if the last was for the step that begins now.
     pub(crate) const fn in_row(&self) -> u32 {
         let (times, step) = self.compacted;
         if self.steps.saturating_sub(step) <= 1 {
@@ -242,7 +242,7 @@ impl Turn {
 }
 
 impl Durable {
-    /// Before the first event.
+    /// The state before the first event.
     #[must_use]
     pub fn new(session: SessionId) -> Self {
         Self {
@@ -283,7 +283,7 @@ impl Durable {
         }
     }
 
-    /// The running turn's model call waits at rest for a rate limit, a quota or a credential.
+    /// Whether the running turn's model call is parked for a rate limit, a quota or a credential.
     #[must_use]
     pub fn parked(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| turn.phase.parked())

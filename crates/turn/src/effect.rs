@@ -1,4 +1,4 @@
-//! What the core wants done: the closed list of effects.
+//! The closed list of effects: what the core wants done.
 
 use crate::delegate::Ended;
 use crate::durable::OpenHistory;
@@ -10,152 +10,152 @@ use agentd_protocol::{
 };
 use serde_json::Value;
 
-/// The outcome of one decision. The events are already applied to the agent; the shell appends them in one batch,
-/// replies when they are durable, and carries the effects out in order.
+/// The result of one decision. The events are already applied to the agent; the shell appends them in one batch,
+/// replies once they are durable, and executes the effects in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// New facts, in order, with their seqs.
     pub events: Vec<Event>,
-    /// What to do. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); everything else at once.
+    /// What to do. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); the rest immediately.
     pub effects: Vec<Effect>,
-    /// The answer to a command: sent after `events` are durable (I1), at once when there are none.
+    /// The answer to a command: sent once `events` are durable (I1), immediately if there are none.
     pub reply: Option<Result<Reply, Fault>>,
 }
 
-/// How a conversation is made shorter.
+/// Ways to make a conversation shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shrink {
     /// Its beginning becomes a summary.
     Compact,
-    /// Its long tool results are cut, so that it has the tokens that it may have.
+    /// Its long tool results are cut until it fits its target tokens.
     TruncateResults,
-    /// Each tool result is cut to the tokens that it may have.
+    /// Each tool result is cut to the target tokens.
     CapResults,
     /// Its old tool results are cleared.
     Prune,
-    /// The messages after the task are left out.
+    /// The messages after the task are dropped.
     Trim,
 }
 
-/// Which model writes a summary, and how it is asked.
+/// The model that writes a summary, and its request options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summariser {
     /// The configured model's name.
     pub model: String,
     /// The credential to prefer.
     pub credential: Option<String>,
-    /// What is left out of the request because the server was found to refuse it.
+    /// Request parts to leave out because the server has rejected them.
     pub without: Vec<RequestPart>,
-    /// Tokens of its window, as far as they are known.
+    /// The size of its window in tokens, if known.
     pub window: Option<u64>,
-    /// All of it may take so long; afterwards a summary is made without a model.
+    /// The overall time limit; after it a summary is made without a model.
     pub within_ms: u64,
 }
 
-/// A question to a model beside the turn.
+/// A question to a model outside of the turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideCall {
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// For what.
+    /// The purpose of the question.
     pub purpose: SidePurpose,
-    /// What it is about, where that is not the conversation.
+    /// The text to judge, if it is not the conversation.
     pub words: String,
     /// The configured name of the model.
     pub model: String,
     /// The credential to prefer.
     pub credential: Option<String>,
-    /// What is left out of the request because the server was found to refuse it.
+    /// Request parts to leave out because the server has rejected them.
     pub without: Vec<RequestPart>,
-    /// Tokens that the answer may have.
+    /// The most tokens that the answer may have.
     pub max_output: u32,
-    /// All of it may take so long.
+    /// The overall time limit.
     pub within_ms: u64,
 }
 
-/// Something to do.
+/// An action for the shell to execute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Start an attempt: encode the transcript, spawn a `ModelCall`.
     StartModel {
         /// The call.
         call: CallId,
-        /// From 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
         /// The configured model's name.
         model: String,
-        /// Without tools: a summary at the limit.
+        /// Without tools: a summary at the step limit.
         tools_off: bool,
         /// The credential to prefer.
         credential: Option<String>,
-        /// How hard it is asked to think; absent: as the model is configured.
+        /// The thinking level; absent: as configured for the model.
         thinking: Option<ThinkingLevel>,
-        /// What is left out of the request because the server was found to refuse it.
+        /// Request parts to leave out because the server has rejected them.
         without: Vec<RequestPart>,
-        /// The window that its server told, in tokens; absent: as the model is configured.
+        /// The window reported by the server, in tokens; absent: as configured for the model.
         window: Option<u64>,
-        /// A person wants it tried now, whatever is known of the provider's troubles.
+        /// A person wants it tried now, regardless of known provider problems.
         insists: bool,
     },
-    /// Ask a model beside the turn; answered by `Input::SideEnded`.
+    /// Ask a model outside of the turn; answered by `Input::SideEnded`.
     StartSide(SideCall),
-    /// Nobody waits for that answer any more.
+    /// Abandon a side call whose answer is no longer needed.
     DropSide {
         /// The call.
         call: CallId,
     },
     /// Have the provider count the next request; answered by `Input::Counted`.
     CountTokens {
-        /// Handed back with the answer.
+        /// Echoed in the answer.
         call: CallId,
-        /// The configured name of the model that is called next.
+        /// The configured name of the next call's model.
         model: String,
         /// The credential to use.
         credential: Option<String>,
-        /// What is left out of the request because the server was found to refuse it.
+        /// Request parts to leave out because the server has rejected them.
         without: Vec<RequestPart>,
-        /// It may take so long.
+        /// The time limit.
         within_ms: u64,
     },
-    /// Nobody waits for the count any more.
+    /// Abandon a count that is no longer needed.
     DropCount {
-        /// Which.
+        /// The count's call.
         call: CallId,
     },
-    /// Make the conversation shorter. Answered by `Input::Shrunk`; a veto of a hook belongs here.
+    /// Make the conversation shorter. Answered by `Input::Shrunk`; a hook's veto is reported there, too.
     Shrink {
-        /// For which model call; before a call, and between turns, an id of its own.
+        /// The model call that needs it; before a call, and between turns, an id of its own.
         call: CallId,
-        /// The attempt that failed for it; 0: none did.
+        /// The attempt whose failure caused it; 0: none.
         attempt: u32,
-        /// How.
+        /// The method.
         how: Shrink,
-        /// The tokens that it may have.
+        /// The target size in tokens.
         target_tokens: u64,
-        /// Why.
+        /// The cause.
         cause: CompactionCause,
-        /// Who writes the summary; none: nobody.
+        /// The model that writes the summary, if any.
         summariser: Option<Summariser>,
     },
-    /// Nobody waits for a shorter conversation any more.
+    /// Abandon shortening the conversation.
     StopShrinking {
-        /// For which model call.
+        /// The model call that needed it.
         call: CallId,
-        /// The attempt that failed for it.
+        /// The attempt whose failure caused it.
         attempt: u32,
     },
-    /// Kill the attempt's kid.
+    /// Kill the attempt's worker.
     KillModel {
         /// The call.
         call: CallId,
         /// The attempt.
         attempt: u32,
     },
-    /// Prepare a call and have it judged; answered by `Input::Judged`.
+    /// Prepare a call and have the gate judge it; answered by `Input::Judged`.
     Judge {
         /// The call.
         tool_call: ToolCallId,
-        /// The tool's name as the model said it.
+        /// The tool's name as the model gave it.
         name: String,
         /// The arguments.
         input: Value,
@@ -170,23 +170,23 @@ pub enum Effect {
         name: String,
         /// The arguments.
         input: Value,
-        /// What it does to the world.
+        /// The class of its side effects.
         effect: EffectClass,
         /// How it is confined.
         sandbox: SandboxLevel,
     },
-    /// Kill a running call's kid (its commands get TERM, 500 ms, KILL).
+    /// Kill a running call's worker (its commands get TERM, then KILL after 500 ms).
     KillTool {
         /// The call.
         tool_call: ToolCallId,
     },
-    /// Put files and the conversation back, once this step's events are durable; answered by `Input::Reworked`.
+    /// Restore files and the conversation, once this step's events are durable; answered by `Input::Reworked`.
     Rework {
-        /// What.
+        /// The work: what to restore.
         work: Box<OpenHistory>,
     },
-    /// Create the session that a call became, unless it is there already; once this step's events are durable. Answered by
-    /// `Command::ChildEnded`.
+    /// Create the session for a delegated call, unless it already exists; once this step's events are durable. Answered
+    /// by `Command::ChildEnded`.
     StartChild {
         /// The call.
         tool_call: ToolCallId,
@@ -197,81 +197,81 @@ pub enum Effect {
         /// The arguments.
         input: Value,
     },
-    /// Close a sub-agent that nobody waits for, once this step's events are durable.
+    /// Close a sub-agent that is no longer needed, once this step's events are durable.
     StopChild {
-        /// Which.
+        /// The sub-agent.
         child: SessionId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Have a sub-agent look how its parent is now, once this step's events are durable.
+    /// Make a sub-agent check its parent's state, once this step's events are durable.
     Lead {
-        /// Which.
+        /// The sub-agent.
         child: SessionId,
     },
-    /// Tell the parent how this sub-agent ended, once this step's events are durable; answered by `Input::Told`.
+    /// Report this sub-agent's end to its parent, once this step's events are durable; answered by `Input::Told`.
     TellParent {
-        /// Whom.
+        /// The parent.
         parent: SessionId,
-        /// How.
+        /// The report.
         ended: Box<Ended>,
     },
-    /// Tell the viewers of the root which questions are open here, once this step's events are durable.
+    /// Tell viewers of the root session which approvals are open here, once this step's events are durable.
     TellRoot,
-    /// Look up what the tree of agents spent, once this step's events are durable; answered by `Input::TreeSpent`.
+    /// Look up what the tree of agents has spent, once this step's events are durable; answered by `Input::TreeSpent`.
     AskTree {
-        /// Handed back with the answer.
+        /// Echoed in the answer.
         number: u64,
-        /// The top of the tree.
+        /// The root of the tree.
         root: SessionId,
-        /// Who waits for this session.
+        /// The session that waits for this one.
         parent: Option<SessionId>,
     },
     /// Kill all background jobs.
     KillJobs,
     /// Set or replace a timer.
     SetTimer {
-        /// Which.
+        /// The timer.
         key: TimerKey,
-        /// Handed back when it fires.
+        /// Echoed when it fires.
         generation: u64,
         /// Milliseconds from now.
         after_ms: u64,
     },
     /// Drop a timer.
     ClearTimer {
-        /// Which.
+        /// The timer.
         key: TimerKey,
     },
     /// Count the attached viewers that may decide; answered by `Input::Deciders`.
     CountDeciders {
-        /// For which approval.
+        /// The approval.
         approval: ApprovalId,
     },
-    /// Tell the hooks, once this step's events are durable; answered by `Input::Heard`.
+    /// Run the lifecycle hooks, once this step's events are durable; answered by `Input::Heard`.
     AskHooks {
-        /// Handed back with the answer.
+        /// Echoed in the answer.
         number: u64,
-        /// Of what.
+        /// The lifecycle event.
         topic: Topic,
     },
-    /// Nobody waits for these hooks any more.
+    /// Abandon hooks whose answer is no longer needed.
     DropHooks {
-        /// Which asking.
+        /// The number of the request.
         number: u64,
     },
     /// Add an always-rule to the fleet-wide stream.
     AddRule {
         /// The rule: `allow Bash(cargo test)`.
         rule: String,
-        /// Where it comes from.
+        /// The approval that it comes from.
         approval: ApprovalId,
         /// Who decided.
         by: Principal,
     },
 }
 
-/// What a command is answered with.
+/// The answer to a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// The session exists.
@@ -285,7 +285,7 @@ pub enum Reply {
     Sent {
         /// Its id.
         input: InputId,
-        /// Where in the log.
+        /// Its position in the log.
         seq: Seq,
     },
     /// Done; the log's head.
@@ -293,9 +293,9 @@ pub enum Reply {
         /// The log's head.
         seq: Seq,
     },
-    /// What ran was ended, and the store has no space to say so.
+    /// Running work was stopped, but the store has no space to record it.
     Ended {
-        /// The end of what is durable.
+        /// The last durable seq.
         seq: Seq,
     },
 }

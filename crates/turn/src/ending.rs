@@ -1,4 +1,4 @@
-//! How turns end: by themselves, because the model gave up, or because somebody cancelled them.
+//! How turns end: by themselves, because the model call failed for good, or because somebody cancelled them.
 
 use crate::draft::Draft;
 use crate::durable::Phase;
@@ -13,7 +13,7 @@ use agentd_protocol::{
     TurnFinished,
 };
 
-/// Ends a turn that has nothing open.
+/// Ends a turn that has no open calls.
 pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) {
     if let Some(finished) = finished(draft, reason, error) {
         draft.emit(finished);
@@ -24,7 +24,7 @@ pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option
     }
 }
 
-/// Ends a turn in whatever phase: everything that runs is killed, everything that is open gets its end.
+/// Ends a turn in any phase: kills everything that runs and closes everything that is open.
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
     stop_model(draft);
     context::stop(draft, "the turn was cancelled");
@@ -72,7 +72,7 @@ pub(crate) fn give_up(draft: &mut Draft<'_, '_>) -> bool {
     true
 }
 
-/// Gives every open call its one result, so that no request ever carries an unanswered one (I3).
+/// Gives every open call its one result, so that no request ever carries an unanswered call (I3).
 pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
     judging::propose_all(draft);
     let open: Vec<_> = draft
@@ -123,7 +123,7 @@ fn finished(draft: &Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) 
     })
 }
 
-/// Ends a streaming attempt. An answer that waits for its verdicts came in time: it is kept, with what it cost.
+/// Ends a streaming attempt. An answer that is only waiting for verdicts arrived in time: it is kept and charged.
 fn stop_model(draft: &mut Draft<'_, '_>) {
     if let Some(answer) = draft.volatile().answer.take() {
         return attempts::record(draft, answer);

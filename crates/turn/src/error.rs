@@ -1,44 +1,44 @@
-//! What can be wrong with a log.
+//! Errors that make a log unusable.
 
 use agentd_protocol::{Seq, SessionId};
 
-/// Why an event cannot be folded. The session is faulted: its log is not understood, so nothing may be added to it.
+/// Why an event cannot be folded. The session is faulted: its log cannot be interpreted, so nothing may be appended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FoldError {
     /// I2 is broken: an event is missing or repeated.
     #[error("the log of session {session} has a gap: expected event {expected}, found {found}")]
     Gap {
-        /// Whose log.
+        /// The session that the log belongs to.
         session: SessionId,
         /// The next seq.
         expected: Seq,
-        /// What came instead.
+        /// The seq that was found instead.
         found: Seq,
     },
     /// The event belongs to another session.
     #[error("event {seq} belongs to session {found}, not to {session}")]
     OtherSession {
-        /// Where.
+        /// The position in the log.
         seq: Seq,
-        /// Whose log this is.
+        /// The session that the log belongs to.
         session: SessionId,
-        /// Whose event it is.
+        /// The session that the event belongs to.
         found: SessionId,
     },
-    /// A newer version wrote it.
+    /// A newer version of agentd wrote the event.
     #[error("event {seq} of session {session} has a type that this version does not know")]
     UnknownType {
-        /// Whose log.
+        /// The session that the log belongs to.
         session: SessionId,
-        /// Where.
+        /// The position in the log.
         seq: Seq,
     },
-    /// It cannot have happened after what came before it.
+    /// The event contradicts the log before it.
     #[error("event {seq} ({kind}) of session {session} is impossible here: {why}")]
     Impossible {
-        /// Whose log.
+        /// The session that the log belongs to.
         session: SessionId,
-        /// Where.
+        /// The position in the log.
         seq: Seq,
         /// The event's type.
         kind: &'static str,

@@ -1,6 +1,6 @@
-//! What holds for a parent holds for whom works for it: a stricter mode, a pause and its end. The parent's row is what
-//! counts. A sub-agent looks at it before each step, and when its parent says that something changed; who missed that word
-//! finds it out before its next step at the latest.
+//! A sub-agent follows its parent's state: a stricter mode, a pause, the end of the pause. The parent's row is
+//! authoritative. A sub-agent checks it before each step and when its parent announces a change; one that missed the
+//! announcement notices before its next step at the latest.
 
 use crate::draft::Draft;
 use crate::effect::Effect;
@@ -8,7 +8,7 @@ use crate::tree::Above;
 use crate::{reporting, tree, words};
 use agentd_protocol::{Event, EventBody, SessionId, SessionPaused, SessionResumed, SessionUpdated};
 
-/// Something changed in this step that those below are to know: each of them looks by itself.
+/// A change in this step concerns the sub-agents: each of them is told to check.
 pub(crate) fn lead(draft: &mut Draft<'_, '_>) {
     if !draft.happened().iter().any(concerns_those_below) {
         return;
@@ -31,7 +31,7 @@ fn concerns_those_below(event: &Event) -> bool {
     }
 }
 
-/// The parent says that something changed.
+/// Handles the parent's announcement of a change.
 pub(crate) fn look(draft: &mut Draft<'_, '_>) {
     let durable = draft.durable();
     if durable.closed.is_none() && durable.lineage().is_some() && !reporting::has_ended(durable) {
@@ -39,7 +39,7 @@ pub(crate) fn look(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// The parent is so. A looser mode reaches nobody by itself (I7), and a pause of this session alone stays.
+/// Follows the parent's state. A looser mode is never inherited (I7), and a pause of this session alone stays.
 pub(crate) fn follow(draft: &mut Draft<'_, '_>, above: Option<Above>) {
     let Some(Above { mode, paused }) = above else {
         return;

@@ -1,39 +1,39 @@
-//! Guards against going in circles: the same call again and again, steps in which everything fails.
+//! Guards against loops: the same call again and again, or steps in which every call fails.
 
 use crate::words;
 use agentd_protocol::LoopLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The message of an attempt that the stutter guard failed.
+/// The error message of an attempt that the stutter guard failed.
 pub(crate) const STUTTER: &str = "the answer repeats the same few characters over and over";
 
-/// So often a model is told that every call fails; then the turn ends.
+/// How often the model is told that every call fails before the turn ends.
 const FAILING_TOLD: u32 = 3;
 
-/// What the guards count in a turn.
+/// The guards' counters for a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Guards {
-    /// Nudges since the last tool call.
+    /// The number of nudges since the last tool call.
     pub nudges: u32,
-    /// Steps in a row in which every call failed, since the model was last told.
+    /// Steps in a row in which every call failed, since the model was last warned.
     pub failing_steps: u32,
-    /// How often in a row the model was told of failing steps without one that went well since.
+    /// How often in a row the model was warned about failing steps without a successful one since.
     #[serde(default)]
     pub failing_told: u32,
     /// The fingerprint of the last call's name and arguments.
     pub last_call: u64,
-    /// How often in a row it was made.
+    /// How often in a row that call was made.
     pub repeats: u32,
-    /// How often it had been made when the model was told.
+    /// The value of `repeats` when the model was warned.
     pub told_at: Option<u32>,
-    /// Answers without a call that left the turn without any text.
+    /// Answers without a call while the turn had produced no text at all.
     #[serde(default)]
     pub empty_answers: u32,
 }
 
 impl Guards {
-    /// Counts a proposed call.
+    /// Counts a call that the model proposes.
     pub(crate) fn called(&mut self, name: &str, input: &Value) {
         self.nudges = 0;
         let print = fingerprint(name, input);
@@ -46,7 +46,7 @@ impl Guards {
         }
     }
 
-    /// The model was told of what is due.
+    /// Records that the model was given the note that was due.
     pub(crate) fn told(&mut self, limits: &LoopLimits) {
         if self.repeating(limits) {
             self.told_at = Some(self.repeats);
@@ -57,7 +57,7 @@ impl Guards {
         }
     }
 
-    /// A step is over in which a call went well, or none did.
+    /// Counts a finished step; `any_ok`: at least one call succeeded.
     pub(crate) fn step(&mut self, any_ok: bool) {
         if any_ok {
             (self.failing_steps, self.failing_told) = (0, 0);
@@ -66,17 +66,17 @@ impl Guards {
         }
     }
 
-    /// The model was told so often as it is told, and still every call fails.
+    /// The model has been warned the maximum number of times, and every call still fails.
     pub(crate) fn hopeless(&self, limits: &LoopLimits) -> bool {
         self.failing_told >= FAILING_TOLD && self.failing(limits)
     }
 
-    /// The model was told, and made the same call once more.
+    /// The model was warned, and made the same call again.
     pub(crate) fn looping(&self) -> bool {
         self.told_at.is_some_and(|told| self.repeats > told)
     }
 
-    /// Whether one of these calls would be the one too many.
+    /// Whether one of these calls would be one repetition too many.
     pub(crate) fn would_loop<'a>(&self, calls: impl IntoIterator<Item = (&'a str, &'a Value)>) -> bool {
         let mut ahead = self.clone();
         calls.into_iter().any(|(name, input)| {
@@ -85,7 +85,7 @@ impl Guards {
         })
     }
 
-    /// What the model is to be told before its next call.
+    /// The note that the model gets before its next call, if any.
     pub(crate) fn note(&self, limits: &LoopLimits) -> Option<String> {
         let repeating = self.repeating(limits).then(|| words::repeating(self.repeats));
         let failing = self.failing(limits).then(|| words::failing(self.failing_steps));
@@ -104,8 +104,8 @@ impl Guards {
     }
 }
 
-/// A number that is equal for equal calls, whatever the order of their arguments. Stable across versions, because
-/// it is part of snapshots.
+/// A hash that is equal for equal calls, whatever the order of their arguments. Stable across versions, because
+/// snapshots contain it.
 fn fingerprint(name: &str, input: &Value) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     hash.bytes(name.to_ascii_lowercase().as_bytes());
@@ -120,7 +120,7 @@ impl Fnv {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        // A separator that no UTF-8 text contains keeps "ab","c" apart from "a","bc".
+        // A separator byte that never occurs in UTF-8 text keeps "ab","c" apart from "a","bc".
         self.0 = (self.0 ^ 0xff).wrapping_mul(0x0100_0000_01b3);
     }
 

@@ -1,5 +1,5 @@
-//! Work on files and history: putting files back, going back to an earlier point of the conversation. The intent is
-//! durable before the effect (I4); the effect looks before it writes, so it may be repeated after a crash.
+//! Work on files and history: restoring files, going back to an earlier point of the conversation. The intent is
+//! durable before the effect (I4); the effect checks before it writes, so it can be repeated after a crash.
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
@@ -12,25 +12,25 @@ use agentd_protocol::{
     UndoApplied,
 };
 
-/// What a principal wants put back.
+/// A principal's request to restore files or the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rework {
-    /// The head of the log that it was made from; refused when it is another by now.
+    /// The log's head when the request was made; the request is refused if the head has moved since.
     pub head: Seq,
-    /// What.
+    /// The work.
     pub work: HistoryStarted,
 }
 
 /// How the work ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reworked {
-    /// The files are as they were wanted, and the conversation can be.
+    /// The files are as requested, and the conversation can be.
     Done(UndoApplied),
     /// Nothing was changed.
     Failed(HistoryFailed),
 }
 
-/// Refuses what cannot go on beside such work.
+/// Refuses commands that cannot run while such work is open.
 pub(crate) fn none_open(draft: &Draft<'_, '_>) -> Result<(), Fault> {
     match draft.durable().history {
         None => Ok(()),
@@ -42,7 +42,7 @@ pub(crate) fn none_open(draft: &Draft<'_, '_>) -> Result<(), Fault> {
     }
 }
 
-/// Takes the work on, when nothing else is going on.
+/// Starts the work, if nothing else is running.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, Fault> {
     if draft.turn().is_some() {
         return Err(Fault::conflict("turn_running", "a turn runs in this session")
@@ -79,13 +79,13 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, 
     Ok(Reply::Done { seq: 0 })
 }
 
-/// The seq of work that was begun and does not go on here.
+/// The seq of work that was started but is not running in this incarnation.
 pub(crate) fn lost(draft: &Draft<'_, '_>) -> Option<Seq> {
     let open = draft.durable().history.as_ref().map(|open| open.seq);
     open.filter(|seq| draft.seen().reworking != Some(*seq))
 }
 
-/// After a restart: work that was begun is done again.
+/// Repeats interrupted work after a restart.
 pub(crate) fn again(draft: &mut Draft<'_, '_>) {
     if draft.seen().reworking.is_none() {
         start(draft);
@@ -100,7 +100,7 @@ fn start(draft: &mut Draft<'_, '_>) {
     draft.effect(Effect::Rework { work });
 }
 
-/// The work ended: the log and the model are told.
+/// Records the end of the work and tells the model.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
     draft.volatile().reworking = None;
     let Some(OpenHistory { seq, started }) = draft.durable().history.clone() else {
@@ -162,7 +162,7 @@ impl Durable {
         Ok(())
     }
 
-    /// What the other session spent was not spent here.
+    /// Folds a fork: resets the totals, because the original session's spending is not this session's.
     pub(crate) fn forked(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.created_at = at;
         self.totals = Totals::default();
@@ -177,7 +177,7 @@ impl Durable {
             return Err("the work that is open is another");
         }
         self.todo.clone_from(&rewound.todo);
-        // A log of an older version does not say which plan stood then: the model makes one anew where it needs it.
+        // Logs of older versions do not say which plan was current then: the model makes a new one if it needs one.
         self.plan = Plan {
             steps: rewound.plan.steps.clone(),
             replans: rewound.plan.replans,

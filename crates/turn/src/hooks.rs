@@ -1,4 +1,4 @@
-//! Hooks: what they said is written down, and the input that they changed counts from then on.
+//! Hooks of tool calls: records what they decided; an input that they changed replaces the original from then on.
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
@@ -9,17 +9,17 @@ use crate::open_call::Stage;
 use agentd_protocol::{Binding, HookEvent, HookFinished, ToolCallId, VerdictKind};
 use serde_json::Value;
 
-/// Hooks of a call ended. Before its verdict the call may not be in the log yet: what they said waits for it.
+/// Handles finished hooks of a call. Before its verdict the call may not be in the log yet: the records wait for it.
 pub(crate) fn finished(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<HookFinished>) {
     let before = records
         .iter()
         .any(|record| matches!(record.event, HookEvent::PreToolUse | HookEvent::PermissionRequest));
     if before && !draft.volatile().pending.contains(&id) {
-        // Its time was over, and the call is denied.
+        // The time limit has passed, and the call is denied.
         return;
     }
     let volatile = draft.volatile();
-    // Each asking has its own deadline: what comes after it has its whole time.
+    // Each request has its own deadline: the one that follows gets the full time.
     volatile.timers.remove(&TimerKey::Judging);
     if volatile.answer.is_some() {
         volatile.hooked.entry(id).or_default().extend(records);
@@ -29,7 +29,7 @@ pub(crate) fn finished(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<H
     write_down(draft, id, records);
 }
 
-/// The call is in the log now: so is what its hooks said.
+/// Records the waiting hook results of a call that is now in the log.
 pub(crate) fn write_waiting(draft: &mut Draft<'_, '_>, id: ToolCallId) {
     let records = draft.volatile().hooked.remove(&id).unwrap_or_default();
     write_down(draft, id, records);
@@ -44,25 +44,25 @@ fn write_down(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<HookFinish
 }
 
 impl Durable {
-    /// What a call of the running turn is: its tool, and its input as hooks left it.
+    /// A call of the running turn: its tool, and its input as changed by hooks.
     #[must_use]
     pub fn call_input(&self, id: ToolCallId) -> Option<(&str, &Value)> {
         self.call(id).map(|call| (call.name.as_str(), &call.input))
     }
 
-    /// What a person was asked about, if one was: the call runs only if this is still so.
+    /// What a person approved, if anyone was asked: the call runs only if this still matches.
     #[must_use]
     pub fn bound(&self, id: ToolCallId) -> Option<&Binding> {
         self.call(id).and_then(|call| call.bound.as_ref())
     }
 
-    /// A person allowed the call, or the rules did.
+    /// Whether a person or the rules allowed the call.
     #[must_use]
     pub fn is_allowed(&self, id: ToolCallId) -> bool {
         self.call(id).is_some_and(|call| call.stage == Stage::Allowed)
     }
 
-    /// Also after a restart the call is the one that was decided about, and the turn goes on that may not stop.
+    /// Folded, so that after a restart the call is still the one that was decided and a turn told to continue does so.
     pub(crate) fn hook_finished(&mut self, finished: &HookFinished) -> Result<(), Refusal> {
         if let Some(id) = finished.tool_call {
             let call = self.running_turn()?.call_mut(id)?;

@@ -1,4 +1,4 @@
-//! Inputs: accepted, taken back, joining the next model call, starting the next turn. Nothing accepted is lost.
+//! Inputs: accepted, withdrawn, joining the next model call, starting the next turn. No accepted input is ever lost.
 
 use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
@@ -9,7 +9,7 @@ use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
 
-/// Inputs that wait in all, with those whose turn ended before they could join.
+/// The most inputs that may wait in total, including those whose turn ended before they could join.
 const MAX_HELD: usize = 256;
 
 /// Accepts an input.
@@ -33,7 +33,7 @@ pub(crate) fn send(draft: &mut Draft<'_, '_>, new: NewInput) -> Result<Reply, Fa
     Ok(Reply::Sent { input, seq })
 }
 
-/// Refuses an input that says nothing.
+/// Refuses an empty input.
 pub(crate) fn check(new: &NewInput) -> Result<(), Fault> {
     let says_something = |block: &Block| match block {
         Block::Text { text } => !text.trim().is_empty(),
@@ -47,7 +47,7 @@ pub(crate) fn check(new: &NewInput) -> Result<(), Fault> {
     }
 }
 
-/// Writes an input down.
+/// Records an input.
 pub(crate) fn accept(draft: &mut Draft<'_, '_>, new: NewInput, delivery: Delivery) -> (InputId, Seq) {
     let input = draft.stamp().input();
     let NewInput {
@@ -76,7 +76,7 @@ fn check_room(draft: &Draft<'_, '_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes an input back that has not joined.
+/// Withdraws an input that has not joined.
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, input: InputId) -> Result<Reply, Fault> {
     if draft.durable().waiting(input).is_some() {
         draft.emit_by_caller(InputCancelled { input, reason: None });
@@ -95,7 +95,7 @@ pub(crate) fn cancel(draft: &mut Draft<'_, '_>, input: InputId) -> Result<Reply,
     }
 }
 
-/// Takes no more input; what waits is given back.
+/// Closes the session to new inputs and cancels those that are waiting.
 pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> Result<Reply, Fault> {
     history::none_open(draft)?;
     if draft.turn().is_some() {
@@ -121,7 +121,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
     Ok(Reply::Done { seq: 0 })
 }
 
-/// The inputs that join at the next model call of the running turn: those it began with, and steers.
+/// The inputs that join the running turn's next model call: those that it started with, and steers.
 pub(crate) fn joins_next(draft: &Draft<'_, '_>) -> Vec<InputId> {
     let inbox = draft.durable().inbox.iter();
     let joining = inbox.filter(|waiting| {
@@ -131,7 +131,7 @@ pub(crate) fn joins_next(draft: &Draft<'_, '_>) -> Vec<InputId> {
     joining.map(|waiting| waiting.queued.input).collect()
 }
 
-/// The inputs that start the next turn: everything that somebody wants now, else the first of the queue.
+/// The inputs that start the next turn: all that are wanted now, else the first in the queue.
 pub(crate) fn starts_next(durable: &Durable) -> Vec<InputId> {
     let fresh = || durable.inbox.iter().filter(|waiting| !waiting.taken);
     let urgent: Vec<InputId> = fresh()
@@ -145,7 +145,7 @@ pub(crate) fn starts_next(durable: &Durable) -> Vec<InputId> {
     }
 }
 
-/// Starts the next turn if inputs wait for it and nothing holds the session. True when it did.
+/// Starts the next turn if inputs wait for it and nothing holds the session. True when it started.
 pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
     if draft.held() || draft.durable().closed.is_some() || draft.durable().history.is_some() {
         return false;

@@ -1,4 +1,4 @@
-//! Everything that can happen to an agent: the closed list of inputs.
+//! The closed list of inputs: everything that can happen to an agent.
 
 use crate::context::Sizes;
 use crate::delegate::Ended;
@@ -15,17 +15,17 @@ use agentd_protocol::{
 
 pub use crate::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
 
-/// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.
+/// What the pure core may know about its surroundings while it decides: time, entropy, models, the transcript's size.
 pub struct Scene<'a> {
-    /// The moment and the entropy of this decision.
+    /// The time and the entropy of this decision.
     pub stamp: Stamp,
     /// What a configured model's name stands for, or why it cannot be used (a missing key).
     pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
     /// The estimated tokens of the transcript so far.
     pub input_tokens_estimate: u64,
-    /// What else there is to know of its size.
+    /// Other measures of its size.
     pub sizes: Sizes,
-    /// Stands for everything before the conversation as it would be sent now, and for how its messages are encoded: the
+    /// A hash of everything that is sent before the conversation now, and of how its messages are encoded: the
     /// provider's prompt cache holds as long as it stays the same.
     pub prefix: u64,
 }
@@ -38,44 +38,44 @@ impl std::fmt::Debug for Scene<'_> {
     }
 }
 
-/// What `model.started` says of a model.
+/// The properties of a model that `model.started` records and the core needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
     /// The provider's configured name.
     pub provider: String,
     /// The provider's model id.
     pub model: String,
-    /// The names of its credentials; empty where the provider needs none.
+    /// The names of its credentials; empty if the provider needs none.
     pub credentials: Vec<String>,
     /// Configured names of models to try when this one has no capacity.
     pub fallbacks: Vec<String>,
-    /// How hard it is asked to think unless the session says otherwise.
+    /// The thinking level unless the session specifies another.
     pub thinking: Option<ThinkingLevel>,
-    /// Tokens of its window.
+    /// The size of its window in tokens.
     pub window: u64,
-    /// Tokens that one answer may have.
+    /// The most tokens that one answer may have.
     pub max_output: u64,
-    /// The shortest prompt that its provider caches, in tokens; none: it does not cache as far as we know.
+    /// The shortest prompt that its provider caches, in tokens; none: no caching is known.
     pub min_cache_tokens: Option<u64>,
-    /// Its server counts the tokens of a request when it is asked to.
+    /// Its server counts a request's tokens on demand.
     pub counts: bool,
 }
 
-/// Something happened.
+/// An event from outside the core.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// A command of a principal; the step has a reply.
     Command {
-        /// What.
+        /// The command.
         command: Command,
-        /// Who.
+        /// The principal.
         by: Principal,
     },
     /// Text of a streaming attempt: kept as the partial answer, watched by the stutter guard.
     ModelText {
         /// The call.
         call: CallId,
-        /// The attempt; a stale one is ignored.
+        /// The attempt; text of a stale one is ignored.
         attempt: u32,
         /// The next piece of text.
         text: String,
@@ -84,56 +84,56 @@ pub enum Input {
     ModelAnswered {
         /// The call.
         call: CallId,
-        /// The attempt; a stale one is ignored.
+        /// The attempt; the answer of a stale one is ignored.
         attempt: u32,
         /// The answer.
         answer: ModelAnswer,
     },
-    /// An attempt failed: an error, a panic (class internal), a kill that we did not order.
+    /// An attempt failed: an error, a panic (class internal), or a kill that the core did not order.
     ModelFailed {
         /// The call.
         call: CallId,
-        /// The attempt; a stale one is ignored.
+        /// The attempt; the failure of a stale one is ignored.
         attempt: u32,
         /// What happened.
         failure: ModelFailure,
     },
-    /// The gate judged a call, or it could not even be prepared.
+    /// The gate judged a call, or the call could not be prepared.
     Judged {
         /// The call.
         tool_call: ToolCallId,
         /// The judgement.
         judged: Judged,
     },
-    /// Hooks of a call ended; those before it come before its judgement.
+    /// A call's hooks finished; those that run before the call are reported before its judgement.
     Hooked {
         /// The call.
         tool_call: ToolCallId,
-        /// What they said.
+        /// The hooks' results.
         records: Vec<HookFinished>,
     },
-    /// The hooks that were asked about something else than a call ended.
+    /// Lifecycle hooks finished.
     Heard {
-        /// Which asking; a stale one is ignored.
+        /// The number of the request; a stale one is ignored.
         number: u64,
-        /// What they said.
+        /// The hooks' results.
         records: Vec<HookFinished>,
     },
-    /// A tool call ended: its result, or what stands for it after a panic or a kill.
+    /// A tool call ended, with its result or a substitute after a panic or a kill.
     ToolEnded {
         /// The call.
         tool_call: ToolCallId,
         /// Its one result.
         outcome: ToolOutcome,
     },
-    /// A background job runs.
+    /// A background job has started.
     JobStarted {
         /// Its number.
         job: u32,
         /// The command line.
         command: String,
     },
-    /// A background job does not run any more.
+    /// A background job has ended.
     JobEnded {
         /// Its number.
         job: u32,
@@ -149,55 +149,55 @@ pub enum Input {
     },
     /// Answer to [`crate::Effect::Shrink`].
     Shrunk {
-        /// For which model call.
+        /// The model call that needed it.
         call: CallId,
-        /// The attempt that failed for it.
+        /// The attempt whose failure caused it.
         attempt: u32,
-        /// What came of it.
+        /// The outcome.
         shrunk: Shrunk,
     },
-    /// Answer to [`crate::Effect::StartSide`]; or what a summary spent for which nobody waits any more.
+    /// Answer to [`crate::Effect::StartSide`]; or the cost of a summary that is no longer needed.
     SideEnded(SideEnded),
-    /// Answer to [`crate::Effect::CountTokens`]: the conversation's estimate is the provider's count by now, or stays.
+    /// Answer to [`crate::Effect::CountTokens`]: the estimate is now the provider's count, or unchanged if there is none.
     Counted {
-        /// Which.
+        /// The count's call.
         call: CallId,
     },
-    /// Something outside of the turn is worth a person's attention.
+    /// A warning for people about something outside of the turn.
     Warned {
-        /// A stable word.
+        /// A stable code.
         code: &'static str,
-        /// What.
+        /// The message.
         message: String,
     },
-    /// The parent has the result of this sub-agent or does not want it, or it could not be reached.
+    /// The parent has this sub-agent's result or does not want it, or the parent could not be reached.
     Told {
-        /// The parent spoke.
+        /// The parent answered.
         heard: bool,
     },
     /// Answer to [`crate::Effect::AskTree`].
     TreeSpent {
-        /// Which asking; a stale one is ignored.
+        /// The number of the request; a stale one is ignored.
         number: u64,
-        /// What was found; none: it could not be read.
+        /// The result; none: it could not be read.
         spent: Option<TreeSpent>,
     },
-    /// Work on files and history ended.
+    /// Work on files and history has ended.
     Reworked(Reworked),
     /// A timer fired.
     Timer {
-        /// Which.
+        /// The timer.
         key: TimerKey,
         /// Its generation; an older one is ignored.
         generation: u64,
     },
-    /// The log was folded into a new incarnation: close what is dangling, go on with what is open.
+    /// The log was folded into a new incarnation: close what is dangling, continue what is open.
     Recover,
-    /// The daemon drains: start nothing new; what runs may end.
+    /// The daemon is draining: start nothing new; running work may finish.
     Drain,
 }
 
-/// What a principal orders.
+/// A command of a principal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Create the session, with an optional first input.
@@ -209,63 +209,63 @@ pub enum Command {
     },
     /// Add an input.
     Send(NewInput),
-    /// Take an input back before it joins.
+    /// Withdraw an input before it joins.
     CancelInput(InputId),
     /// End the running turn with reason `cancelled`.
     CancelTurn {
         /// Refused with `conflict` when another turn runs.
         expect: Option<TurnId>,
-        /// Why.
+        /// The reason.
         reason: Option<String>,
-        /// End the background jobs, too; then no turn needs to run.
+        /// Also end the background jobs; then no turn needs to be running.
         jobs: bool,
     },
     /// Answer an approval.
     Decide {
-        /// Which.
+        /// The approval.
         approval: ApprovalId,
         /// Allow, deny or answer.
         decision: Decision,
-        /// How far an allow reaches.
+        /// The scope of an allow.
         scope: Scope,
-        /// The answer, or the chosen id.
+        /// The answer as text, or the id of a choice.
         answer: Option<String>,
-        /// Words for the model.
+        /// A message for the model.
         message: Option<String>,
     },
-    /// Start no model call until resumed.
+    /// Start no model calls until resumed.
     Pause {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Go on; a model call that waits at rest is tried again now.
+    /// Continue; a parked model call is tried again now.
     Resume {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Take no more input. Refused with `conflict` while a turn runs, unless forced (the turn is cancelled).
+    /// Accept no more input. Refused with `conflict` while a turn runs, unless forced (the turn is cancelled).
     Close {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Also while a turn runs.
+        /// Close even while a turn runs.
         force: bool,
     },
-    /// Put files back, or the conversation, or both. Refused with `conflict` while a turn runs.
+    /// Restore files, the conversation, or both. Refused with `conflict` while a turn runs.
     Rework(Box<Rework>),
     /// Compact the conversation: now, or before the next model call of the running turn.
     Compact,
-    /// Have a model write what was done in the session so far.
+    /// Have a model summarise the session so far.
     Summarize,
-    /// A sub-agent ended (only from agentd itself). Refused with `conflict` when it is not waited for, so each is heard once.
+    /// A sub-agent ended (only from agentd itself). Refused with `conflict` if nothing waits for it, so each counts once.
     ChildEnded {
-        /// Which.
+        /// The sub-agent.
         child: SessionId,
-        /// How.
+        /// Its report.
         ended: Box<Ended>,
     },
-    /// A sub-agent is to tell its parent how it ended, once more if it has (only from agentd itself).
+    /// Makes a sub-agent report its end to its parent, again if it already has (only from agentd itself).
     Tell,
-    /// What is above a sub-agent is another now: it is to look how (only from agentd itself).
+    /// The state above a sub-agent has changed: the sub-agent is to check it (only from agentd itself).
     Follow,
     /// Change settings.
     Update {
@@ -285,9 +285,9 @@ pub enum Command {
 /// An input that a principal sends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewInput {
-    /// What is said.
+    /// The content.
     pub content: Vec<Block>,
-    /// How it joins; default: start, or steer while a turn runs.
+    /// How it joins; default: start a turn, or steer while one runs.
     pub delivery: Option<Delivery>,
     /// The idempotency key.
     pub key: Option<String>,
@@ -295,34 +295,34 @@ pub struct NewInput {
     pub model: Option<String>,
 }
 
-/// What a conversation that was too long became, or why it stays.
+/// The result of trying to make a conversation shorter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shrunk {
-    /// Its beginning became a summary.
+    /// A summary replaced its beginning.
     Compacted(ContextCompacted),
     /// Its long tool results were cut.
     Truncated(ContextTruncated),
     /// Its old tool results were cleared.
     Pruned(ContextPruned),
-    /// Its old messages were left out.
+    /// Its old messages were dropped.
     Trimmed(ContextTrimmed),
-    /// Somebody does not want it, and why.
+    /// A hook vetoed it, with the reason.
     Vetoed(String),
-    /// There is nothing to gain.
+    /// Nothing would be gained.
     Nothing,
 }
 
-/// What came of judging a proposed call.
+/// The outcome of judging a proposed call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Judged {
-    /// The call is well-formed; the gate spoke.
+    /// The call is well-formed; the gate gave a verdict.
     Verdict {
         /// The verdict.
         verdict: Verdict,
         /// How the call would run.
         plan: CallPlan,
     },
-    /// Unknown tool or bad arguments: a result for the model, without a verdict.
+    /// Unknown tool or bad arguments: a result for the model, no verdict.
     Refused(ToolOutcome),
 }
 
@@ -331,23 +331,23 @@ pub enum Judged {
 pub struct CallPlan {
     /// One line for people.
     pub title: String,
-    /// What exactly will happen: the command, the diff.
+    /// Exactly what will happen: the command, the diff.
     pub detail: String,
-    /// What it does to the world.
+    /// The class of its side effects.
     pub effect: EffectClass,
     /// Whether it may be run again after a crash.
     pub idempotent: bool,
     /// How it is confined.
     pub sandbox: SandboxLevel,
-    /// The scopes an allow may have.
+    /// The scopes that an allow may have.
     pub scopes: Vec<Scope>,
-    /// The rule that session or always would add.
+    /// The rule that scope `session` or `always` would add.
     pub grant: Option<String>,
-    /// What an approval of it is given for.
+    /// What an approval of this call is bound to.
     pub binding: Option<Binding>,
-    /// What a person should know besides.
+    /// Further information for the person.
     pub about: Box<About>,
-    /// The loop itself answers it; no tool runs.
+    /// Set if the loop itself answers the call; no tool runs.
     pub talk: Option<Talk>,
 }
 
@@ -356,10 +356,10 @@ pub struct CallPlan {
 pub enum TimerKey {
     /// The next attempt of the model call.
     Backoff,
-    /// Judging takes too long: what is unjudged is denied.
+    /// Judging takes too long: calls still unjudged are denied.
     Judging,
     /// An approval expires.
     Expiry(ApprovalId),
-    /// Nobody who may decide has come.
+    /// Nobody who may decide has attached.
     Unattended(ApprovalId),
 }

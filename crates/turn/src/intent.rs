@@ -1,16 +1,16 @@
-//! The intent guard: the model announces an action and does not take it.
+//! The intent guard: detects that the model announces an action without taking it.
 
 use regex::RegexSet;
 use std::sync::OnceLock;
 
-/// Characters of the end of a text that are looked at: an announcement is the last thing said.
+/// How many characters at the end of a text are searched: an announcement comes last.
 const TAIL_CHARS: usize = 400;
 
-/// The compiled patterns of a [`crate::Config`], made when first needed. Always construct it with `Default`.
+/// The compiled patterns of a [`crate::Config`], built on first use. Always construct it with `Default`.
 #[derive(Debug, Clone, Default)]
 pub struct IntentMatcher(OnceLock<RegexSet>);
 
-// A cache is no part of a configuration's value.
+// The cache is not part of a configuration's value.
 impl PartialEq for IntentMatcher {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -20,8 +20,8 @@ impl PartialEq for IntentMatcher {
 impl Eq for IntentMatcher {}
 
 impl IntentMatcher {
-    /// Whether the end of a text announces an action. Patterns that are no regular expressions are left out: the
-    /// settings refuse them long before.
+    /// Whether the end of a text announces an action. Invalid patterns are skipped: the settings have already rejected
+    /// them.
     pub(crate) fn announces(&self, patterns: &[String], text: &str) -> bool {
         let set = self.0.get_or_init(|| compile(patterns));
         let text = text.trim();

@@ -1,6 +1,6 @@
-//! The invariants as predicates over what is seen from outside: the events of a log, the effects of its owner, the
-//! requests to a model. They know nothing of how an agent decides, so that both cannot be wrong in the same way. The
-//! simulator asks them at every step; a debug build of the daemon asks the cheap ones at every append.
+//! The invariants as predicates over what is visible from outside: the events of a log, the effects of its owner, the
+//! requests to a model. They do not depend on how an agent decides, so that both cannot have the same bug. The
+//! simulator checks all of them at every step; a debug build of the daemon checks the cheap ones at every append.
 
 mod calls;
 mod request;
@@ -13,7 +13,7 @@ use spent::Spent;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Something happened that must not.
+/// A broken invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The invariant: `I3`.
@@ -38,27 +38,27 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// What a predicate says: the invariant held, or not.
+/// The result of a predicate: the invariant holds, or not.
 pub type Held = Result<(), Violation>;
 
-/// I2, for whoever is told events: each once, in order, from some seq on.
+/// I2 for event readers: each event once, in order, from some seq on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Order {
-    /// The last seq that was told.
+    /// The last seq that was seen.
     pub seen: Seq,
 }
 
 impl Order {
-    /// Goes on after this seq.
+    /// Starts after this seq.
     #[must_use]
     pub const fn after(seen: Seq) -> Self {
         Self { seen }
     }
 
-    /// The next one.
+    /// Checks the next seq.
     ///
     /// # Errors
-    /// It is not the one that follows.
+    /// It does not follow the last one.
     pub fn next(&mut self, seq: Seq) -> Held {
         if seq != self.seen.saturating_add(1) {
             let what = format!("event {seq} was told after event {}", self.seen);
@@ -69,13 +69,13 @@ impl Order {
     }
 }
 
-/// Watches one session: its log, and what its owner does. Takes constant time for an event, and room for what is open.
+/// Watches one session: its log, and what its owner does. Constant time per event, memory only for what is open.
 #[derive(Debug, Clone, Default)]
 pub struct Witness {
     order: Order,
     calls: Calls,
     spent: Spent,
-    /// The attempt that runs.
+    /// The running attempt.
     streaming: Option<(CallId, u32)>,
     approvals: BTreeSet<ApprovalId>,
     inbox: BTreeSet<InputId>,
@@ -90,10 +90,10 @@ impl Witness {
         self.order.seen
     }
 
-    /// Sees the next event of the log.
+    /// Checks the next event of the log.
     ///
     /// # Errors
-    /// It breaks an invariant.
+    /// The event breaks an invariant.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "most events promise nothing that could be broken"
@@ -137,10 +137,10 @@ impl Witness {
         }
     }
 
-    /// A request goes to a model: this attempt, and nothing that was asked for is unanswered.
+    /// Checks a request to a model: it belongs to the running attempt, and every call has an answer.
     ///
     /// # Errors
-    /// It must not go.
+    /// The request must not be sent.
     pub fn asks_model(&self, call: CallId, attempt: u32) -> Held {
         if self.streaming != Some((call, attempt)) {
             return Err(Violation::of(
@@ -151,24 +151,24 @@ impl Witness {
         self.calls.all_answered("a request goes to the model")
     }
 
-    /// A tool begins to run, while the log is durable up to `durable`.
+    /// Checks a tool that begins to run while the log is durable up to `durable`.
     ///
     /// # Errors
-    /// Its intent is not durable, or it ran before and may not be repeated.
+    /// The intent is not durable, or the tool ran before and must not be repeated.
     pub fn runs_tool(&mut self, call: ToolCallId, durable: Seq) -> Held {
         self.calls.runs(call, durable)
     }
 
-    /// A call was started and has no result.
+    /// Whether a call was started and has no result.
     #[must_use]
     pub fn is_running(&self, call: ToolCallId) -> bool {
         self.calls.is_running(call)
     }
 
-    /// The session is at its end, or rests between turns: nothing may be open.
+    /// Checks a session that ended or rests between turns: nothing may be open.
     ///
     /// # Errors
-    /// Something is.
+    /// Something is open.
     pub fn settled(&self) -> Held {
         self.calls.all_answered("the session rests")?;
         if self.streaming.is_some() || self.turn {

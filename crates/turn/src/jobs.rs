@@ -1,5 +1,5 @@
-//! Background jobs: commands that go on between calls and turns. The log knows which run; the model is told of an end
-//! with its next request.
+//! Background jobs: commands that continue across calls and turns. The log records which are running; the model learns
+//! of an end with its next request.
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
@@ -7,29 +7,29 @@ use crate::durable::Durable;
 use crate::effect::Effect;
 use agentd_protocol::{JobFinished, JobLost, JobStarted, NoteInjected, NoteKind, RunningJob, Timestamp};
 
-/// Characters of a command that the model is reminded of.
+/// How many characters of its command line the model is reminded of.
 const COMMAND_CHARS: usize = 200;
 
-/// Why a job ends with the daemon.
+/// Why a job ends when the daemon does.
 pub(crate) const DRAINING: &str = "the daemon is stopping";
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEnd {
-    /// It was seen to end.
+    /// Its end was observed.
     Exited {
         /// Its exit code, when it ended by itself.
         exit_code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
-        /// Why it was made to end, if it was.
+        /// Why it was stopped, if it was.
         stopped: Option<String>,
     },
-    /// Nobody saw its end.
+    /// Its end was not observed.
     Lost(String),
 }
 
-/// A call started a job. One that comes when nothing may run any more is ended at once (I5).
+/// A call started a job. A job that starts when nothing may run any more is killed immediately (I5).
 pub(crate) fn started(draft: &mut Draft<'_, '_>, job: u32, command: String) {
     if draft.durable().closed.is_some() {
         draft.effect(Effect::KillJobs);
@@ -42,7 +42,7 @@ pub(crate) fn started(draft: &mut Draft<'_, '_>, job: u32, command: String) {
     }
 }
 
-/// A job ended. Of one that was closed meanwhile the log has its end already.
+/// Records a job's end. For a job that was closed earlier, the log already has one.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, job: u32, end: JobEnd) {
     draft.volatile().jobs.remove(&job);
     if !draft.durable().jobs.iter().any(|running| running.job == job) {
@@ -63,7 +63,7 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, job: u32, end: JobEnd) {
     }
 }
 
-/// Ends all jobs: the session closes, or the daemon stops.
+/// Kills all jobs because the session closes or the daemon stops.
 pub(crate) fn stop_all(draft: &mut Draft<'_, '_>, why: &str) {
     let running: Vec<u32> = draft.durable().jobs.iter().map(|running| running.job).collect();
     if running.is_empty() {
@@ -81,13 +81,13 @@ pub(crate) fn stop_all(draft: &mut Draft<'_, '_>, why: &str) {
     }
 }
 
-/// Jobs of the log that do not run here: their processes died with the incarnation that started them.
+/// Jobs in the log that do not run here: their processes died with the incarnation that started them.
 pub(crate) fn lost(draft: &Draft<'_, '_>) -> Vec<u32> {
     let jobs = draft.durable().jobs.iter().map(|running| running.job);
     jobs.filter(|job| !draft.seen().jobs.contains(job)).collect()
 }
 
-/// Tells the model what became of its jobs since it was last told.
+/// Tells the model what happened to its jobs since it was last told.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let text = draft.durable().job_news.join("\n");
     if !text.is_empty() {

@@ -1,4 +1,4 @@
-//! From the model's wish to a verdict: all calls of an answer are judged before any of it is written down.
+//! From a requested call to a verdict: all calls of an answer are judged before any of it is recorded.
 
 use crate::draft::Draft;
 use crate::effect::Effect;
@@ -11,7 +11,7 @@ use agentd_protocol::{
 };
 use serde_json::Value;
 
-/// Has all calls of an answer judged.
+/// Sends all calls of an answer to the gate.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>, answer: Answer) {
     let calls: Vec<_> = calls_of(&answer)
         .map(|(id, name, input)| (id, name.to_owned(), input.clone()))
@@ -22,7 +22,7 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, answer: Answer) {
     }
 }
 
-/// Has a call judged; the time for it begins anew.
+/// Sends a call to the gate and restarts the time limit.
 pub(crate) fn request(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, name: String, input: Value) {
     let grants = draft.durable().grants.clone();
     let volatile = draft.volatile();
@@ -36,7 +36,7 @@ pub(crate) fn request(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, name: St
     });
 }
 
-/// The gate spoke, or the call could not be prepared.
+/// Handles the gate's verdict, or a call that could not be prepared.
 pub(crate) fn judged(draft: &mut Draft<'_, '_>, id: ToolCallId, judged: Judged) {
     if !draft.volatile().pending.remove(&id) {
         return;
@@ -48,7 +48,7 @@ pub(crate) fn judged(draft: &mut Draft<'_, '_>, id: ToolCallId, judged: Judged) 
     ruled(draft, id, ruling);
 }
 
-/// Judging took too long: what is unjudged is denied (I7).
+/// Judging took too long: calls still unjudged are denied (I7).
 pub(crate) fn timed_out(draft: &mut Draft<'_, '_>) {
     for id in std::mem::take(&mut draft.volatile().pending) {
         let verdict = Verdict {
@@ -74,7 +74,7 @@ fn ruled(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
     }
 }
 
-/// The answer, its calls and their verdicts, in one append.
+/// Records the answer, its calls and their verdicts in one append.
 fn commit(draft: &mut Draft<'_, '_>, mut answer: Answer) {
     let rulings = std::mem::take(&mut answer.rulings);
     attempts::record(draft, answer);
@@ -100,7 +100,7 @@ fn commit(draft: &mut Draft<'_, '_>, mut answer: Answer) {
     }
 }
 
-/// Writes down what the model asked for, where that is not done yet.
+/// Records the calls that the model requested, unless they already are in the log.
 pub(crate) fn propose_all(draft: &mut Draft<'_, '_>) {
     let named: Vec<EventBody> = draft
         .durable()
@@ -122,7 +122,7 @@ pub(crate) fn propose_all(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// Writes down a verdict; what is to be asked about is handed back.
+/// Records a verdict; returns the call if a person must be asked about it.
 fn give(
     draft: &mut Draft<'_, '_>,
     id: ToolCallId,
@@ -130,7 +130,7 @@ fn give(
     plan: Option<CallPlan>,
 ) -> Option<(ToolCallId, CallPlan)> {
     let verdict = match plan {
-        // Without a plan nobody knows what would run (I7).
+        // Without a plan, nobody knows what would run, so the call is denied (I7).
         None if verdict.kind != VerdictKind::Deny => Verdict {
             kind: VerdictKind::Deny,
             ..verdict
@@ -148,8 +148,8 @@ fn give(
     asked
 }
 
-/// A call of an earlier incarnation was judged again, because its plan was lost. What people and rules decided then
-/// stands, unless it is denied now.
+/// A call from an earlier incarnation was judged again because its plan was lost. Earlier decisions by people and rules
+/// stand, unless the call is denied now.
 fn rule_again(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
     propose_all(draft);
     let Some(stage) = draft.durable().call(id).map(|call| call.stage.clone()) else {

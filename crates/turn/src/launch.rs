@@ -1,4 +1,4 @@
-//! The start of an attempt: with which model, which credential, and how much thinking.
+//! Starts an attempt: chooses the model, the credential and the thinking level.
 
 use crate::draft::Draft;
 use crate::durable::Attempt;
@@ -9,7 +9,7 @@ use crate::volatile::Live;
 use crate::{ending, limits, occasions, overflow};
 use agentd_protocol::{EndReason, ModelStarted, SessionId};
 
-/// Starts an attempt: the first of a new call, or the next of `last`'s. False: it runs, there is nothing more to do.
+/// Starts an attempt: the first of a new call, or the one after `last`. False: it is running, nothing more to do.
 pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off: bool) -> bool {
     let name = model(draft, last.as_ref());
     let facts = match (draft.scene.models)(&name) {
@@ -73,8 +73,8 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     false
 }
 
-/// The model of the attempt: a call goes on with the one it has come to, a new one begins with the session's own unless
-/// another stands in for it. What a person chose meanwhile wins.
+/// The model of the attempt: a call continues with the model that it last reached, a new call starts with the session's
+/// own or its current stand-in. A model that a person has chosen since takes precedence.
 pub(crate) fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
     let own = draft.durable().model();
     let other = match last {
@@ -88,7 +88,7 @@ pub(crate) fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
         .to_owned()
 }
 
-/// The credential that the session used last with this provider; before that sessions are spread over all of them.
+/// The credential that the session last used with this provider; new sessions are spread over all credentials.
 pub(crate) fn credential(draft: &Draft<'_, '_>, facts: &ModelFacts) -> Option<String> {
     let durable = draft.durable();
     let pinned = durable.outer.pins.get(&facts.provider);
@@ -102,7 +102,7 @@ pub(crate) fn credential(draft: &Draft<'_, '_>, facts: &ModelFacts) -> Option<St
         .cloned()
 }
 
-/// A number that stays the same for a session and spreads sessions evenly (FNV-1a).
+/// A hash that is stable per session and spreads sessions evenly (FNV-1a).
 fn spread(session: SessionId) -> u64 {
     session
         .as_bytes()

@@ -2,8 +2,8 @@
 //!
 //! Invariants: I2 (a log with a gap is refused), I3 (every call ends in exactly one result), I4 (no effect before its
 //! durable intent, none repeated), I7 (what cannot be judged is denied). Live state and recovery are one code path:
-//! [`Durable`] changes only where an event is applied, and a decision applies each fact the moment it is written down.
-//! A failed attempt is followed by the first remedy of [`TABLE`] that is left, each within its budget.
+//! [`Durable`] changes only where an event is applied, and a decision applies each fact as soon as it is recorded.
+//! After a failed attempt, the first remedy of [`TABLE`] that still has budget is taken.
 //! Flow: [`Agent::step`] -> `decide` (the turn loop) -> events, each applied -> [`Step`] with events, effects, reply.
 
 mod agent;

@@ -1,4 +1,4 @@
-//! Limits: the step cap of a turn and the session's budgets, looked at before each model call.
+//! Limits: the step cap of a turn and the session's budgets, checked before each model call.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -13,10 +13,10 @@ use agentd_protocol::{
 pub(crate) const GO_ON: &str = "continue";
 /// The answer to a limit that means "stop".
 pub(crate) const STOP: &str = "stop";
-/// A part of a budget that is used when the model is warned.
+/// The fraction of a budget at which the model is warned.
 const WARN_AT: f64 = 0.9;
 
-/// What follows a limit, as `limit.reached` says it.
+/// The consequences of a limit, as recorded in `limit.reached`.
 pub(crate) mod action {
     /// A person is asked.
     pub(crate) const ASK: &str = "ask";
@@ -28,20 +28,20 @@ pub(crate) mod action {
     pub(crate) const WARN: &str = "warn";
 }
 
-/// What the limits say to one more model call.
+/// What the limits permit for one more model call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Leave {
-    /// Go on.
+    /// The call may be made.
     Go,
-    /// Go on without tools.
+    /// The call may be made without tools.
     GoWithoutTools,
-    /// A person was asked.
+    /// A person has been asked.
     Asked,
-    /// No.
+    /// The call may not be made; the turn ends.
     End(EndReason, TurnError),
 }
 
-/// How much of one budget is used.
+/// How much of one budget has been used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Used {
     limit: LimitKind,
@@ -49,7 +49,7 @@ struct Used {
     of: f64,
 }
 
-/// Asks all limits whether one more model call may be made; says so in the log when one is reached.
+/// Checks all limits before one more model call; records a limit that is reached.
 pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
     let limits = draft.durable().limits();
     let Some(cap) = limits.step_cap() else {
@@ -83,8 +83,8 @@ pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
     Leave::Go
 }
 
-/// The end of the turn if a budget is used up before another attempt of the same call. Steps are not asked: the step
-/// was granted when the call began.
+/// The reason to end the turn if a budget is used up before another attempt of the same call. The step cap is not
+/// checked: the step was granted when the call began.
 pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason, TurnError)> {
     let used = used(draft.durable(), draft.now(), draft.seen().tree.last);
     let full = used
@@ -93,7 +93,7 @@ pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason
     Some(end_of_budget(draft, full))
 }
 
-/// A budget other than the steps' is used up: the turn is about to end.
+/// Whether a budget other than the step cap is used up: the turn is about to end.
 pub(crate) fn spent(durable: &Durable, now: Timestamp) -> bool {
     used(durable, now, None)
         .iter()
@@ -105,7 +105,7 @@ pub(crate) fn used_up(durable: &Durable, now: Timestamp) -> bool {
     used(durable, now, None).iter().any(|used| used.used >= used.of)
 }
 
-/// Whether another step would be taken without asking or ending; what is optional is not done without it.
+/// Whether another step could start without asking or ending; optional work is skipped otherwise.
 pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
     let Some(turn) = &durable.turn else { return false };
     let below_cap = durable
@@ -115,7 +115,7 @@ pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
     below_cap && !turn.summarizing && used(durable, now, None).iter().all(|used| used.used < used.of)
 }
 
-/// The last step of the turn as things stand, for "step 3 of 20".
+/// The last step that the turn may currently take, for "step 3 of 20".
 pub(crate) fn max_steps(durable: &Durable) -> u32 {
     let cap = durable.limits().step_cap().unwrap_or_default();
     let granted = durable.turn.as_ref().map_or(0, |turn| turn.steps_granted);
@@ -182,7 +182,7 @@ fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> (EndReason, TurnError
     (EndReason::Budget, error("budget", message))
 }
 
-/// The error of a turn that took all its steps.
+/// The error of a turn that has used all its steps.
 pub(crate) fn steps_used_up(steps: u32) -> TurnError {
     error(
         "max_turns",

@@ -1,30 +1,30 @@
-//! What comes back from a model: an answer, a failure, the end of a question beside the turn.
+//! The result of a model call: an answer, a failure, or the end of a question outside of the turn.
 
 use agentd_protocol::{Advice, Block, CallId, FailureClass, Latency, SidePurpose, StopReason, Usage};
 
-/// A model's whole answer. Tool-use ids are the provider's; the core replaces them by ours.
+/// A model's whole answer. Tool-use ids are the provider's; the core replaces them with its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
     /// The content blocks.
     pub content: Vec<Block>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop_reason: StopReason,
     /// Tokens.
     pub usage: Usage,
     /// US dollars, when the price is known.
     pub cost_usd: Option<f64>,
-    /// How long it took.
+    /// How long the answer took.
     pub latency: Latency,
     /// The credential that was used.
     pub credential: Option<String>,
 }
 
-/// How a question beside the turn ended.
+/// The end of a question outside of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideEnded {
     /// The call.
     pub call: CallId,
-    /// For what.
+    /// The purpose of the question.
     pub purpose: SidePurpose,
     /// The configured name of the model.
     pub model: String,
@@ -39,28 +39,28 @@ pub struct SideEnded {
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFailure {
-    /// The class.
+    /// The failure class.
     pub class: FailureClass,
-    /// What the provider said, redacted.
+    /// The provider's message, redacted.
     pub message: String,
-    /// HTTP status.
+    /// The HTTP status.
     pub status: Option<u16>,
-    /// The server's wish.
+    /// The wait that the server asked for.
     pub retry_after_ms: Option<u64>,
     /// The credential that was used.
     pub credential: Option<String>,
-    /// Another credential of the provider that is well now.
+    /// Another credential of the provider that works now.
     pub other_credential: Option<String>,
-    /// Nothing was sent: the model client knows already that no credential is admitted before `retry_after_ms`.
+    /// Nothing was sent: the model client already knew that no credential is admitted before `retry_after_ms`.
     pub refused: bool,
-    /// What the error teaches about the model.
+    /// What the error reveals about the model.
     pub advice: Option<Advice>,
-    /// Tokens that the provider counted before it failed, and US dollars when the price is known.
+    /// Tokens that the provider counted before the failure, and US dollars when the price is known.
     pub spent: Option<(Usage, Option<f64>)>,
 }
 
 impl ModelFailure {
-    /// A failure of which nothing more is known.
+    /// A failure without further details.
     #[must_use]
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self {

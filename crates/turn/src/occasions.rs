@@ -1,5 +1,5 @@
-//! What hooks are asked about besides calls: the session's life, inputs, the end of a turn, a compaction. Each asking is
-//! volatile: after a restart what still waits for it is asked again, and who was only to be told is not told twice.
+//! Lifecycle hooks: the session's start and end, inputs, the end of a turn, a compaction. Each request is volatile:
+//! after a restart what is still blocked is requested again, and pure notifications are not repeated.
 
 use crate::draft::Draft;
 use crate::inbox;
@@ -13,10 +13,10 @@ use agentd_protocol::{
     TurnFinished, TurnId, VerdictKind, WarningRaised,
 };
 
-/// Notifications that may be on their way at the same time; slow hooks lose the ones beyond.
+/// The most notifications in flight at the same time; slow hooks miss those beyond.
 const MOST_NOTICES: usize = 16;
 
-/// The agent waits for hooks.
+/// Whether the agent is blocked on hooks.
 pub(crate) fn holds_up(volatile: &Volatile) -> bool {
     volatile.asked.values().any(Topic::holds_up)
 }
@@ -25,7 +25,7 @@ fn hears(draft: &Draft<'_, '_>, event: HookEvent) -> bool {
     draft.config().hooks.contains(&event)
 }
 
-/// Has the hooks told.
+/// Sends a request to the hooks.
 pub(crate) fn ask(draft: &mut Draft<'_, '_>, topic: Topic) {
     let volatile = draft.volatile();
     volatile.askings = volatile.askings.wrapping_add(1);
@@ -34,7 +34,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, topic: Topic) {
     draft.effect(crate::Effect::AskHooks { number, topic });
 }
 
-/// Asks about what has just come: a new session, inputs.
+/// Asks the hooks about new arrivals: a new session, inputs.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
     let durable = draft.durable();
     if durable.settings.is_none() || durable.closed.is_some() || draft.seen().draining {
@@ -83,7 +83,7 @@ pub(crate) fn lets_begin(draft: &Draft<'_, '_>) -> bool {
         .any(|topic| *topic == Topic::SessionStart)
 }
 
-/// What hooks add to inputs is said when they join, so that a restart before it leaves nothing behind.
+/// Text that hooks add to inputs is recorded when they join, so that a restart before that leaves nothing behind.
 pub(crate) fn join(draft: &mut Draft<'_, '_>) -> Vec<InputId> {
     let inputs = inbox::joins_next(draft);
     for input in &inputs {
@@ -94,7 +94,7 @@ pub(crate) fn join(draft: &mut Draft<'_, '_>) -> Vec<InputId> {
     inputs
 }
 
-/// Whether the turn may end by itself. The hooks are asked at each such end; so often they may have it go on.
+/// Whether the turn may end by itself. The hooks are asked at each such end; they may object a limited number of times.
 pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
     let child = draft
         .durable()
@@ -123,7 +123,7 @@ pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
     false
 }
 
-/// The hooks were told.
+/// Handles the hooks' results.
 pub(crate) fn heard(draft: &mut Draft<'_, '_>, number: u64, records: Vec<HookFinished>) {
     let Some(topic) = draft.volatile().asked.remove(&number) else {
         return;
@@ -162,7 +162,7 @@ fn write_stop(
     let may = rounds < draft.config().stop_rounds && limits::has_room(draft.durable(), draft.now());
     if !may {
         for record in &mut records {
-            // What is not followed is not written down as if it were.
+            // A decision that has no effect is not recorded as if it had one.
             if record.decision.take() == Some(VerdictKind::Deny) {
                 let why = record.reason.take().unwrap_or_default();
                 record.reason = Some(format!("not followed, the turn may not go on any more: {why}"));
@@ -189,7 +189,7 @@ fn note(draft: &mut Draft<'_, '_>, text: String) {
     });
 }
 
-/// Tells of what this step brought about.
+/// Notifies hooks of what happened in this step.
 pub(crate) fn announce(draft: &mut Draft<'_, '_>) {
     if !hears(draft, HookEvent::Notification) && !hears(draft, HookEvent::SessionEnd) {
         return;
@@ -246,7 +246,7 @@ fn of_end(finished: &TurnFinished) -> Topic {
     }
 }
 
-/// Drops askings without a cause: what they were about is over, or the daemon drains and the next incarnation asks.
+/// Drops requests without a cause: their subject is over, or the daemon drains and the next incarnation asks again.
 pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
     let causeless: Vec<u64> = draft
         .seen()
@@ -257,7 +257,7 @@ pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
         .collect();
     for number in causeless {
         if let Some(Topic::Compaction { call, attempt, .. }) = draft.volatile().asked.remove(&number)
-            // Another one may have been asked for meanwhile.
+            // A different attempt may have requested a compaction in the meantime.
             && overflow::is_vetted(draft.seen().shrinking, (call, attempt))
         {
             draft.volatile().shrinking = None;

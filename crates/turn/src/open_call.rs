@@ -1,4 +1,4 @@
-//! One tool call of the current step, from the model's words to its one result.
+//! One tool call of the current step, from the model's request to its one result.
 
 use agentd_protocol::{ApprovalId, Binding, EffectClass, SandboxLevel, Timestamp, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
@@ -15,44 +15,44 @@ pub struct OpenCall {
     pub name: String,
     /// The arguments; null once it is closed.
     pub input: Value,
-    /// How far it is.
+    /// Its progress.
     pub stage: Stage,
-    /// What a person was asked about: it runs only if this is still so.
+    /// What a person approved: the call runs only if this still matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Binding>,
 }
 
-/// How far a tool call is.
+/// The progress of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// The model's answer names it.
+    /// It is part of the model's answer.
     Named,
-    /// It is proposed and waits for its verdict.
+    /// It was proposed and awaits its verdict.
     Proposed,
-    /// The verdict is "ask"; the approval follows.
+    /// The verdict is "ask"; the approval request follows.
     ToAsk,
-    /// A person is asked.
+    /// A person has been asked for approval.
     Asking(ApprovalId),
-    /// It may run.
+    /// It is allowed to run.
     Allowed,
-    /// It may not run; the text is for the model.
+    /// It must not run; the text is for the model.
     Denied(String),
-    /// The person answered its question; the text is for the model.
+    /// A person answered its question; the text is for the model.
     Answered(String),
-    /// It was started and has no result.
+    /// It has started and has no result.
     Running(Started),
     /// It has its result.
     Closed(ToolStatus),
 }
 
-/// What `tool.started` says; enough to run an idempotent call again.
+/// The content of `tool.started`; enough to run an idempotent call again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// When.
+    /// The time of the start.
     pub at: Timestamp,
     /// One line for people.
     pub title: String,
-    /// What it does to the world.
+    /// The class of its side effects.
     pub effect: EffectClass,
     /// How it is confined.
     pub sandbox: SandboxLevel,

@@ -1,35 +1,35 @@
-//! What the log says of the outer loop: what one call has tried, and what the session keeps for its next calls.
+//! What the log says about the outer loop: what one call has tried, and what the session keeps for its next calls.
 
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// After a fallback the session stays with the other model for so long.
+/// How long the session stays with the other model after a fallback.
 pub(crate) const AWAY_MS: u64 = 300_000;
-/// A longer rest begins a new round: the call starts again with its own model and may use the fallbacks again.
+/// A longer parking begins a new round: the call restarts with its own model and may use the fallbacks again.
 pub(crate) const NEW_ROUND_MS: u64 = 60_000;
-/// Providers and models of which something is remembered, so that a session's state is bounded.
+/// The most providers and models to remember, so that a session's state stays bounded.
 const REMEMBERED: usize = 64;
 
-/// What one model call has tried.
+/// The remedies that one model call has tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tries {
-    /// The configured name of the model that the call is meant for.
+    /// The configured name of the model that the call was meant for.
     pub own: String,
-    /// Models that were tried, by their configured names.
+    /// The models that were tried, by configured name.
     pub models: BTreeSet<String>,
-    /// All failed attempts.
+    /// The number of failed attempts.
     pub failed: u32,
     /// When the first of them failed.
     pub since: Option<Timestamp>,
-    /// Credentials that were changed since the last model or rest.
+    /// Credential switches since the last change of model or parking.
     pub rotations: u32,
-    /// Thinking levels that this model's errors led to.
+    /// Thinking levels that were tried because of this model's errors.
     pub levels: Vec<ThinkingLevel>,
-    /// Rests.
+    /// The number of parkings.
     pub parks: u32,
-    /// Long tool results were cut for it.
+    /// Long tool results were cut for this call.
     pub truncated: bool,
 }
 
@@ -41,7 +41,7 @@ impl Tries {
         }
     }
 
-    /// The session got another model: nothing was tried with it, but the budgets of the call go on.
+    /// The session was switched to another model: its tries start over, but the budgets of the call continue.
     pub(crate) fn moved_to(&self, own: &str) -> Self {
         Self {
             own: own.to_owned(),
@@ -58,7 +58,7 @@ impl Tries {
         self.levels.clear();
     }
 
-    /// Counts a failed attempt. True: the next one starts with the own model again.
+    /// Counts a failed attempt. True: the next one starts with the call's own model again.
     pub(crate) fn failed(&mut self, failed: &ModelFailed, at: Timestamp) -> bool {
         self.failed = self.failed.saturating_add(1);
         self.since.get_or_insert(at);
@@ -85,55 +85,55 @@ impl Tries {
     }
 }
 
-/// What a model's errors taught.
+/// What was learned from a model's errors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Taught {
-    /// The thinking level that is asked for instead of the configured one.
+    /// The thinking level to request instead of the configured one.
     pub thinking: Option<ThinkingLevel>,
-    /// What is left out of requests.
+    /// Request parts to leave out.
     pub without: BTreeSet<RequestPart>,
 }
 
-/// Calls go to another model for a while.
+/// A temporary switch of calls to another model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Away {
-    /// Whose place it takes.
+    /// The model that is replaced.
     pub own: String,
     /// The other model.
     pub model: String,
-    /// Until then; afterwards the next call tries its own model once.
+    /// The end of the switch; the first call after it tries its own model once.
     pub until: Timestamp,
 }
 
-/// What the last answer left in the provider's prompt cache.
+/// The state of the provider's prompt cache after the last answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warm {
-    /// When.
+    /// The time of the answer.
     pub at: Timestamp,
     /// The configured name of the model.
     pub model: String,
     /// The credential.
     pub credential: Option<String>,
-    /// How hard the model was asked to think.
+    /// The thinking level of the request.
     pub thinking: Option<ThinkingLevel>,
     /// Tokens.
     pub left: u64,
-    /// The conversation was made shorter since.
+    /// The conversation has been made shorter since.
     pub shortened: bool,
 }
 
-/// What the session keeps from one model call to the next.
+/// What the session carries over from one model call to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outer {
-    /// By provider the credential that was used last, because its prompt cache is warm.
+    /// The credential last used per provider, because its prompt cache is warm.
     pub pins: BTreeMap<String, String>,
-    /// By the configured name of a model what its errors taught.
+    /// What was learned from errors, by the model's configured name.
     pub taught: BTreeMap<String, Taught>,
-    /// Another model took the place of the session's own.
+    /// The stand-in for the session's own model, if any.
     pub away: Option<Away>,
-    /// The prompt cache.
+    /// The state of the prompt cache.
     pub warm: Option<Warm>,
 }
 
@@ -154,7 +154,7 @@ impl Outer {
         self.taught.entry(model.to_owned()).or_default()
     }
 
-    /// Keeps what a failure changes for later calls: `own` is the call's model, `model` the one that failed.
+    /// Records what a failure changes for later calls: `own` is the call's model, `model` the one that failed.
     pub(crate) fn failed(
         &mut self,
         (own, model): (&str, &str),
@@ -187,20 +187,20 @@ impl Outer {
         }
     }
 
-    /// The model answered: its own place is its own again.
+    /// The model answered: if it had a stand-in, it takes its own place again.
     pub(crate) fn answered(&mut self, model: &str) {
         if self.away.as_ref().is_some_and(|away| away.own == model) {
             self.away = None;
         }
     }
 
-    /// The model that stands in for `own` now.
+    /// The current stand-in for `own`.
     pub(crate) fn stand_in(&self, own: &str, now: Timestamp) -> Option<&str> {
         let away = self.away.as_ref()?;
         (away.own == own && now < away.until).then_some(away.model.as_str())
     }
 
-    /// `model` failed so badly that another took its place, and has not answered since: one failure is enough.
+    /// `model` failed so badly that another replaced it, and has not answered since: one more failure is enough.
     pub(crate) fn on_probation(&self, model: &str) -> bool {
         self.away.as_ref().is_some_and(|away| away.own == model)
     }

@@ -1,4 +1,4 @@
-//! A conversation that is too long for the model: it is made shorter before the next attempt, or the turn says why not.
+//! A conversation too long for the model: it is made shorter before the next attempt, or the turn ends with the reason.
 
 use crate::draft::Draft;
 use crate::durable::{Attempt, Phase};
@@ -15,29 +15,29 @@ const AFTER_COMPACTION: [u64; 3] = [60, 40, 25];
 /// Percent of the room that the conversation may have after its tool results were cut.
 const AFTER_TRUNCATION: u64 = 50;
 
-/// A request to make the conversation shorter that is not answered yet.
+/// A pending request to make the conversation shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shrinking {
     pub(crate) call: CallId,
-    /// 0: no attempt failed for it.
+    /// 0: not caused by a failed attempt.
     pub(crate) attempt: u32,
     pub(crate) how: Shrink,
     pub(crate) cause: CompactionCause,
     pub(crate) since: Timestamp,
-    /// What it is to come to.
+    /// The target size in tokens.
     pub(crate) target_tokens: u64,
 }
 
-/// What an error taught of a model's window.
+/// What an error revealed about a model's window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     model: String,
     tokens: u64,
-    /// Tokens of the request as the server counts, with our estimate of it.
+    /// Tokens of the request by the server's count, with our estimate of it.
     sent: Option<(u64, u64)>,
 }
 
-/// The failed attempt and the remedy, while the conversation is to be made shorter.
+/// The failed attempt and its remedy, while the conversation has yet to be made shorter.
 fn due<'a>(draft: &'a Draft<'_, '_>) -> Option<(&'a Attempt, Shrink, &'a str)> {
     match &draft.turn()?.phase {
         Phase::BackingOff {
@@ -50,7 +50,7 @@ fn due<'a>(draft: &'a Draft<'_, '_>) -> Option<(&'a Attempt, Shrink, &'a str)> {
     }
 }
 
-/// The remedy makes the conversation shorter.
+/// How the remedy makes the conversation shorter, if it does.
 pub(crate) const fn how(remedy: Option<&Remedy>) -> Option<Shrink> {
     match remedy {
         Some(Remedy::Compact) => Some(Shrink::Compact),
@@ -59,7 +59,7 @@ pub(crate) const fn how(remedy: Option<&Remedy>) -> Option<Shrink> {
     }
 }
 
-/// Keeps what a failure says of the window. Only this incarnation needs it: the next overflow says it again.
+/// Keeps what a failure reveals about the window. Not in the log: after a restart, the next overflow reveals it again.
 pub(crate) fn learn(draft: &mut Draft<'_, '_>, model: &str, advice: Option<&Advice>) {
     if let Some(Advice::Window { tokens, sent }) = advice {
         let estimate = draft.scene.input_tokens_estimate;
@@ -71,19 +71,19 @@ pub(crate) fn learn(draft: &mut Draft<'_, '_>, model: &str, advice: Option<&Advi
     }
 }
 
-/// The window of a model as its server told it.
+/// The window that the server reported for a model.
 pub(crate) fn told(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
     let window = draft.seen().window.as_ref()?;
     (window.model == model).then_some(window.tokens)
 }
 
-/// What an answer may take of a window: one that could fill it would leave no room for the question.
+/// The share of a window that the answer may take: an answer that could fill it would leave no room for the question.
 pub(crate) fn of_answer(max_output: u64, window: u64) -> u64 {
     max_output.min(window / 2)
 }
 
-/// It was not the conversation that was too long but the room asked for the answer, and now that the window is known less
-/// is asked. To be called before [`learn`].
+/// Whether only the room reserved for the answer was too large, and less will be reserved now that the window is known.
+/// Call this before [`learn`].
 pub(crate) fn less_is_asked(draft: &Draft<'_, '_>, model: &str, advice: Option<&Advice>) -> bool {
     let (Some(Advice::Window { tokens, sent }), Ok(facts)) = (advice, (draft.scene.models)(model)) else {
         return false;
@@ -91,14 +91,14 @@ pub(crate) fn less_is_asked(draft: &Draft<'_, '_>, model: &str, advice: Option<&
     let asked_in = told(draft, model).unwrap_or(facts.window);
     let asked = of_answer(facts.max_output, asked_in);
     let answer = of_answer(facts.max_output, *tokens);
-    // Some servers count the answer's room into what they were sent.
+    // Some servers count the room for the answer as part of the request.
     let conversation = sent
         .filter(|sent| sent <= tokens)
         .unwrap_or(draft.scene.input_tokens_estimate);
     answer < asked && conversation.saturating_add(answer) <= *tokens
 }
 
-/// Asks for a shorter conversation where one is needed and was not asked for. True: the next attempt has to wait for it.
+/// Requests a shorter conversation if one is needed and not yet requested. True: the next attempt has to wait for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     let Some((last, how, _)) = due(draft) else {
         return false;
@@ -132,7 +132,7 @@ fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     );
 }
 
-/// Has the conversation made shorter, when hooks have nothing against it.
+/// Starts making the conversation shorter, unless hooks object.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     let Shrinking {
         call, attempt, how, ..
@@ -156,18 +156,18 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     start(draft, shrinking);
 }
 
-/// Hooks may be asked about the compaction for this attempt.
+/// Whether hooks are being asked about the compaction for this attempt.
 pub(crate) fn is_vetted(shrinking: Option<Shrinking>, id: (CallId, u32)) -> bool {
     shrinking.is_some_and(|asked| (asked.call, asked.attempt) == id && asked.how == Shrink::Compact)
 }
 
-/// The hooks were asked about a compaction. Without it long results can still be cut.
+/// Handles the hooks' answer about a compaction. If they veto it, long results can still be cut.
 pub(crate) fn vetted(draft: &mut Draft<'_, '_>, id: (CallId, u32), objection: Option<String>) {
     let Some(asked) = draft.seen().shrinking.filter(|asked| is_vetted(Some(*asked), id)) else {
         return;
     };
     if draft.held() {
-        // Nothing new starts; who needs it asks again later.
+        // Nothing new starts; a caller that needs it will ask again later.
         draft.volatile().shrinking = None;
         return;
     }
@@ -198,7 +198,7 @@ fn start(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     });
 }
 
-/// Writes down how the conversation became shorter; or says why it did not.
+/// Records how the conversation became shorter, or why it did not.
 pub(crate) fn write_down(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk) -> Option<String> {
     let tokens = match &shrunk {
         Shrunk::Compacted(compacted) => compacted.tokens_after,
@@ -222,7 +222,7 @@ pub(crate) fn write_down(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Sh
     None
 }
 
-/// The conversation became shorter, or there is nothing to gain: the next remedy then.
+/// Records a shorter conversation; if nothing was gained, takes the next remedy or ends the turn.
 pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrunk) {
     let asked = draft.seen().shrinking;
     let Some(asked) = asked.filter(|asked| (asked.call, asked.attempt) == id) else {
@@ -257,7 +257,7 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrun
     }
 }
 
-/// The window of a model in tokens, as its server says or as it is configured.
+/// The window of a model in tokens, as reported by its server or as configured.
 pub(crate) fn window(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
     let taught = draft
         .seen()
@@ -271,7 +271,7 @@ pub(crate) fn window(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
         .filter(|tokens| *tokens > 0)
 }
 
-/// Tokens that the conversation may have, in our own measure: the server's may be another.
+/// Tokens that the conversation may have, in our own measure, which may differ from the server's.
 fn target(draft: &Draft<'_, '_>, how: Shrink) -> u64 {
     let model = due(draft).map_or_else(String::new, |(last, ..)| last.model.clone());
     let estimate = draft.scene.input_tokens_estimate.max(1);
@@ -301,7 +301,7 @@ fn target(draft: &Draft<'_, '_>, how: Shrink) -> u64 {
     room.saturating_mul(percent) / 100
 }
 
-/// Why the turn ends, in numbers, and what a person can do.
+/// The reason for the end of the turn, in numbers, with what a person can do.
 pub(crate) fn explained(draft: &Draft<'_, '_>, model: &str, message: &str) -> String {
     let taught = draft
         .seen()

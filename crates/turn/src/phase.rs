@@ -1,29 +1,29 @@
-//! What a turn is doing, as the log tells it.
+//! The phase of a turn, according to the log.
 
 use crate::outer::Tries;
 use agentd_protocol::{ApprovalId, CallId, FailureClass, Remedy, StopReason, ThinkingLevel, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a turn is doing.
+/// What a turn is currently doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// The next thing is a model call.
+    /// A model call comes next.
     Ready,
-    /// An attempt was started and has not ended.
+    /// An attempt has started and not ended.
     Streaming(Attempt),
-    /// The next attempt starts then.
+    /// Waits for the time of the next attempt.
     BackingOff {
         /// The attempt that failed.
         last: Attempt,
-        /// When it failed.
+        /// The time of the failure.
         failed_at: Timestamp,
-        /// When the next one starts.
+        /// When the next attempt starts.
         retry_at: Timestamp,
-        /// Why it failed.
+        /// The failure class.
         class: FailureClass,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
-        /// What it does differently.
+        /// What the next attempt does differently.
         #[serde(default)]
         remedy: Option<Remedy>,
     },
@@ -32,9 +32,9 @@ pub enum Phase {
         /// The configured name of the model that failed last.
         #[serde(default)]
         model: String,
-        /// The class.
+        /// The failure class.
         class: FailureClass,
-        /// What the provider said.
+        /// The provider's message.
         message: String,
     },
     /// The step's calls are open.
@@ -42,19 +42,19 @@ pub enum Phase {
         /// Why the model stopped.
         stop: StopReason,
     },
-    /// The model answered and no call is open: the turn goes on or ends.
+    /// The model answered and no call is open: the turn continues or ends.
     Answered {
         /// Why the model stopped.
         stop: StopReason,
-        /// It had asked for tools, and each has its result.
+        /// The model requested tools, and each call has its result.
         called: bool,
     },
-    /// A person is asked whether to go on.
+    /// A person has been asked whether to continue.
     AtLimit(ApprovalId),
 }
 
 impl Phase {
-    /// The model call waits at rest.
+    /// Whether the model call is parked.
     #[must_use]
     pub const fn parked(&self) -> bool {
         matches!(
@@ -74,17 +74,17 @@ pub struct Attempt {
     pub call: CallId,
     /// From 1.
     pub attempt: u32,
-    /// The step of the turn.
+    /// The number of the step within the turn.
     pub step: u32,
-    /// When it began.
+    /// The time of the start.
     pub started_at: Timestamp,
-    /// Without tools.
+    /// Whether tools are off.
     pub tools_off: bool,
-    /// Failed attempts of this call.
+    /// Failed attempts of this call so far.
     pub failures: u32,
-    /// How many of them were our own bugs.
+    /// How many of them were caused by our own bugs.
     pub internal: u32,
-    /// How many of them stuttered.
+    /// How many of them the stutter guard failed.
     pub stutters: u32,
     /// The configured name of the model.
     #[serde(default)]
@@ -92,10 +92,10 @@ pub struct Attempt {
     /// The provider's name.
     #[serde(default)]
     pub provider: String,
-    /// The credential that it begins with.
+    /// The credential of the first request.
     #[serde(default)]
     pub credential: Option<String>,
-    /// How hard the model is asked to think.
+    /// The thinking level.
     #[serde(default)]
     pub thinking: Option<ThinkingLevel>,
     /// What the call has tried so far.

@@ -1,4 +1,4 @@
-//! Plan mode: how an agent leaves it. A person reads the plan and approves it, or says what is to be changed.
+//! How an agent leaves plan mode: a person reads the plan and approves it, or says what to change.
 
 use crate::apply::Refusal;
 use crate::approvals;
@@ -11,7 +11,7 @@ use agentd_protocol::{
     PermissionMode, SessionUpdated, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
-/// Shows a plan to a person; the answer is the call's result.
+/// Shows a plan to a person; the answer becomes the call's result.
 pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: String, plan: String) {
     if draft.durable().mode() != PermissionMode::Plan {
         let outcome = ToolOutcome::text(ToolStatus::Error, words::NOT_IN_PLAN_MODE);
@@ -35,7 +35,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Strin
     draft.emit(asked);
 }
 
-/// A person approved the plan: the session has the mode again that it had before.
+/// A person approved the plan: restores the session's previous permission mode.
 pub(crate) fn leave(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     let from = draft.durable().mode();
     if from != PermissionMode::Plan {
@@ -49,12 +49,12 @@ pub(crate) fn leave(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
 }
 
 impl Durable {
-    /// The mode that follows plan mode.
+    /// The mode to restore after plan mode.
     pub(crate) fn before_plan(&self) -> PermissionMode {
         self.before_plan.unwrap_or(PermissionMode::Default)
     }
 
-    /// A person is about to change settings.
+    /// Folds a person's change of the settings: remembers the mode to restore after plan mode.
     pub(crate) fn mode_updated(&mut self, updated: &SessionUpdated) {
         let mode = self.mode();
         if updated.mode == Some(PermissionMode::Plan) && mode != PermissionMode::Plan {
@@ -65,12 +65,12 @@ impl Durable {
     pub(crate) fn mode_changed(&mut self, changed: &ModeChanged) -> Result<(), Refusal> {
         let settings = self.settings.as_mut().ok_or("the session was not created yet")?;
         settings.mode = changed.to;
-        // The result of the call says so.
+        // The result of the call tells the model.
         self.told.plan = changed.to == PermissionMode::Plan;
         Ok(())
     }
 
-    /// A person, or time, spoke about a plan.
+    /// Folds the decision about a plan, by a person or by expiry.
     pub(crate) fn plan_decided(
         &mut self,
         tool_call: ToolCallId,
@@ -85,7 +85,7 @@ impl Durable {
         call.stage = match decided.decision {
             Decision::Allow => Stage::Answered(words::plan_approved(to, decided)),
             Decision::Withdrawn => Stage::Allowed,
-            // The plan is refused, not a permission, so it never stops the turn.
+            // The plan is refused, not a permission, so this never stops the turn.
             Decision::Deny | Decision::Expired => Stage::Denied(words::plan_refused(decided)),
             Decision::Answer => return Err("a plan is approved or refused, not answered"),
         };

@@ -1,5 +1,5 @@
-//! Explicit planning: a plan is made, its steps are done one by one with evidence, and it may be changed a few times. Done
-//! steps never change.
+//! Explicit planning: a plan is made, its steps are done one by one with evidence, and it may be changed a limited
+//! number of times. Completed steps never change.
 
 use crate::apply::Refusal;
 use crate::classify::Classified;
@@ -12,26 +12,26 @@ use agentd_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a call says of the plan.
+/// A call's message about the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanTalk {
-    /// These are the steps: a new plan, or the open steps of the present one.
+    /// The steps: a new plan, or a replacement of the present one's open steps.
     Steps {
-        /// Each with how it is checked.
+        /// Each step with the way to check it.
         steps: Vec<(String, String)>,
         /// Why the present plan is changed.
         reason: Option<String>,
     },
-    /// A step is done.
+    /// A step is completed.
     Done {
         /// Its number, from 1.
         step: u32,
-        /// What the check gave.
+        /// The result of the check.
         evidence: String,
     },
 }
 
-/// Whether a turn begins with a plan.
+/// Whether a turn starts with a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnPlan {
@@ -40,7 +40,7 @@ pub enum TurnPlan {
     None,
     /// It does.
     Wanted,
-    /// It does, and the model was told that steps are open.
+    /// It does, and the model has been reminded of open steps.
     Reminded,
 }
 
@@ -57,17 +57,17 @@ impl TurnPlan {
     }
 }
 
-/// The plan of the present work.
+/// The plan of the current work.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Its steps.
     pub steps: Vec<PlanStep>,
-    /// How often it was changed.
+    /// How often it has been changed.
     pub replans: u32,
 }
 
 impl Plan {
-    /// The numbers of steps that are open.
+    /// The numbers of the open steps.
     pub(crate) fn open(&self) -> Vec<usize> {
         let numbered = self.steps.iter().zip(1..);
         numbered
@@ -76,7 +76,7 @@ impl Plan {
             .collect()
     }
 
-    /// The plan after a call, or why it stays as it is.
+    /// The plan after a call, or why it stays unchanged.
     fn after(&self, talk: PlanTalk, limits: &Planning) -> Result<(Self, Option<String>), String> {
         match talk {
             PlanTalk::Done { step, evidence } => self.done(step, evidence).map(|plan| (plan, None)),
@@ -149,7 +149,7 @@ impl Plan {
     }
 }
 
-/// The place of an allowed call has come.
+/// Carries out an allowed call about the plan.
 pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, talk: PlanTalk) {
     let limits = draft.durable().limits().planning;
     let outcome = match draft.durable().plan.after(talk, &limits) {
@@ -168,15 +168,15 @@ pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, talk: Plan
     draft.emit(ToolFinished { tool_call, outcome });
 }
 
-/// The beginnings of the inputs that start a turn.
+/// The beginnings of the inputs that start a turn, as text.
 pub(crate) fn words_of(draft: &Draft<'_, '_>, inputs: &[InputId]) -> String {
     let waiting = inputs.iter().filter_map(|input| draft.durable().waiting(*input));
     let words: Vec<&str> = waiting.map(|waiting| waiting.queued.preview.as_str()).collect();
     words.join("\n")
 }
 
-/// The gate: what the inputs want decides whether the turn begins with a plan. Where their words leave it open, a model
-/// is asked if there is one for that.
+/// Decides from the intent of the inputs whether the turn starts with a plan. If their wording leaves the intent open,
+/// a model is asked, if one is configured for that.
 pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
     if !draft.durable().limits().planning.intent_gate {
         return;
@@ -187,7 +187,7 @@ pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
     }
 }
 
-/// What a model says of the inputs, or nothing: then their words decide.
+/// Records the intent that a model found; without one, the wording decides.
 pub(crate) fn classified(draft: &mut Draft<'_, '_>, by_model: Option<Classified>) {
     let open = draft.turn().is_some_and(|turn| turn.classified.is_none());
     if !open {
@@ -213,15 +213,15 @@ fn write_down(draft: &mut Draft<'_, '_>, classified: Classified, source: IntentS
     });
 }
 
-/// The beginnings of the inputs that the running turn began with and that have not joined.
+/// The beginnings of the inputs that the running turn started with and that have not joined.
 fn words_of_turn(draft: &Draft<'_, '_>) -> String {
     let taken = draft.durable().inbox.iter().filter(|waiting| waiting.taken);
     let words: Vec<&str> = taken.map(|waiting| waiting.queued.preview.as_str()).collect();
     words.join("\n")
 }
 
-/// Before the first step what its inputs want has to be found out; also by an incarnation that did not ask. True: the
-/// step waits.
+/// Determines the intent of the inputs before the first step, also in an incarnation that did not ask yet. True: the
+/// step has to wait.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     if side::asks(draft, SidePurpose::Intent) {
         return true;
@@ -238,7 +238,7 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     side::asks(draft, SidePurpose::Intent)
 }
 
-/// Before the first call of a turn that begins with a plan. Plan mode has its own reminder.
+/// Tells the model to make a plan before its first call. Plan mode has its own reminder.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let plans = draft
         .turn()
@@ -252,7 +252,7 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// The reminder that steps of the plan are open, once in a turn. There is none where it would hit a limit.
+/// The reminder of open plan steps, once per turn. Omitted where the extra call would hit a limit.
 pub(crate) fn nudge(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<(NoteKind, String)> {
     let open = durable.plan.open();
     let wanted = turn.planning == TurnPlan::Wanted && !open.is_empty() && limits::has_room(durable, now);

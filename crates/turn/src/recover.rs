@@ -1,4 +1,4 @@
-//! After a restart: close what is dangling, run again what may be, and let the turn go on.
+//! Recovery after a restart: close what is dangling, repeat what may be repeated, continue the turn.
 
 use crate::draft::Draft;
 use crate::durable::Phase;
@@ -8,7 +8,7 @@ use agentd_protocol::{
     JobLost, Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
-/// Says what was in flight, and closes or repeats it. Where nothing was, nothing is written.
+/// Records what was in flight, and closes or repeats it. Writes nothing if nothing was in flight.
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     delegate::recover(draft);
     let lost_attempt = lost_attempt(draft);
@@ -69,7 +69,7 @@ fn lost_attempt(draft: &Draft<'_, '_>) -> Option<Recovered> {
     }
 }
 
-/// Calls that were started, have no result, and do not run here.
+/// Calls that have started, have no result, and are not running here.
 fn dangling(draft: &Draft<'_, '_>) -> Vec<(ToolCallId, Started)> {
     let open = draft.durable().open_calls().filter(|call| {
         !draft.seen().running.contains(&call.id) && !delegate::is_child(draft.durable(), call)

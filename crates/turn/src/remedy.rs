@@ -1,4 +1,4 @@
-//! What follows a failed attempt, class by class: one table. The decision reads it, and so does the documentation.
+//! One table of what follows a failed attempt, by failure class. Both the decision and the documentation use it.
 
 use agentd_protocol::{EndReason, FailureClass};
 
@@ -7,54 +7,54 @@ use agentd_protocol::{EndReason, FailureClass};
 pub enum Again {
     /// It would fail again.
     No,
-    /// Once.
+    /// One retry.
     Once,
-    /// After growing waits, as often as the configuration says.
+    /// Retries after growing waits, as many as configured.
     BackOff,
 }
 
 /// Whether another model is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// It would fail there, too, or it is not the model's fault.
+    /// It would fail there as well, or the model is not at fault.
     No,
-    /// Yes.
+    /// The next fallback is tried.
     Yes,
-    /// Only when the provider does not know the model.
+    /// Only if the provider does not know the model.
     IfUnknownModel,
 }
 
-/// Whether the session may wait for a long time.
+/// Whether the session may be parked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parking {
     /// Waiting does not help.
     No,
-    /// When the provider asks for a wait that is too long to hold on.
+    /// If the provider asks for a wait too long to hold the call open.
     IfAsked,
-    /// Until the provider, or a person, has put it right.
+    /// Until the provider, or a person, has fixed the problem.
     Yes,
 }
 
-/// What follows a failure of one class. The columns are tried from left to right.
+/// What follows a failure of one class. Columns are tried from left to right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The class.
     pub class: FailureClass,
-    /// Its name in errors.
+    /// The name of the class in errors.
     pub name: &'static str,
     /// The conversation is made shorter.
     pub shrink: bool,
-    /// Another credential of the same provider is taken.
+    /// Another credential of the same provider is used.
     pub rotate: bool,
     /// The same request is tried again.
     pub again: Again,
     /// Another model is tried.
     pub elsewhere: Elsewhere,
-    /// The session waits.
+    /// The session is parked.
     pub parking: Parking,
-    /// How the turn ends when nothing of this helps.
+    /// How the turn ends if none of this helps.
     pub end: EndReason,
-    /// What a person can do then.
+    /// What a person can then do.
     pub fix: &'static str,
 }
 
@@ -140,7 +140,7 @@ const CANCELLED: Row = Row {
     ..INVALID_REQUEST
 };
 
-/// Every class.
+/// The rows of all classes.
 pub const TABLE: [Row; 10] = [
     RATE_LIMITED,
     OVERLOADED,

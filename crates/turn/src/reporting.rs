@@ -1,5 +1,5 @@
-//! The other side of a sub-agent: when nothing is left to do it tells its parent how it ended, and is over when the parent
-//! has written that down.
+//! The child's side of a sub-agent: once nothing is left to do, it reports its end to the parent, and closes when the
+//! parent has recorded the report.
 
 use crate::delegate::Ended;
 use crate::draft::Draft;
@@ -8,24 +8,24 @@ use crate::effect::{Effect, Reply};
 use crate::inbox;
 use agentd_protocol::{EventBody, Fault, Timestamp};
 
-/// How far the parent was told.
+/// The state of the report to the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Telling {
-    /// Not at all.
+    /// Not sent.
     #[default]
     Not,
-    /// The word is on its way.
+    /// The report is on its way.
     Sent,
     /// The parent has it, or does not want it.
     Heard,
-    /// The parent could not be reached; the next incarnation tries again.
+    /// The parent was unreachable; the next incarnation tries again.
     Failed,
 }
 
 /// Why a child closes itself.
 const DELIVERED: &str = "its task is over and the result was delivered";
 
-/// Tells the parent, when there is nothing left to do here.
+/// Reports to the parent if nothing is left to do here.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     notify_root(draft);
     if !has_ended(draft.durable()) || draft.seen().draining {
@@ -41,21 +41,21 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
             draft.effect(Effect::TellParent { parent, ended });
         }
         Telling::Heard if draft.durable().closed.is_none() => {
-            // Nothing runs and no input waits, so it cannot be refused but by work on the files.
+            // Nothing runs and no input waits, so only open work on files can make this fail.
             drop(inbox::close(draft, DELIVERED.to_owned(), false));
         }
         Telling::Heard | Telling::Sent | Telling::Failed => {}
     }
 }
 
-/// The parent has it, or it cannot be reached.
+/// Handles the outcome of the report: the parent has it, or is unreachable.
 pub(crate) fn told(draft: &mut Draft<'_, '_>, heard: bool) {
     if draft.seen().telling == Telling::Sent {
         draft.volatile().telling = if heard { Telling::Heard } else { Telling::Failed };
     }
 }
 
-/// The parent asks again how it ended.
+/// The parent asks again for the report.
 pub(crate) fn asked(draft: &mut Draft<'_, '_>) -> Result<Reply, Fault> {
     if draft.seen().telling != Telling::Sent {
         draft.volatile().telling = Telling::Not;
@@ -63,7 +63,7 @@ pub(crate) fn asked(draft: &mut Draft<'_, '_>) -> Result<Reply, Fault> {
     Ok(Reply::Done { seq: 0 })
 }
 
-/// A sub-agent that has nothing left to do, and none below it.
+/// Whether this is a sub-agent with nothing left to do, in itself or below.
 pub(crate) fn has_ended(durable: &Durable) -> bool {
     let rests = durable.turn.is_none() && durable.children.is_empty();
     let idle =
@@ -71,7 +71,7 @@ pub(crate) fn has_ended(durable: &Durable) -> bool {
     durable.lineage().is_some() && rests && (idle || durable.closed.is_some())
 }
 
-/// Its parent may not know yet that it ended.
+/// Whether the parent may not know yet that it ended.
 pub(crate) fn owes(durable: &Durable) -> bool {
     has_ended(durable) && durable.closed.is_none()
 }
@@ -89,7 +89,7 @@ fn outcome(durable: &Durable, now: Timestamp) -> Ended {
     }
 }
 
-/// People who watch the root learn of questions below it.
+/// Tells viewers of the root about open approvals below it.
 fn notify_root(draft: &mut Draft<'_, '_>) {
     if draft.durable().lineage().is_none() {
         return;

@@ -1,6 +1,6 @@
-//! What models are asked beside the turns: titles, summaries of sessions, what an input wants. Nothing of it is sent with
-//! the conversation. Each question is volatile, has a deadline, is charged to the session, and whatever fails, the session
-//! goes on without its answer.
+//! Questions to models outside of the turns: titles, session summaries, the intent of an input. None of this is sent
+//! with the conversation. Each question is volatile, has a deadline and is charged to the session; if it fails, the
+//! session continues without the answer.
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
@@ -13,34 +13,34 @@ use agentd_protocol::{CallId, EventBody, Fault, SessionUpdated, SideCallFinished
 
 /// The name that stands for the session's own model.
 const OWN: &str = "session";
-/// A title is asked for so often, as long as none came of it.
+/// The most requests for a title, as long as none has succeeded.
 const MOST_TITLES: u32 = 3;
 
-/// What the operator wants models to be asked.
+/// The operator's settings for what models are asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SideRules {
     /// The configured name of the model; `session`: the session's own; empty: none is asked.
     pub model: String,
-    /// For titles of sessions that nobody named.
+    /// Ask for titles of sessions without one.
     pub titles: bool,
-    /// For a summary of the session at the end of each turn.
+    /// Ask for a summary of the session at the end of each turn.
     pub summaries: bool,
-    /// For what an input wants, where its words leave that open.
+    /// Ask for an input's intent if its wording leaves it open.
     pub intents: bool,
-    /// The words leave it open below this confidence, in thousandths.
+    /// The confidence, in thousandths, below which the wording leaves the intent open.
     pub intent_below_permille: u32,
-    /// Tokens that an answer may have.
+    /// The most tokens that an answer may have.
     pub max_output: u32,
-    /// A question may take so long.
+    /// The time limit for an answer.
     pub within_ms: u64,
 }
 
-/// Whether such an answer is waited for.
+/// Whether an answer for this purpose is pending.
 pub(crate) fn asks(draft: &Draft<'_, '_>, purpose: SidePurpose) -> bool {
     draft.seen().sides.values().any(|asked| *asked == purpose)
 }
 
-/// The model that is asked, if there is one that can be.
+/// The model to ask, if one is usable.
 fn model(draft: &Draft<'_, '_>) -> Option<String> {
     let name = draft.config().side.model.as_str();
     let name = match name {
@@ -51,7 +51,7 @@ fn model(draft: &Draft<'_, '_>) -> Option<String> {
     (draft.scene.models)(&name).is_ok().then_some(name)
 }
 
-/// Asks. False: nobody can be asked now.
+/// Sends a question. False: no model can be asked now.
 fn ask(draft: &mut Draft<'_, '_>, purpose: SidePurpose, words: &str) -> bool {
     if draft.held() || draft.durable().closed.is_some() || limits::spent(draft.durable(), draft.now()) {
         return false;
@@ -83,14 +83,14 @@ fn ask(draft: &mut Draft<'_, '_>, purpose: SidePurpose, words: &str) -> bool {
     true
 }
 
-/// Asks what the inputs of the turn want, where their words leave it open. True: the first step waits for the answer.
+/// Asks for the intent of the turn's inputs if their wording leaves it open. True: the first step waits for the answer.
 pub(crate) fn ask_intent(draft: &mut Draft<'_, '_>, words: &str, confidence: f64) -> bool {
     let rules = &draft.config().side;
     let open = rules.intents && confidence * 1_000.0 < f64::from(rules.intent_below_permille);
     open && ask(draft, SidePurpose::Intent, words)
 }
 
-/// After a decision that ended a turn: a title, and a summary.
+/// Requests a title and a summary after a decision that ended a turn.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
     let ended = |body: &EventBody| matches!(body, EventBody::TurnFinished(turn) if turn.steps > 0);
     if !draft.happened().iter().any(|event| ended(&event.body)) {
@@ -107,13 +107,13 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         draft.volatile().titles = titles.saturating_add(1);
     }
     if summary {
-        // It is about this turn, too.
+        // The new summary will cover this turn, too.
         stop(draft, SidePurpose::Summary);
         ask(draft, SidePurpose::Summary, "");
     }
 }
 
-/// A principal wants a summary of the session.
+/// Requests a summary of the session for a principal.
 pub(crate) fn summarize(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
     if asks(draft, SidePurpose::Summary) || ask(draft, SidePurpose::Summary, "") {
         return Ok(());
@@ -124,7 +124,7 @@ pub(crate) fn summarize(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
     ))
 }
 
-/// An answer came, or none will. What it cost is written down in any case.
+/// Handles an answer or a failure. The cost is recorded in any case.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, ended: SideEnded) {
     let waited_for = draft.volatile().sides.remove(&ended.call).is_some();
     let SideEnded {
@@ -162,7 +162,7 @@ enum Answer {
     Intent(crate::classify::Classified),
 }
 
-/// A person may have named it meanwhile.
+/// Whether the title is still the derived one: a person may have set another in the meantime.
 fn untitled(durable: &Durable) -> bool {
     durable
         .settings
@@ -181,12 +181,12 @@ const fn update(title: Option<String>, summary: Option<String>) -> SessionUpdate
     }
 }
 
-/// The turn ends: nobody needs to know what it was about.
+/// Abandons the intent question because the turn ends.
 pub(crate) fn stop_intents(draft: &mut Draft<'_, '_>) {
     stop(draft, SidePurpose::Intent);
 }
 
-/// The session is closed, or the daemon drains.
+/// Abandons all questions: the session closes, or the daemon drains.
 pub(crate) fn stop_all(draft: &mut Draft<'_, '_>) {
     for purpose in [SidePurpose::Title, SidePurpose::Summary, SidePurpose::Intent] {
         stop(draft, purpose);
@@ -203,7 +203,7 @@ fn stop(draft: &mut Draft<'_, '_>, purpose: SidePurpose) {
 }
 
 impl Durable {
-    /// It cost something. What belongs to the running turn is its cost, too.
+    /// Adds the cost to the totals, and to the running turn if it belongs to it.
     pub(crate) fn side_call_finished(&mut self, finished: &SideCallFinished) -> Result<(), Refusal> {
         let cost = finished.cost_usd.unwrap_or_default();
         self.totals.usage = self.totals.usage.plus(finished.usage);

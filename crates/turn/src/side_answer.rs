@@ -1,19 +1,19 @@
-//! What is made of the text that a model wrote beside the turn. It is not trusted: it has a form, or it is nothing.
+//! Parses a model's answer to a question outside of the turn. It is untrusted: an answer in the wrong form is dropped.
 
 use crate::classify::Classified;
 use agentd_protocol::Intent;
 use serde::Deserialize;
 
-/// Characters of a title.
+/// The most characters of a title.
 const TITLE: usize = 60;
-/// Characters of a summary.
+/// The most characters of a summary.
 const SUMMARY: usize = 1_200;
-/// Characters of a reason.
+/// The most characters of a reason.
 const REASON: usize = 200;
-/// A longer text is no title or no label but an essay, and is not looked through.
+/// A longer text is an essay, not a title or a label, and is not parsed.
 const LONGEST: usize = 4_096;
 
-/// The first line that says something, as a title: without marks and quotes around it, at most 60 characters.
+/// The title: the first line with content, without markup and surrounding quotes, at most 60 characters.
 pub(crate) fn title(text: &str) -> Result<String, String> {
     if text.len() > LONGEST {
         return Err("the model wrote more than a title".to_owned());
@@ -28,7 +28,7 @@ pub(crate) fn title(text: &str) -> Result<String, String> {
     Ok(title)
 }
 
-/// A line without what models put around a title.
+/// A line without the decoration that models put around a title.
 fn bare(line: &str) -> &str {
     let marks = [
         '"', '\'', '`', '*', '#', '_', '“', '”', '「', '」', '《', '》', '-', ' ', '\t',
@@ -42,7 +42,7 @@ fn bare(line: &str) -> &str {
     line.trim_matches(marks).trim_end_matches(['.', '。'])
 }
 
-/// At most so many characters, cut between two words where there are some.
+/// At most `most` characters, cut between two words if possible.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -53,7 +53,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{}…", head.get(..end).unwrap_or(&head).trim_end())
 }
 
-/// A few sentences.
+/// The summary, at most `SUMMARY` characters.
 pub(crate) fn summary(text: &str) -> Result<String, String> {
     let text = text.trim();
     let shown = |c: &char| !c.is_control() || *c == '\n';
@@ -64,7 +64,7 @@ pub(crate) fn summary(text: &str) -> Result<String, String> {
     Ok(cut(&text, SUMMARY))
 }
 
-/// The form of an answer about an intent.
+/// The expected form of an answer about an intent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Label {
@@ -73,7 +73,7 @@ struct Label {
     reason: String,
 }
 
-/// One JSON object with a label, a confidence and a reason, and nothing else but a fence around it.
+/// Parses one JSON object with a label, a confidence and a reason, optionally in a code fence, and nothing else.
 pub(crate) fn intent(text: &str) -> Result<Classified, String> {
     let no_label = || "the model's answer is none of the five labels with confidence and reason".to_owned();
     if text.len() > LONGEST {

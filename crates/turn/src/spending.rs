@@ -1,15 +1,15 @@
-//! What an answer spent, where a budget needs it and the provider does not say: a hard limit must not fail for want of
-//! a number.
+//! The tokens of an answer when a budget needs them and the provider does not report them: a missing number must not
+//! disable a hard limit.
 
 use crate::draft::Draft;
 use crate::input::ModelAnswer;
 use agentd_protocol::{Block, Usage, WarningRaised};
 
-/// Bytes of text in a token, about.
+/// Approximate bytes of text per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The tokens of an answer, and what people should know about the count; they are told once a turn. With a token budget
-/// an answer without a count is estimated.
+/// The tokens of an answer, with warnings about the count, issued once per turn. With a token budget, an answer without
+/// a count is estimated.
 pub(crate) fn of(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> (Usage, Vec<WarningRaised>) {
     let budget = draft.durable().budget();
     let (mut usage, mut warnings) = (answer.usage, Vec::new());

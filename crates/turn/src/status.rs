@@ -1,4 +1,4 @@
-//! What is said of an agent: its derived state, and its list row.
+//! The visible state of an agent: its derived status and its list row.
 
 use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
@@ -11,9 +11,9 @@ use agentd_protocol::{
 };
 
 impl Agent {
-    /// The derived state, with its reason in words.
+    /// The derived status with a readable reason.
     ///
-    /// A session is `failed` after a turn that ended in anything but `completed`, `cancelled` or `denied`.
+    /// A session is `failed` after a turn with any end reason except `completed`, `cancelled` and `denied`.
     #[must_use]
     pub fn status(&self, now: Timestamp) -> Status {
         let durable = &self.durable;
@@ -33,8 +33,8 @@ impl Agent {
         }
     }
 
-    /// The state for the list, which is read while nobody is there who could change it: hooks that were asked, or an attempt
-    /// at a shorter conversation that leaves no fact or that a crash ended, do not stay in it.
+    /// The status for the list, which is read while nothing can update it: hook requests, and work on a shorter
+    /// conversation that leaves no fact or was ended by a crash, are left out because they would stay in it.
     #[must_use]
     pub fn lasting_status(&self, now: Timestamp) -> Status {
         let durable = &self.durable;
@@ -77,7 +77,7 @@ impl Agent {
             return status(RunState::RunningTool, &format!("{title}{more}"), at);
         }
         if let Some(open) = self.durable.approvals.first() {
-            // The answer alone does not let it go on.
+            // The answer alone does not resume the session.
             let paused = self.durable.paused.as_ref();
             let also = paused.map_or_else(String::new, |paused| format!("; paused: {}", paused.reason));
             return status(
@@ -98,7 +98,7 @@ impl Agent {
         self.about_to(turn, changed_at)
     }
 
-    /// Nothing runs and nobody is waited for: what comes next.
+    /// The status when nothing runs and nobody has to act: what comes next.
     fn about_to(&self, turn: &Turn, changed_at: Timestamp) -> Status {
         if self.volatile.draining {
             return status(
@@ -113,7 +113,7 @@ impl Agent {
         status(RunState::Starting, self.waits_before_a_step(), changed_at)
     }
 
-    /// What the next step waits for.
+    /// What blocks the next step.
     fn waits_before_a_step(&self) -> &'static str {
         if self
             .volatile
@@ -131,7 +131,7 @@ impl Agent {
         }
     }
 
-    /// The list row: folded state, open approvals, queue, when to come back.
+    /// The list row: folded state, open approvals, queue, next wake time.
     #[must_use]
     pub fn summary(&self, now: Timestamp) -> Summary {
         let durable = &self.durable;
@@ -235,7 +235,7 @@ fn backing_off(turn: &Turn, now: Timestamp) -> Option<Status> {
     let next = last.attempt.saturating_add(1);
     let (state, reason) = if turn.phase.parked() {
         let (wait, what) = parked_for(*class);
-        // The moment comes first: lists show only the beginning.
+        // The time comes first, because lists show only the beginning.
         let reason = format!("tried again at {retry_at}, or by `resume`: {what}: {message}");
         (RunState::Waiting(wait), reason)
     } else {
@@ -338,7 +338,7 @@ fn idle(durable: &Durable) -> Status {
     }
 }
 
-/// When something happens by itself: an approval expires or nobody came, the back-off is over.
+/// The next time when something happens without an input: an approval expires or stays unattended, or a back-off ends.
 fn wake_at(durable: &Durable) -> Option<Timestamp> {
     let unattended = durable.limits().unattended_ms;
     let of_approval = |open: &OpenApproval| {
@@ -357,13 +357,13 @@ fn wake_at(durable: &Durable) -> Option<Timestamp> {
         .min()
 }
 
-/// Whether a new incarnation would have something to do at once.
+/// Whether a new incarnation would immediately have something to do.
 fn resumable(durable: &Durable) -> bool {
-    // After a restart they are lost, and that is to be written down.
+    // A restart loses them, and that has to be recorded.
     if !durable.jobs.is_empty() || durable.history.is_some() {
         return true;
     }
-    // Children are looked for again, and who ended tells its parent again.
+    // The session looks for its children again, and an ended sub-agent reports to its parent again.
     if !durable.children.is_empty() || reporting::owes(durable) {
         return true;
     }
@@ -376,7 +376,7 @@ fn resumable(durable: &Durable) -> bool {
             .open_calls()
             .any(|call| !matches!(call.stage, Stage::Asking(_))),
         Phase::AtLimit(_) => false,
-        // A lost attempt is written down also in a pause: else the row says for ever that a model answers.
+        // A lost attempt is recorded even during a pause: otherwise the row would show a streaming model for ever.
         Phase::GaveUp { .. } | Phase::Streaming(_) => true,
         Phase::Ready | Phase::BackingOff { .. } | Phase::Answered { .. } => free,
     }

@@ -1,4 +1,4 @@
-//! Between two steps: does the turn end, or is there another model call, and what is the model told before it?
+//! Between two steps: does the turn end, or is there another model call, and which note does the model get before it?
 
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
@@ -6,15 +6,15 @@ use crate::limits::{self, Leave};
 use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, tree, words};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError, WarningRaised};
 
-/// What follows a step.
+/// The decision after a step.
 enum Next {
     /// The turn ends.
     End(EndReason, Option<TurnError>),
-    /// Another model call, after a nudge if there is one.
+    /// Another model call, with an optional nudge before it.
     Call(Option<Nudge>),
 }
 
-/// What the model is told so that it goes on.
+/// A note that makes the model continue.
 type Nudge = (NoteKind, String);
 
 /// Ends the turn, or starts its next model call unless the session is held. True when there may be more to do.
@@ -130,7 +130,7 @@ fn end(reason: EndReason, class: &str, message: &str) -> Next {
     Next::End(reason, Some(limits::error(class, message)))
 }
 
-/// A model that said nothing at all is asked once more. There is no second time: the answer stays empty then.
+/// A model that produced nothing at all is called once more. After a second empty answer, the answer stays empty.
 fn once_more(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<Nudge> {
     let wanted = turn.is_silent() && turn.guards.empty_answers == 1 && limits::has_room(durable, now);
     wanted.then(|| (NoteKind::IntentNudge, words::SAY_SOMETHING.to_owned()))
@@ -143,7 +143,7 @@ fn empty_answer() -> WarningRaised {
     }
 }
 
-/// The nudge for an announced action that was not taken. There is none where it would hit a limit: the answer is
+/// The nudge after an announced action that was not taken. Omitted if the extra call would hit a limit: the answer is
 /// complete enough not to ask a person about it.
 fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Option<Nudge> {
     let wanted = turn.guards.nudges < durable.limits().intent_retries

@@ -1,33 +1,33 @@
-//! The stutter guard: a model that repeats the same few characters without end.
+//! The stutter guard: detects a model that repeats the same few characters endlessly.
 
-/// Longest unit that is looked for, in characters.
+/// The longest unit to look for, in characters.
 const MAX_UNIT: usize = 40;
-/// How often it must come in a row.
+/// The fewest consecutive repetitions.
 const MIN_TIMES: u32 = 50;
-/// How long the repetition must be, in characters.
+/// The shortest repetition, in characters.
 const MIN_CHARS: u32 = 400;
-/// Nothing that people or programs read nests brackets this deep.
+/// For brackets: no text for people or programs nests them this deep.
 const MIN_CHARS_OF_BRACKETS: u32 = 2_000;
-/// Numbers, rulers, indentation: data and furniture more often than stutter, so they must be this long.
+/// For numbers, rulers and indentation, which are usually data or layout rather than stutter.
 const MIN_CHARS_WITHOUT_LETTERS: u32 = 4_000;
-/// The same row again and again: empty rows of a table, zeros of a matrix.
+/// For repeated rows: empty rows of a table, zeros of a matrix.
 const MIN_CHARS_OF_ROWS: u32 = 16_000;
 
-/// Whether a text contains the same unit so often in a row that the model is stuck.
+/// Whether a text repeats the same unit so often in a row that the model is stuck.
 #[must_use]
 pub fn stutters(text: &str) -> bool {
     Stutter::default().feed(text)
 }
 
-/// Watches a text as it comes: for each unit length, how many characters in a row equal the one a unit before.
-/// The cost is constant per character; the text itself is not kept.
+/// Watches a streamed text: counts, for each unit length, how many characters in a row equal the one a unit earlier.
+/// The cost per character is constant; the text itself is not kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Stutter {
     /// The last characters; `recent[at]` is the oldest.
     recent: [char; MAX_UNIT],
     at: usize,
     seen: usize,
-    /// `runs[n - 1]`: the run of units of n characters.
+    /// `runs[n - 1]`: the current run for units of n characters.
     runs: [u32; MAX_UNIT],
 }
 
@@ -43,7 +43,7 @@ impl Default for Stutter {
 }
 
 impl Stutter {
-    /// Takes the next piece; true when the whole text so far ends in, or just contained, a stutter.
+    /// Takes the next piece; true when the text so far ends in a stutter, or this piece contained one.
     pub(crate) fn feed(&mut self, text: &str) -> bool {
         text.chars().any(|next| self.push(next))
     }
@@ -56,7 +56,7 @@ impl Stutter {
             let same = back <= self.seen && self.recent.get(before) == Some(&next);
             *run = if same { run.saturating_add(1) } else { 0 };
             if candidate.is_none() && same {
-                // The run counts what repeats; the first unit is before it.
+                // The run counts only repeated characters; the first unit comes before it.
                 let length = run.saturating_add(unit);
                 if length >= MIN_CHARS.max(unit.saturating_mul(MIN_TIMES)) {
                     candidate = Some((back, length));
@@ -71,7 +71,7 @@ impl Stutter {
         candidate.is_some_and(|(unit, length)| self.is_stutter(unit, length))
     }
 
-    /// How long a repetition must be depends on what is repeated.
+    /// The required length depends on what is repeated.
     fn is_stutter(&self, unit: usize, length: u32) -> bool {
         let last = || (1..=unit).filter_map(|back| self.recent.get((self.at + MAX_UNIT - back) % MAX_UNIT));
         let is_bracket = |one: &char| matches!(one, '[' | ']' | '{' | '}' | '(' | ')');

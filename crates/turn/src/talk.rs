@@ -1,4 +1,4 @@
-//! Calls that the loop answers by itself: the list of things to do, and questions to the person. No tool ever runs.
+//! Calls that the loop answers itself, such as the to-do list and questions to the person. No tool runs for them.
 
 use crate::apply::Refusal;
 use crate::approvals;
@@ -13,27 +13,27 @@ use agentd_protocol::{
     ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
-/// What a call says instead of doing something.
+/// The content of a call that the loop answers itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Talk {
-    /// The list of things to do is this now.
+    /// Replaces the to-do list.
     Todo(Vec<TodoItem>),
-    /// The plan of the work is made, or goes on.
+    /// Creates or advances the plan.
     Plan(PlanTalk),
-    /// The person is shown this plan and may end plan mode.
+    /// Shows the person a plan; the person may end plan mode.
     LeavePlanMode(String),
-    /// A sub-agent does it; what it says last is the call's result.
+    /// Starts a sub-agent; its last text is the call's result.
     Delegate(Delegation),
-    /// The person is asked; the answer is the call's result.
+    /// Asks the person a question; the answer is the call's result.
     Ask {
         /// The question.
         question: String,
-        /// Answers to choose from; the person may say something else.
+        /// Suggested answers; the person may also answer freely.
         choices: Vec<Choice>,
     },
 }
 
-/// The place of an allowed call has come.
+/// Carries out an allowed call.
 pub(crate) fn start(
     draft: &mut Draft<'_, '_>,
     tool_call: ToolCallId,
@@ -69,7 +69,7 @@ fn counted(items: &[TodoItem]) -> String {
 }
 
 impl Durable {
-    /// A person, or time, spoke about a question.
+    /// Folds the decision about a question, by a person or by expiry.
     pub(crate) fn question_decided(
         &mut self,
         tool_call: ToolCallId,
@@ -83,7 +83,7 @@ impl Durable {
         call.stage = match decided.decision {
             Decision::Answer => Stage::Answered(answer(open, decided)),
             Decision::Withdrawn => Stage::Allowed,
-            // It is no permission that is refused, so it never stops the turn.
+            // The question is refused, not a permission, so this never stops the turn.
             Decision::Deny | Decision::Expired => Stage::Denied(words::unanswered(decided)),
             Decision::Allow => return Err("a question is answered, not allowed"),
         };
@@ -91,7 +91,7 @@ impl Durable {
     }
 }
 
-/// What the model reads: the words of the choice, else the person's own.
+/// The answer for the model: the text of the chosen option, else the person's own words.
 fn answer(open: &OpenApproval, decided: &ApprovalDecided) -> String {
     let said = decided.answer.as_deref().unwrap_or_default();
     let chosen = open.choices.iter().find(|choice| choice.id == said);

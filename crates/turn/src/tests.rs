@@ -1,4 +1,4 @@
-//! Tests of the whole agent, by subject. `world` plays everything around it.
+//! Tests of the whole agent, by subject. `world` simulates its surroundings.
 
 mod approvals;
 mod attempts;

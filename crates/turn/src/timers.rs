@@ -1,4 +1,4 @@
-//! Timers follow from the state: after each step those that are due and missing are set, those without a cause cleared.
+//! Timers follow from the state: after each step, missing ones are set and those without a cause are cleared.
 
 use crate::draft::Draft;
 use crate::durable::Phase;
@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::input::TimerKey;
 use crate::{approvals, judging, overflow};
 
-/// A timer fired; one that was replaced or cleared meanwhile is ignored.
+/// Handles a timer that fired; ignored if it has been replaced or cleared since.
 pub(crate) fn fired(draft: &mut Draft<'_, '_>, key: TimerKey, generation: u64) {
     let volatile = draft.volatile();
     if volatile.timers.get(&key) != Some(&generation) {
@@ -37,7 +37,7 @@ pub(crate) fn set(draft: &mut Draft<'_, '_>, key: TimerKey, after_ms: u64) {
     });
 }
 
-/// Makes the timers fit the state.
+/// Sets and clears timers to match the state.
 pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
     let wanted = wanted(draft);
     let causeless: Vec<TimerKey> = draft

@@ -1,5 +1,5 @@
-//! What the model was told of the mode and the date. The system prompt never changes, so what changes is told beside the
-//! newest input.
+//! What the model has been told about the mode and the date. The system prompt never changes, so changes are told in
+//! notes next to the newest input.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -7,27 +7,27 @@ use crate::{inbox, words};
 use agentd_protocol::{NoteInjected, NoteKind, PermissionMode, SessionCreated, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The length of a date in RFC 3339.
+/// The length of a date in RFC 3339, in characters.
 const DATE: usize = 10;
 
-/// What the model knows of its surroundings.
+/// The model's knowledge of its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Told {
-    /// The date that it was told last is this moment's.
+    /// The model was last told the date of this moment.
     pub at: Timestamp,
-    /// It believes that plan mode is on.
+    /// The model believes that plan mode is on.
     pub plan: bool,
-    /// The system prompt says the date of this moment.
+    /// The system prompt contains the date of this moment.
     pub first_at: Timestamp,
     /// The system prompt says that plan mode is on.
     pub first_plan: bool,
-    /// It was told of plan mode at some time.
+    /// The model has been told about plan mode at some time.
     #[serde(default)]
     pub ever_plan: bool,
 }
 
 impl Told {
-    /// What the system prompt says.
+    /// The state that the system prompt describes.
     pub(crate) fn by_prompt(created: &SessionCreated, at: Timestamp) -> Self {
         let plan = created.mode == PermissionMode::Plan;
         Self {
@@ -39,7 +39,7 @@ impl Told {
         }
     }
 
-    /// Old messages went away, and the notes among them may have: only the system prompt is sure.
+    /// Old messages are gone, perhaps with notes among them: only the system prompt is certain.
     fn forget(&mut self) {
         *self = Self {
             at: self.first_at,
@@ -50,15 +50,15 @@ impl Told {
 }
 
 impl Durable {
-    /// The permission mode now.
+    /// The current permission mode.
     pub(crate) fn mode(&self) -> PermissionMode {
         self.settings
             .as_ref()
             .map_or(PermissionMode::Default, |settings| settings.mode)
     }
 
-    /// Old messages, or the newest ones (`back`), are not in the conversation any more. Where plan mode is off the model is
-    /// rather told once too often that it is over.
+    /// Forgets notes because old messages, or the newest ones (`back`), left the conversation. If plan mode is off, it
+    /// is safer to tell the model once too often that it is over.
     pub(crate) fn forget_told(&mut self, back: bool) {
         let was = self.told.plan || (back && self.told.ever_plan);
         self.told.forget();
@@ -67,7 +67,7 @@ impl Durable {
         }
     }
 
-    /// A note of this kind was written down.
+    /// Records that a note of this kind was given.
     pub(crate) fn told(&mut self, kind: NoteKind, at: Timestamp) {
         match kind {
             NoteKind::PlanReminder if self.mode() == PermissionMode::Plan => {
@@ -83,7 +83,7 @@ impl Durable {
     }
 }
 
-/// Before a model call: what is new of the mode and the date. In plan mode each input has its reminder.
+/// Adds notes about a changed mode or date before a model call. In plan mode, each input gets its reminder.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let told = draft.durable().told;
     let plan = draft.durable().mode() == PermissionMode::Plan;

@@ -1,65 +1,65 @@
-//! What hooks are told of, besides calls.
+//! Lifecycle hooks: the events other than tool calls that hooks learn of.
 
 use agentd_protocol::{ApprovalId, CallId, HookEvent, InputId, TurnId};
 
-/// What hooks are told of.
+/// A lifecycle event for hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Topic {
     /// The session begins.
     SessionStart,
     /// The session is closed.
     SessionEnd {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// An input is to join.
+    /// An input is about to join.
     Prompt(InputId),
     /// A turn is about to end by itself.
     Stop {
-        /// Which.
+        /// The turn.
         turn: TurnId,
-        /// The model's last words.
+        /// The model's last text.
         text: String,
-        /// How often hooks had it go on.
+        /// How often hooks have made it continue.
         rounds: u32,
         /// The session has a parent.
         child: bool,
     },
-    /// A person has to be told.
+    /// A person has to be notified.
     Notification {
-        /// Of what.
+        /// The kind of notification.
         notice: Notice,
-        /// In words.
+        /// The readable text.
         message: String,
-        /// The question.
+        /// The approval that it is about.
         approval: Option<ApprovalId>,
     },
-    /// The beginning of the conversation is to become a summary.
+    /// A summary is about to replace the beginning of the conversation.
     Compaction {
-        /// For which model call.
+        /// The model call that needs it.
         call: CallId,
-        /// The attempt that failed for it.
+        /// The attempt whose failure caused it.
         attempt: u32,
-        /// About so many tokens there are.
+        /// The current size in tokens, estimated.
         tokens: u64,
-        /// So many there may be.
+        /// The target size in tokens.
         target: u64,
     },
 }
 
-/// What a person has to be told of.
+/// Kinds of notifications for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// Somebody is asked.
+    /// An approval was requested.
     Approval,
-    /// A turn ended, and the session waits for input.
+    /// A turn ended; the session waits for input.
     Idle,
     /// A turn failed.
     Failed,
 }
 
 impl Notice {
-    /// Its name.
+    /// The notice's name for hooks.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Notice {
 }
 
 impl Topic {
-    /// The event of the hooks that are told.
+    /// The hook event to run.
     #[must_use]
     pub const fn event(&self) -> HookEvent {
         match self {
@@ -85,7 +85,7 @@ impl Topic {
         }
     }
 
-    /// The agent waits for the answer.
+    /// Whether the agent waits for the answer.
     pub(crate) const fn holds_up(&self) -> bool {
         !matches!(self, Self::SessionEnd { .. } | Self::Notification { .. })
     }

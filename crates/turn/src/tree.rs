@@ -1,7 +1,7 @@
-//! The budget of a tree of agents is the root's. Before each step of a sub-agent everything that the tree has spent is
-//! looked up, as far as it is durable, and a session asks only when its own steps are. So whoever is told that there is
-//! room is told of every step that ended before, and the budget is exceeded by at most one step of each running agent.
-//! The same look finds out whether anybody still waits for the sub-agent: nobody works for nobody.
+//! A tree of agents shares the root's budget. Before each step, a sub-agent looks up what the tree has durably spent,
+//! and only once its own steps are durable. So whoever gets permission knows of every step that ended before, and the
+//! budget is exceeded by at most one step of each running agent. The same look-up tells whether anyone still waits for
+//! the sub-agent; if nobody does, its turn ends.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -9,55 +9,55 @@ use crate::effect::Effect;
 use crate::{ending, following, limits, words};
 use agentd_protocol::{Budget, EndReason, PermissionMode, Spent};
 
-/// What the rest of a tree spent, and what all of it may spend.
+/// What the rest of a tree has spent, and what the whole tree may spend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TreeSpent {
     /// The parent still waits for this session.
     pub wanted: bool,
-    /// All sessions of the tree but this one and those below it that have ended.
+    /// The spending of all sessions of the tree except this one and its ended descendants.
     pub others: Spent,
-    /// The root's budget as it is now.
+    /// The root's current budget.
     pub budget: Budget,
-    /// What holds for the parent, and so for whom works for it; none for a root.
+    /// The parent's state, which its sub-agents follow; none for a root.
     pub above: Option<Above>,
 }
 
-/// A parent as its row says it is.
+/// A parent's state, read from its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Above {
-    /// Its mode.
+    /// The parent's mode.
     pub mode: PermissionMode,
-    /// It is paused.
+    /// Whether the parent is paused.
     pub paused: bool,
 }
 
-/// What is known of the tree.
+/// The known state of the tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tree {
-    /// The number of the last asking.
+    /// The number of the last request.
     number: u64,
-    /// It has not been answered.
+    /// The request is still unanswered.
     asking: bool,
     /// A step waits for the answer.
     for_step: bool,
-    /// The answer is for the step that begins now.
+    /// The answer is valid for the step that begins now.
     fresh: bool,
     pub(crate) last: Option<TreeSpent>,
 }
 
 impl Tree {
-    /// The answer is waited for.
+    /// Whether a request is unanswered.
     pub(crate) const fn asking(&self) -> bool {
         self.asking
     }
 
-    /// The step that it was asked for has begun, or does not.
+    /// Forgets the request: its step has begun, or will not.
     pub(crate) const fn used(&mut self) {
         (self.asking, self.for_step, self.fresh) = (false, false, false);
     }
 }
 
-/// Before a step: is it known what the tree spent? False: it is being asked.
+/// Whether the tree's spending is known before a step. False: it is being looked up.
 pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
     if !is_shared(draft.durable()) || draft.seen().tree.fresh {
         return true;
@@ -69,7 +69,7 @@ pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
     false
 }
 
-/// Has it looked up; an answer to an earlier asking does not count any more.
+/// Requests the tree's spending; answers to earlier requests no longer count.
 pub(crate) fn ask(draft: &mut Draft<'_, '_>) {
     let tree = &mut draft.volatile().tree;
     tree.asking = true;
@@ -82,7 +82,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>) {
     draft.effect(Effect::AskTree { number, root, parent });
 }
 
-/// The answer. Without one nothing may be spent (I7).
+/// Handles the answer. If the spending could not be read, nothing may be spent (I7).
 pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<TreeSpent>) {
     let tree = &mut draft.volatile().tree;
     if !tree.asking || tree.number != number {
@@ -99,7 +99,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<Tre
             return;
         }
         following::follow(draft, spent.above);
-        // Who was paused by this asks again when the pause is over.
+        // If this pauses the session, it asks again when the pause is over.
         let held = draft.held();
         let tree = &mut draft.volatile().tree;
         tree.last = Some(spent);
@@ -114,7 +114,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<Tre
     ending::finish(draft, EndReason::Budget, Some(error));
 }
 
-/// Others spend from the same budget.
+/// Whether other sessions spend from the same budget.
 fn is_shared(durable: &Durable) -> bool {
     let limited = durable.budget() != Budget::default();
     durable.lineage().is_some() || (limited && !durable.children.is_empty())

@@ -1,4 +1,4 @@
-//! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
+//! State of this incarnation only: what runs, what is being judged, which timers are set. Losing it does no harm.
 
 use crate::context::Preparing;
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
@@ -15,63 +15,63 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The volatile state of an agent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Volatile {
-    /// The attempt whose kid runs.
+    /// The attempt whose worker is running.
     pub(crate) live: Option<Live>,
-    /// An answer that waits for the verdicts on its calls.
+    /// An answer that waits for verdicts on its calls.
     pub(crate) answer: Option<Answer>,
     /// Calls that are being judged.
     pub(crate) pending: BTreeSet<ToolCallId>,
-    /// What hooks said of calls that are not in the log yet.
+    /// Hook results for calls that are not in the log yet.
     pub(crate) hooked: BTreeMap<ToolCallId, Vec<HookFinished>>,
-    /// What hooks are being asked besides, by the number of the asking.
+    /// Pending requests to lifecycle hooks, by number.
     pub(crate) asked: BTreeMap<u64, Topic>,
-    /// The number of the last asking.
+    /// The number of the last request.
     pub(crate) askings: u64,
-    /// The asking by which hooks are told of the session's beginning.
+    /// The request that notifies hooks of the session's start.
     pub(crate) greeted: Option<u64>,
-    /// Inputs that hooks let through, with what they add.
+    /// Inputs that hooks have admitted, with the text that they add.
     pub(crate) screened: BTreeMap<InputId, Option<String>>,
-    /// The turn against whose end hooks have nothing.
+    /// The turn that hooks allow to end.
     pub(crate) may_stop: Option<TurnId>,
-    /// How judged calls would run. In boxes: a map keeps room for eleven values as soon as it has one.
+    /// How judged calls would run. Boxed, because a map reserves room for eleven values with its first entry.
     pub(crate) plans: BTreeMap<ToolCallId, Box<CallPlan>>,
-    /// Calls whose kid runs.
+    /// Calls whose worker is running.
     pub(crate) running: BTreeSet<ToolCallId>,
     /// Background jobs that run.
     pub(crate) jobs: BTreeSet<u32>,
     /// Timers that are set, with their generation.
     pub(crate) timers: BTreeMap<TimerKey, u64>,
-    /// Approvals whose deciders are being counted.
+    /// Approvals for which the attached deciders are being counted.
     pub(crate) counting: BTreeSet<ApprovalId>,
-    /// The last generation of a timer.
+    /// The generation of the most recent timer.
     pub(crate) generation: u64,
-    /// The back-off's timer fired.
+    /// The back-off timer has fired.
     pub(crate) backoff_over: bool,
-    /// A person ended the rest of the model call: the next attempt is to be made at once.
+    /// A person resumed a parked model call: the next attempt must start immediately.
     pub(crate) insists: bool,
     /// The conversation is being made shorter.
     pub(crate) shrinking: Option<Shrinking>,
-    /// What was done so that the next call fits.
+    /// The measures taken to make the next call fit.
     pub(crate) preparing: Preparing,
-    /// What the last overflow taught of the model's window.
+    /// The window limits that the last overflow revealed.
     pub(crate) window: Option<Window>,
-    /// What models are asked beside the turn.
+    /// Pending questions to models outside of the turn.
     pub(crate) sides: BTreeMap<CallId, SidePurpose>,
-    /// Titles that were asked for.
+    /// The number of titles requested.
     pub(crate) titles: u32,
-    /// The provider counts the tokens of the next request.
+    /// The call for which the provider is counting the next request's tokens.
     pub(crate) weighing: Option<CallId>,
-    /// What stands before the conversation in the last request.
+    /// The prefix hash of the last request (see `Scene`).
     pub(crate) sent_prefix: Option<u64>,
-    /// The same of the last request that was answered.
+    /// The prefix hash of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
-    /// The seq of the work on the history that goes on here.
+    /// The seq of the history work that is running here.
     pub(crate) reworking: Option<agentd_protocol::Seq>,
-    /// How far the parent of this sub-agent was told of its end.
+    /// The state of the end report to this sub-agent's parent.
     pub(crate) telling: Telling,
-    /// What the tree of agents spent.
+    /// The spending of the tree of agents.
     pub(crate) tree: Tree,
-    /// Nothing new is started.
+    /// Nothing new may start.
     pub(crate) draining: bool,
 }
 
@@ -80,32 +80,32 @@ pub(crate) struct Volatile {
 pub(crate) struct Live {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
-    /// The text so far, bounded.
+    /// The text so far, up to the limit.
     pub(crate) partial: String,
     pub(crate) stutter: Stutter,
 }
 
-/// An answer that is not in the log yet, because the verdicts on its calls come in the same append.
+/// An answer that is not in the log yet, because the verdicts on its calls belong to the same append.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
-    /// With our tool call ids.
+    /// The answer, with our own tool call ids.
     pub(crate) answer: ModelAnswer,
     pub(crate) rulings: BTreeMap<ToolCallId, Box<Ruling>>,
 }
 
-/// What came of judging a call.
+/// The outcome of judging a call.
 #[derive(Debug, Clone)]
 pub(crate) enum Ruling {
-    /// The gate spoke; without a plan the verdict is a denial.
+    /// The gate's verdict; without a plan it is treated as a denial.
     Verdict(Verdict, Option<CallPlan>),
-    /// It could not even be prepared.
+    /// The call could not be prepared.
     Refused(ToolOutcome),
 }
 
 impl Volatile {
-    /// The turn is over: what was known of it is of no use.
+    /// Drops everything known about a turn that is over.
     pub(crate) fn forget_turn(&mut self) {
         self.live = None;
         self.answer = None;
@@ -121,7 +121,7 @@ impl Volatile {
         self.launched();
     }
 
-    /// What was found out for a step was for the one that began, or does not.
+    /// Drops the preparations for a step that has begun, or will not.
     pub(crate) fn launched(&mut self) {
         self.preparing.launched();
         self.tree.used();

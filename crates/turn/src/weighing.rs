@@ -1,5 +1,5 @@
-//! Exact counting: where the estimate is too close to the line at which a conversation is made shorter, its provider is
-//! asked. The estimate stands where it does not answer.
+//! Exact token counting: if the estimate is close to the limit at which a conversation is made shorter, the provider
+//! counts. If it does not answer, the estimate stands.
 
 use crate::context::ContextRules;
 use crate::draft::Draft;
@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::launch;
 use agentd_protocol::CallId;
 
-/// Asks the provider where that may change what follows. True: the next call waits for the count.
+/// Requests a count if it could change what follows. True: the next call waits for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>, model: &str, tokens: u64, line: u64) -> bool {
     let rules = draft.config().context;
     let (messages, steps) = (draft.scene.sizes.messages, draft.durable().totals.steps);
@@ -40,7 +40,7 @@ fn is_close(rules: &ContextRules, tokens: u64, line: u64) -> bool {
     margin > 0 && tokens.abs_diff(line) <= margin
 }
 
-/// The count came, or will not come: what is decided now is decided by the estimate that it left.
+/// Continues after the count, or without one: decisions use the resulting estimate.
 pub(crate) fn counted(draft: &mut Draft<'_, '_>, call: CallId) {
     let volatile = draft.volatile();
     if volatile.weighing == Some(call) {
@@ -48,7 +48,7 @@ pub(crate) fn counted(draft: &mut Draft<'_, '_>, call: CallId) {
     }
 }
 
-/// Nobody waits for it any more.
+/// Abandons a count that is no longer needed.
 pub(crate) fn stop(draft: &mut Draft<'_, '_>) {
     if let Some(call) = draft.volatile().weighing.take() {
         draft.effect(Effect::DropCount { call });

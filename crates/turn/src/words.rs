@@ -1,4 +1,4 @@
-//! What the model is told, in one place.
+//! All texts that the model reads from agentd, in one place.
 
 use crate::delegate::Ended;
 use crate::planning::Plan;
@@ -6,13 +6,13 @@ use agentd_protocol::{
     ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, SessionId, Verdict,
 };
 
-/// The answer had neither text nor a call.
+/// Note after an answer with neither text nor a call.
 pub(crate) const SAY_SOMETHING: &str =
     "Your last answer was empty. Answer in words; if the work is done, say what the result is.";
-/// A person raised the budget that a turn had used up.
+/// Note after a person raised the used-up budget of a turn.
 pub(crate) const BUDGET_RAISED: &str = "The budget was raised. Go on where you stopped.";
 
-/// A rule denied the call.
+/// Result of a call that a rule denied.
 pub(crate) fn denied_by_rule(verdict: &Verdict) -> String {
     format!(
         "Denied by the permission rule `{}`: {}. The call was not run. Do not try to get around the rule; choose \
@@ -21,7 +21,7 @@ pub(crate) fn denied_by_rule(verdict: &Verdict) -> String {
     )
 }
 
-/// A person, or time, denied the call.
+/// Result of a call that a person denied, or whose approval expired.
 pub(crate) fn denied_by_person(decided: &ApprovalDecided) -> String {
     let who = match decided.decision {
         Decision::Expired => "Nobody answered the request for approval in time",
@@ -38,7 +38,7 @@ pub(crate) fn denied_by_person(decided: &ApprovalDecided) -> String {
     }
 }
 
-/// Nobody answered the model's question.
+/// Result of a question without an answer.
 pub(crate) fn unanswered(decided: &ApprovalDecided) -> String {
     let why = match decided.decision {
         Decision::Expired => "nobody answered in time",
@@ -52,16 +52,16 @@ pub(crate) fn unanswered(decided: &ApprovalDecided) -> String {
     )
 }
 
-/// Why a requested call was not run.
+/// Result of a call in an answer that was cut off.
 pub(crate) const CUT_OFF: &str = "Not run: the answer that asked for this call was cut off.";
-/// Why a requested call was not run.
+/// Result of a call in an answer that the provider stopped.
 pub(crate) const REFUSED: &str = "Not run: the provider stopped the answer that asked for this call.";
-/// Why a requested call was not run.
+/// Result of a call after the step limit.
 pub(crate) const TOOLS_OFF: &str = "Not run: the step limit is reached and tools are off.";
-/// Why a requested call was not run.
+/// Result of a call that was repeated too often.
 pub(crate) const REPEATED: &str =
     "Not run: the same call with the same arguments was made too often in a row.";
-/// Why a requested call was not run.
+/// Result of a call that the server could not parse.
 pub(crate) fn miscalled(message: &str) -> String {
     format!(
         "Not run: the model server could not read this call ({message}). Call the tool again by its name, with \
@@ -69,20 +69,20 @@ pub(crate) fn miscalled(message: &str) -> String {
     )
 }
 
-/// Why an open call was closed.
+/// Result of an open call when a denial stopped the turn.
 pub(crate) const STOPPED_BY_DENIAL: &str =
     "Not finished: another call was denied, and denials stop the turn.";
-/// Why an open call was closed.
+/// Result of an open call when the turn was cancelled.
 pub(crate) const CANCELLED: &str = "Not finished: the turn was cancelled.";
 /// Why a background job is lost.
 pub(crate) const JOBS_KILLED: &str = "a person killed it";
 pub(crate) const JOB_LOST: &str = "agentd went down or the session was stopped while it ran";
-/// What is added when the call had been running.
+/// Appended if the call was already running.
 pub(crate) const WAS_RUNNING: &str = "It was running; what it had done until then may remain.";
-/// Why a running call was closed after a crash.
+/// Result of a running call that was closed after a crash.
 pub(crate) const OUTCOME_UNKNOWN: &str = "Interrupted, outcome unknown: the daemon stopped while this ran. Check what it did before you do it again.";
 
-/// The note after the same call was made too often.
+/// Note after the same call was made too often.
 pub(crate) fn repeating(times: u32) -> String {
     format!(
         "You have made the same tool call with the same arguments {times} times in a row. Its result will not change. \
@@ -90,7 +90,7 @@ pub(crate) fn repeating(times: u32) -> String {
     )
 }
 
-/// The note after steps in which every call failed.
+/// Note after steps in which every call failed.
 pub(crate) fn failing(steps: u32) -> String {
     format!(
         "Every tool call of the last {steps} steps failed. Stop, explain what goes wrong and what you need, and go on \
@@ -98,7 +98,7 @@ pub(crate) fn failing(steps: u32) -> String {
     )
 }
 
-/// The nudge after an announced action that was not taken.
+/// Nudge after an announced action that was not taken.
 pub(crate) const fn nudge(cjk: bool) -> &'static str {
     if cjk {
         "请直接执行你提到的操作,不要只是描述。"
@@ -107,7 +107,7 @@ pub(crate) const fn nudge(cjk: bool) -> &'static str {
     }
 }
 
-/// The note before the summary at the step limit.
+/// Note before the summary at the step limit.
 pub(crate) fn sum_up(cap: u32) -> String {
     format!(
         "The limit of {cap} steps is reached and tools are off now. Sum up what is done, what is not, and what should \
@@ -115,16 +115,16 @@ pub(crate) fn sum_up(cap: u32) -> String {
     )
 }
 
-/// The note when a budget nears its end.
+/// Note when a budget is nearly used up.
 pub(crate) fn near_the_end(limit: LimitKind) -> String {
     let what = limit_name(limit);
     format!("At least 90 % of this session's {what} budget is used. Bring the work to a good end soon.")
 }
 
-/// The most files that a note names.
+/// The most files that a note lists.
 const NAMED: usize = 20;
 
-/// The note after a person put files back, or the conversation.
+/// Note after a person restored files or the conversation.
 pub(crate) fn put_back(files: &[String], rewound: bool) -> String {
     let mut words = String::new();
     if rewound {
@@ -149,7 +149,7 @@ pub(crate) fn put_back(files: &[String], rewound: bool) -> String {
     words
 }
 
-/// A limit's name in a sentence.
+/// The name of a limit within a sentence.
 pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
     match limit {
         LimitKind::Steps => "step",
@@ -163,13 +163,13 @@ pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
 /// The reminder with each input in plan mode.
 pub(crate) const PLAN_MODE: &str = "Plan mode is on: only reading is allowed, and calls that write, run commands or reach the \
      network are denied. Explore, then call ExitPlanMode with the plan (summary, current state, steps, tests, risks).";
-/// What is told when a person ended plan mode.
+/// Note after a person ended plan mode.
 pub(crate) const PLAN_MODE_IS_OVER: &str =
     "Plan mode is over: you may act now, as the permission rules allow.";
-/// There is no plan mode to leave.
+/// Result of a request to leave plan mode when it is off.
 pub(crate) const NOT_IN_PLAN_MODE: &str = "Plan mode is not on, so there is nothing to leave: do the work.";
 
-/// A person approved the plan.
+/// Result of a plan that a person approved.
 pub(crate) fn plan_approved(to: PermissionMode, decided: &ApprovalDecided) -> String {
     let mode = match to {
         PermissionMode::Default => "default",
@@ -190,7 +190,7 @@ pub(crate) fn plan_approved(to: PermissionMode, decided: &ApprovalDecided) -> St
     )
 }
 
-/// The plan was not approved.
+/// Result of a plan that was not approved.
 pub(crate) fn plan_refused(decided: &ApprovalDecided) -> String {
     let who = match decided.decision {
         Decision::Expired => "Nobody answered in time",
@@ -213,7 +213,7 @@ pub(crate) fn plan_refused(decided: &ApprovalDecided) -> String {
     }
 }
 
-/// The note at the beginning of a turn that begins with a plan.
+/// Note at the start of a turn that begins with a plan.
 pub(crate) fn make_a_plan(plan: &Plan, limits: &Planning) -> String {
     let open = plan.open();
     if !open.is_empty() {
@@ -229,7 +229,7 @@ pub(crate) fn make_a_plan(plan: &Plan, limits: &Planning) -> String {
     )
 }
 
-/// The reminder before the end of a turn.
+/// Reminder of open steps before the end of a turn.
 pub(crate) fn steps_are_open(open: &[usize]) -> String {
     format!(
         "Steps {} of your plan are not reported done. Do them and their checks now; if they cannot be done, say why and end.",
@@ -237,7 +237,7 @@ pub(crate) fn steps_are_open(open: &[usize]) -> String {
     )
 }
 
-/// The result of a call that changed the plan.
+/// Result of a call that changed the plan.
 pub(crate) fn plan_kept(plan: &Plan) -> String {
     let done = plan
         .steps
@@ -264,19 +264,19 @@ fn numbers(open: &[usize]) -> String {
     numbers.join(", ")
 }
 
-/// Why a sub-agent is told to end.
+/// Why a sub-agent is paused, resumed or told to end.
 pub(crate) const PAUSED_WITH_PARENT: &str = "the session that it works for is paused";
 pub(crate) const RESUMED_WITH_PARENT: &str = "the session that it works for goes on";
 pub(crate) const NOT_WANTED: &str = "its parent does not wait for it any more";
 
-/// A sub-agent may not have one of its own.
+/// Result of a delegation below the maximum depth.
 pub(crate) fn too_deep(deepest: u32) -> String {
     format!(
         "Sub-agents go at most {deepest} deep, and this is the deepest. Do the task yourself, step by step."
     )
 }
 
-/// What the model reads of a sub-agent that ended.
+/// Result of a delegated call: how the sub-agent ended.
 pub(crate) fn of_child(child: SessionId, ended: &Ended) -> String {
     let said = ended.text.trim();
     if ended.reason == Some(EndReason::Completed) && ended.error.is_none() {

@@ -1,13 +1,13 @@
-//! Which addresses are public. Everything that is not known to be is refused.
+//! Decides which addresses are public. Refuses every address that is not known to be.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closed {
-    /// A cloud's metadata service, or where one is found: opened by its network only.
+    /// A cloud's metadata service, or a range that contains one: only an entry for its network can open it.
     Metadata(&'static str),
-    /// Any other.
+    /// Any other reason.
     Other(&'static str),
 }
 
@@ -40,7 +40,7 @@ const V4: [Range4; 15] = [
     ([255, 255, 255, 255], 32, "it is a broadcast address"),
 ];
 
-/// Metadata services outside the link-local range, and that range.
+/// The link-local range, and metadata services outside it.
 const METADATA4: [Range4; 4] = [
     (
         [169, 254, 0, 0],
@@ -106,16 +106,16 @@ const METADATA6: [Range6; 2] = [
     ),
 ];
 
-/// All that is routed to somebody in IPv6.
+/// All globally routed IPv6 addresses.
 const GLOBAL6: Range6 = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "");
 
-/// Why an address is not public, in words; nothing when it is.
+/// Why an address is not public, in words; `None` if it is.
 #[must_use]
 pub fn not_public(address: IpAddr) -> Option<&'static str> {
     closed(address).map(Closed::why)
 }
 
-/// Why an address is not public; nothing when it is.
+/// Why an address is not public; `None` if it is.
 pub(crate) fn closed(address: IpAddr) -> Option<Closed> {
     match address {
         IpAddr::V4(v4) => {
@@ -144,7 +144,7 @@ fn in6(address: Ipv6Addr, (base, bits, _): &Range6) -> bool {
     (address.to_bits() ^ Ipv6Addr::from_segments(*base).to_bits()) & mask == 0
 }
 
-/// Names that stand for something inside: this machine, its network, a cloud's metadata service.
+/// Names for internal places: this machine, its network, a cloud's metadata service.
 pub(crate) fn closed_name(host: &str) -> Option<&'static str> {
     const NAMES: [&str; 5] = ["metadata", "instance-data", "metadata.goog", "localhost", "local"];
     const SUFFIXES: [&str; 6] = [

@@ -1,11 +1,11 @@
-//! Which characters bytes stand for: byte order mark, then what the server says, then what the page says, then a guess.
+//! Decodes text: by the byte order mark, else the server's header, else the page's own declaration, else a guess.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// How far a page is searched for what it says of itself.
+/// How far to search a page for its own declaration.
 const LOOK_AT: usize = 1_024;
 
-/// Decodes a body; bytes that mean nothing become U+FFFD.
+/// Decodes a body; invalid bytes become U+FFFD.
 pub(crate) fn decode(bytes: &[u8], content_type: &str, html: bool) -> String {
     let said = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
@@ -35,11 +35,11 @@ fn meta(bytes: &[u8]) -> Option<&'static Encoding> {
         .split("<meta")
         .skip(1)
         .find_map(|rest| named(rest.split('>').next()?))?;
-    // Whoever could write this tag did not write UTF-16.
+    // A tag that is readable as ASCII cannot be in UTF-16.
     Some(if found.is_ascii_compatible() { found } else { UTF_8 })
 }
 
-/// UTF-8, unless it cannot be. The end may be cut inside a character.
+/// UTF-8 unless the bytes are invalid in it. The end may be cut inside a character.
 fn guess(bytes: &[u8]) -> &'static Encoding {
     match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,

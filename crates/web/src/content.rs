@@ -1,4 +1,4 @@
-//! From bytes to text that a model reads.
+//! Converts the bytes of a body to text for a model.
 
 use crate::charset;
 use crate::error::WebError;
@@ -6,18 +6,18 @@ use crate::markdown;
 use std::time::Duration;
 use url::Url;
 
-/// How a body is read.
+/// How to read a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// As a page.
     Html,
-    /// As it is.
+    /// As plain text.
     Plain,
-    /// The server does not say: as it is, if it is text.
+    /// Undeclared by the server: as plain text or a page, unless it is binary.
     Unsaid,
 }
 
-/// What was in a body.
+/// The content of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     /// The page's title.
@@ -28,10 +28,10 @@ pub(crate) struct Content {
     pub(crate) cut: bool,
 }
 
-/// The time for making Markdown of a page.
+/// The timeout for converting a page to Markdown.
 const CONVERT_WITHIN: Duration = Duration::from_secs(5);
 
-/// Types outside `text/` that are text.
+/// Text types outside `text/`.
 const TEXTS: [&str; 12] = [
     "json",
     "xml",
@@ -47,10 +47,10 @@ const TEXTS: [&str; 12] = [
     "x-sh",
 ];
 
-/// How a body of a type is read.
+/// How to read a body of a content type.
 ///
 /// # Errors
-/// When it is no text.
+/// It is not a text type.
 pub(crate) fn kind(content_type: &str) -> Result<Kind, WebError> {
     let essence = content_type
         .split(';')
@@ -74,7 +74,7 @@ pub(crate) fn kind(content_type: &str) -> Result<Kind, WebError> {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is no text, though nobody said so.
+/// A body of undeclared type is not text.
 pub(crate) fn read(bytes: &[u8], content_type: &str, kind: Kind, base: &Url) -> Result<Content, WebError> {
     let html = match kind {
         Kind::Html => true,
@@ -101,8 +101,8 @@ fn looks_like_html(bytes: &[u8]) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// Characters that a person does not see and a model does: control characters, direction marks, tags. A text must say
-/// the same to both.
+/// Characters that a person does not see but a model does: control characters, direction marks, tags. Both must read
+/// the same text.
 pub(crate) fn unseen(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{2060}'..='\u{2064}'

@@ -1,22 +1,22 @@
-//! What goes wrong when a page is fetched; the messages are for the model.
+//! The errors of fetching a page; the messages are for the model.
 
 use std::time::Duration;
 
 /// Why a page was not fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// The text is no address, or is not written plainly.
+    /// The text is not an address, or is written ambiguously.
     #[error("{0:?} is no address that can be fetched: {1}")]
     Address(String, &'static str),
     /// The address may not be reached.
     #[error("{place} may not be reached: {why}")]
     Refused {
-        /// The host, with the address that it stands for when that was looked up.
+        /// The host, with its address if it was looked up.
         place: String,
-        /// What is wrong with it.
+        /// Why it is refused.
         why: &'static str,
     },
-    /// A redirect leads to where the rules forbid.
+    /// A rule forbids the target of a redirect.
     #[error("it redirects to {0}, which may not be fetched: {1}")]
     Forbidden(String, String),
     /// The host's name could not be looked up.
@@ -24,19 +24,19 @@ pub enum WebError {
     Unknown {
         /// The name.
         host: String,
-        /// What the system said.
+        /// The system's error message.
         why: String,
     },
-    /// The time was over.
+    /// The fetch exceeded its deadline.
     #[error("the server did not finish within {} ms", .0.as_millis())]
     Slow(Duration),
     /// Too many redirects in a row.
     #[error("there were more than {0} redirects in a row")]
     Redirects(u32),
-    /// What came is not text.
+    /// The body is not text.
     #[error("what came is {0}, and only text (HTML, JSON, XML, plain text, source code) can be read")]
     NotText(String),
-    /// What came is compressed, though that was not asked for.
+    /// The body is compressed, though the request did not allow that.
     #[error("what came is encoded as {0}, which was not asked for and is not unpacked")]
     Encoded(String),
     /// The connection failed.
@@ -45,13 +45,13 @@ pub enum WebError {
     /// The HTTP client or its TLS set-up is unusable.
     #[error("the web cannot be reached from here: {0}")]
     Client(#[source] reqwest::Error),
-    /// The configuration opens a place that cannot be read.
+    /// An entry of the configuration is invalid.
     #[error("tools.web.allow_private has {0:?}, which is no network, address or host")]
     Config(String),
 }
 
 impl WebError {
-    /// The innermost reason of a failed request, without its address.
+    /// The innermost cause of a failed request, without its address.
     pub(crate) fn of(error: &reqwest::Error) -> Self {
         let mut inner: &dyn std::error::Error = error;
         while let Some(source) = inner.source() {

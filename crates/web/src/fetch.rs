@@ -15,53 +15,53 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use url::Host;
 
-/// Redirects in a row that are followed.
+/// The most redirects to follow in a row.
 const MAX_REDIRECTS: u32 = 5;
-/// Addresses of one name that are looked at; no name has that many.
+/// The most addresses of one name to check; no name has that many.
 const MAX_ADDRESSES: usize = 64;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/json;q=0.9, text/*;q=0.8, */*;q=0.1";
 
-/// What a fetch came to.
+/// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Something to read.
+    /// A page.
     Page(Page),
-    /// A redirect that nobody has allowed yet.
+    /// A redirect that needs permission first.
     Elsewhere(Elsewhere),
 }
 
-/// What was read.
+/// A fetched page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Where it was in the end.
+    /// The final address.
     pub url: String,
     /// The HTTP status.
     pub status: u16,
-    /// What the server says it is; may be empty.
+    /// The content type that the server declares; may be empty.
     pub content_type: String,
     /// The page's title.
     pub title: Option<String>,
-    /// The text; HTML as Markdown, without characters that nobody sees.
+    /// The text; HTML as Markdown, without invisible characters.
     pub text: String,
-    /// Bytes that were read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Whether the server had more.
+    /// Whether a part is missing: the server had more, or the conversion stopped early.
     pub cut: bool,
 }
 
 /// A redirect that was not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// Who sent it.
+    /// The redirecting address.
     pub from: String,
-    /// Where it leads.
+    /// The target.
     pub to: String,
     /// The HTTP status.
     pub status: u16,
 }
 
-/// Makes one fetch after another; keeps no connection between them.
+/// Fetches pages one after another; keeps no connection between them.
 #[derive(Debug)]
 pub struct Fetcher {
     client: Client,
@@ -74,18 +74,18 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher that looks names up as this machine does.
+    /// A fetcher that uses the system's name resolution.
     ///
     /// # Errors
-    /// When the configuration cannot be read, or the machine's TLS set-up is unusable.
+    /// The configuration is invalid, or the machine's TLS set-up is unusable.
     pub fn new(config: &WebConfig) -> Result<Self, WebError> {
         Self::with_resolver(config, Arc::new(SystemResolver::default()))
     }
 
-    /// A fetcher with its own way to look names up.
+    /// A fetcher with its own name resolution.
     ///
     /// # Errors
-    /// When the configuration cannot be read, or the machine's TLS set-up is unusable.
+    /// The configuration is invalid, or the machine's TLS set-up is unusable.
     pub fn with_resolver(config: &WebConfig, resolver: Arc<dyn Resolver>) -> Result<Self, WebError> {
         let pins = Pins::default();
         Ok(Self {
@@ -99,16 +99,16 @@ impl Fetcher {
         })
     }
 
-    /// The same, with somebody who judges the addresses of redirects.
+    /// The same fetcher with a judge for the addresses of redirects.
     #[must_use]
     pub fn judged_by(self, hops: Arc<dyn Hops>) -> Self {
         Self { hops, ..self }
     }
 
-    /// Fetches a page as text. Takes the fetcher for itself: what is pinned belongs to one fetch.
+    /// Fetches a page as text. Borrows the fetcher exclusively, because pinned addresses belong to one fetch.
     ///
     /// # Errors
-    /// The place may not be reached, or what came cannot be read.
+    /// The address may not be reached, or the response cannot be read.
     #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
     pub async fn fetch(&mut self, target: &Target, raw: bool) -> Result<Answer, WebError> {
         let deadline = Instant::now() + self.time;
@@ -158,12 +158,12 @@ impl Fetcher {
             .get(target.url().clone())
             .header(ACCEPT, ACCEPTED)
             .header(ACCEPT_LANGUAGE, "en, *;q=0.5")
-            // Nothing is unpacked, so nothing can unpack into more than was read.
+            // No compression, so that the response cannot unpack into more than the bytes read.
             .header(ACCEPT_ENCODING, "identity");
         request.send().await.map_err(|error| WebError::of(&error))
     }
 
-    /// All addresses of a host; one bad one spoils them all, because the choice is not ours.
+    /// All addresses of a host. One bad address refuses the host, because the client chooses among them.
     async fn judged(&self, target: &Target, host: &str) -> Result<Vec<std::net::IpAddr>, WebError> {
         let unknown = |why: String| WebError::Unknown {
             host: host.to_owned(),
@@ -191,7 +191,7 @@ impl Fetcher {
             return Err(WebError::Encoded(encoding.chars().take(40).collect()));
         }
         let content_type = header(CONTENT_TYPE).unwrap_or_default();
-        // What is certainly not text is not read at all.
+        // Skip a body that is certainly not text.
         let kind = content::kind(&content_type)?;
         let status = response.status().as_u16();
         let mut bytes = Vec::new();
@@ -227,7 +227,7 @@ struct Body {
 }
 
 impl Body {
-    /// Turns what was read into text. Takes a while for a large page.
+    /// Converts the body to text. Takes a while for a large page.
     fn page(self, raw: bool) -> Result<Page, WebError> {
         let kind = if raw { Kind::Plain } else { self.kind };
         let Content { title, text, cut } =
@@ -244,7 +244,7 @@ impl Body {
     }
 }
 
-/// Where a response leads.
+/// The target of a redirect.
 fn redirect(response: &Response) -> Option<String> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
@@ -254,24 +254,24 @@ fn redirect(response: &Response) -> Option<String> {
 }
 
 fn client(pins: &Pins) -> Result<Client, WebError> {
-    // An error means that somebody was here first, which is as good.
+    // An error only means that another provider was installed first, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         Client::builder()
             .connect_timeout(CONNECT_WITHIN)
             .dns_resolver(pins.clone())
-            // A proxy would look names up by itself, behind the guard.
+            // A proxy would resolve names itself, bypassing the guard.
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .gzip(false)
-            // Each connection goes to an address that was judged just now.
+            // Each connection must go to a freshly judged address.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
     };
     builder()
         .build()
-        // A machine without root certificates can still read what comes without TLS.
+        // A machine without root certificates can still fetch pages without TLS.
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
         .map_err(WebError::Client)
 }

@@ -1,4 +1,4 @@
-//! Which places may be reached: public addresses on the usual ports, and what the operator opened. Pure.
+//! Decides which places may be reached: public addresses on the usual ports, and places that the operator opened. Pure.
 
 use crate::address::{Closed, closed, closed_name};
 use crate::error::WebError;
@@ -9,26 +9,26 @@ use url::Host;
 
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// The judge of places.
+/// The rules for reachable places.
 #[derive(Debug, Clone)]
 pub struct Guard {
     opened: Vec<Opened>,
 }
 
 impl Guard {
-    /// A guard with what the configuration opens.
+    /// A guard with the places that the configuration opens.
     ///
     /// # Errors
-    /// When an entry cannot be read.
+    /// An entry is invalid.
     pub fn new(config: &WebConfig) -> Result<Self, WebError> {
         let opened = config.opened().map_err(WebError::Config)?;
         Ok(Self { opened })
     }
 
-    /// Judges an address before anything is looked up.
+    /// Judges an address before its name is looked up.
     ///
     /// # Errors
-    /// It may not be reached, whatever its host's name stands for.
+    /// It may not be reached, whatever its host name resolves to.
     pub fn check(&self, target: &Target) -> Result<(), WebError> {
         let refuse = |why| WebError::Refused {
             place: target.host().to_owned(),
@@ -44,7 +44,7 @@ impl Guard {
                 if let Some(why) = closed_name(host).filter(|_| !open) {
                     return Err(refuse(why));
                 }
-                // The address may yet open the port.
+                // An entry for the resolved address may still open the port.
                 let possible =
                     USUAL_PORTS.contains(&port) || self.opened.iter().any(|entry| entry.port == Some(port));
                 possible.then_some(()).ok_or_else(|| refuse(PORT))
@@ -53,10 +53,10 @@ impl Guard {
         }
     }
 
-    /// Judges one of the addresses that a host's name stands for.
+    /// Judges one of the addresses that a host name resolves to.
     ///
     /// # Errors
-    /// It may not be connected to.
+    /// It may not be reached.
     pub fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), WebError> {
         let (host, port) = (target.host(), target.port());
         let refuse = |why| {
@@ -87,7 +87,7 @@ impl Guard {
 
 const PORT: &str = "only the ports 80 and 443 may be used";
 
-/// Whether an entry speaks of a port.
+/// Whether an entry covers a port.
 fn at(entry: &Opened, port: u16) -> bool {
     entry
         .port

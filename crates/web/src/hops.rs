@@ -1,28 +1,28 @@
-//! Where a server sends a fetch on, judged by somebody else before it is followed.
+//! The port to the judge of redirects, which decides before the fetch follows one.
 
 use std::fmt::Debug;
 use std::pin::Pin;
 
-/// What somebody says of the address of a redirect.
+/// The verdict on the address of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hop {
     /// It may be followed.
     Allowed,
-    /// Nobody has an opinion: it is followed at the same server only.
+    /// No rule covers it: it is followed only on the same server.
     Unjudged,
-    /// A person has to be asked.
+    /// A person has to approve it.
     Asked,
-    /// It may not be followed, and why.
+    /// It may not be followed, with the reason.
     Denied(String),
 }
 
 /// Judges the addresses of redirects.
 pub trait Hops: Debug + Send + Sync {
-    /// Judges one, in its one spelling.
+    /// Judges an address in its normalized form.
     fn judge(&self, url: &str) -> Pin<Box<dyn Future<Output = Hop> + Send + '_>>;
 }
 
-/// Has no opinion.
+/// Leaves every redirect unjudged.
 #[derive(Debug)]
 pub(crate) struct NoOpinion;
 

@@ -1,10 +1,10 @@
-//! Pages from the web for agents: which addresses may be reached, fetching, and HTML as Markdown.
+//! Web pages for agents: address checks, fetching, and conversion of HTML to Markdown.
 //!
-//! An address has one spelling, [`Target`]: what is judged by rules is what is fetched. A name is looked up once, every
-//! address that it stands for is judged, and the connection goes to exactly these. Each
-//! address of a redirect is judged like the first one, and by the rules through [`Hops`]: one that they allow is followed,
-//! one of the same server also where they say nothing, any other is given back, so that somebody can ask for it.
-//! HTML is read token by token, without a tree: no depth of nesting and no table makes the result much larger than the page.
+//! An address has one spelling, [`Target`]: what the rules judge is what is fetched. A name is looked up once, each of
+//! its addresses is judged, and the connection goes to exactly these. The address of each redirect is judged like the
+//! first one, and by the rules through [`Hops`]: the fetch follows it if they allow it, or, on the same server, if they
+//! do not cover it; otherwise it returns the address, so that the caller can ask for permission. HTML is converted
+//! token by token, without a tree, so neither deep nesting nor a table makes the result much larger than the page.
 //!
 //! Invariants: I6 (time, bytes and redirects of a fetch are bounded, whatever a server sends), I7 (an address that is not
 //! known to be public, or cannot be judged, is refused), I8 (no credential, cookie, proxy setting or referrer is sent).

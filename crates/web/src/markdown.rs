@@ -1,5 +1,5 @@
-//! HTML as Markdown, from tokens: what is open is a short stack, what is written is bounded, and there is no tree, so
-//! no page can make this deep or large.
+//! Converts HTML to Markdown, token by token: the stack of open elements and the output are bounded and there is no
+//! tree, so no page can make this deep or large.
 
 mod attributes;
 mod elements;
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use url::Url;
 use writer::Writer;
 
-/// What is read between two looks at the clock.
+/// Bytes to read between two checks of the clock.
 const CHUNK: usize = 8 << 10;
 
-/// Converts a page; links are made whole with `base`. What is not read in the given time is left out: a single tag with
-/// very many attributes takes the tokenizer very long.
+/// Converts a page; `base` makes links absolute. Leaves out the rest when the time is over: the tokenizer is very slow
+/// on a single tag with very many attributes.
 pub(crate) fn from_html(html: &str, base: &Url, within: Duration) -> Content {
     let began = Instant::now();
     let sink = Sink(RefCell::new(Writer::new(base, html.len())));
@@ -66,7 +66,7 @@ impl TokenSink for Sink {
     }
 }
 
-/// How what stands inside an element is to be read.
+/// How the tokenizer must read the content of an element.
 fn inside(name: &str) -> TokenSinkResult<()> {
     match name {
         "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),

@@ -1,4 +1,4 @@
-//! In the place of the conversion in a program that fetches no pages: the page as it is.
+//! Replaces the conversion in a program that fetches no pages: returns the page unchanged.
 
 use crate::content::{Content, unseen};
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! The addresses that were judged, as the only ones that the HTTP client can connect to.
+//! The judged addresses: the only ones that the HTTP client can connect to.
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One host with its judged addresses; every other host is unknown to the client.
+/// One host with its judged addresses; the client can resolve no other host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pins(Arc<Mutex<Pinned>>);
 
@@ -12,7 +12,7 @@ pub(crate) struct Pins(Arc<Mutex<Pinned>>);
 type Pinned = Option<(String, Vec<IpAddr>)>;
 
 impl Pins {
-    /// Replaces what is pinned.
+    /// Replaces the pinned host.
     pub(crate) fn set(&self, host: &str, addresses: Vec<IpAddr>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((host.to_owned(), addresses));
     }
@@ -20,7 +20,7 @@ impl Pins {
     fn of(&self, host: &str) -> Option<Vec<SocketAddr>> {
         let pinned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, addresses) = pinned.as_ref().filter(|(own, _)| own == host)?;
-        // The port comes from the address that is fetched.
+        // The client takes the port from the URL.
         Some(addresses.iter().map(|ip| SocketAddr::new(*ip, 0)).collect())
     }
 }

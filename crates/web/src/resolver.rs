@@ -1,4 +1,4 @@
-//! Looking up names.
+//! Name resolution.
 
 use agentd_name_lookup::Names;
 use std::fmt;
@@ -7,19 +7,19 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// The addresses of a name, when they are known.
+/// The pending addresses of a name.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
-/// Looks up names; another one stands in for the system's in tests.
+/// Resolves names; tests substitute another implementation.
 pub trait Resolver: fmt::Debug + Send + Sync {
-    /// All addresses of a name.
+    /// Resolves all addresses of a name.
     fn look_up<'a>(&'a self, host: &'a str) -> Looking<'a>;
 
-    /// The same for another session: names that are never answered take no place of each other's.
+    /// A resolver for another session, so that one session's unanswered names do not block another's.
     fn apart(&self) -> Arc<dyn Resolver>;
 }
 
-/// The system's own look-up, for one session.
+/// The system's name resolution, for one session.
 #[derive(Debug, Clone)]
 pub struct SystemResolver(Names);
 

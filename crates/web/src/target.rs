@@ -1,4 +1,4 @@
-//! An address as it is judged and fetched: one spelling for each place.
+//! The form of an address that is judged and fetched: one spelling for each place.
 
 use crate::error::WebError;
 use std::fmt;
@@ -7,16 +7,16 @@ use url::{Host, Url};
 /// The longest address.
 const MAX_LEN: usize = 4_096;
 
-/// An address with http or https, without a user, a fragment, or a dot at the end of its host; numbers for an address
-/// in any spelling are written as four decimal ones, and a host's name in ASCII.
+/// An address with http or https, without a user, a fragment, or a dot at the end of its host; numeric addresses in any
+/// spelling become dotted decimal, and host names ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target(Url);
 
 impl Target {
-    /// Reads an address. What comes out is what has to be judged.
+    /// Parses an address into the form that must be judged.
     ///
     /// # Errors
-    /// It is no address, has another scheme, a user, or characters that are read in different ways.
+    /// It is not an address, has another scheme or a user, or contains ambiguous characters.
     pub fn parse(text: &str) -> Result<Self, WebError> {
         let text = text.trim_matches(' ');
         let refuse = |why| {
@@ -81,7 +81,7 @@ impl Target {
         &self.0
     }
 
-    /// Where a `Location` leads from here.
+    /// Resolves a `Location` header relative to this address.
     pub(crate) fn join(&self, location: &str) -> Result<Self, WebError> {
         let joined = self.0.join(location).map_err(|_| {
             WebError::Address(
@@ -92,7 +92,7 @@ impl Target {
         Self::parse(joined.as_str())
     }
 
-    /// Whether another address is at the same server: the same host and port, or https where it was http.
+    /// Whether another address is on the same server: the same host and port, or an upgrade from http to https.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
         let upgraded = self.0.scheme() == "http"
             && self.port() == 80

@@ -1,4 +1,4 @@
-//! Fetching from servers of our own, which the tests' configuration opens.
+//! Fetching from local servers, which the tests' configuration opens.
 
 use super::*;
 use agentd_settings::WebConfig;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that gives one prepared answer for each connection, and notes what it was asked.
+/// A server that gives one prepared answer per connection, and records the requests.
 struct Server {
     port: u16,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// `PORT` in an answer is the server's own port.
+    /// Replaces `PORT` in an answer with the server's own port.
     async fn start(answers: &[&str]) -> Self {
         Self::with(
             answers
@@ -26,7 +26,7 @@ impl Server {
         .await
     }
 
-    /// Answers, and whether the connection is closed behind them.
+    /// Takes answers, each with whether the connection closes after it.
     async fn with(answers: Vec<(Vec<u8>, bool)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -39,7 +39,7 @@ impl Server {
                 let request = request(&mut stream).await;
                 noted.lock().unwrap().push(request);
                 let answer = replace(&answer, b"PORT", port.to_string().as_bytes());
-                // A client that has seen enough hangs up.
+                // A client that has read enough disconnects.
                 let _ = stream.write_all(&answer).await;
                 if close {
                     let _ = stream.shutdown().await;
@@ -56,7 +56,7 @@ impl Server {
         self.asked.lock().unwrap().clone()
     }
 
-    /// What was asked for, without the headers.
+    /// The paths of the requests, without the headers.
     fn paths(&self) -> Vec<String> {
         let first = |request: &String| request.lines().next().unwrap().to_owned();
         self.asked().iter().map(first).collect()
@@ -102,7 +102,7 @@ async fn request(stream: &mut TcpStream) -> String {
     while !seen.ends_with(b"\r\n\r\n") {
         let read = stream.read(&mut chunk).await.unwrap();
         if read == 0 {
-            // The client has given up.
+            // The client disconnected.
             break;
         }
         seen.extend_from_slice(&chunk[..read]);
@@ -316,7 +316,7 @@ async fn redteam_35_a_name_that_changes_its_address_reaches_only_the_judged_one(
         ..WebConfig::default()
     };
     let target = Target::parse(&format!("http://shop.example:{}/", server.port)).unwrap();
-    // The first look-up gives the server, a second one would give something else.
+    // The first look-up returns the server, a second one would return another address.
     let names = Rebinding::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let mut fetcher = Fetcher::with_resolver(&config, Arc::clone(&names) as Arc<dyn Resolver>).unwrap();
     let answer = fetcher.fetch(&target, false).await.unwrap();
@@ -385,7 +385,7 @@ async fn i7_the_client_knows_no_host_that_was_not_judged() {
     assert_eq!(found, ["127.0.0.1:0".parse().unwrap()]);
 }
 
-/// Says of each address what the first fitting row says.
+/// Answers each address with the verdict of the first matching row.
 #[derive(Debug)]
 struct Opinions(Vec<(&'static str, Hop)>);
 
@@ -440,7 +440,7 @@ async fn redteam_35_i7_the_rules_have_a_word_on_each_hop() {
         assert!(matches!(given_back, Answer::Elsewhere(_)), "{given_back:?}");
     }
     assert_eq!(other.asked(), Vec::<String>::new());
-    // Positive control: what they allow is followed, also elsewhere.
+    // Positive control: an allowed redirect is followed, even to another server.
     let server = Server::start(&[&leads_off]).await;
     let followed = fetched(&server, &other, vec![("/there", Hop::Allowed)])
         .await

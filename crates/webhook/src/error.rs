@@ -1,14 +1,14 @@
-//! What can be wrong with the configuration of webhooks.
+//! Errors in the configuration of webhooks.
 
-/// Why nobody can be told.
+/// Why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// The environment has no such variable.
+    /// The variable is not in the environment.
     #[error(
         "permission.webhook.secret_env names {0:?}, which is not set or empty; set it, or take the key out"
     )]
     NoSecret(String),
-    /// The HTTP client or its TLS set-up is unusable.
+    /// The HTTP client or its TLS set-up does not work.
     #[error("no webhook can be sent from here: {0}")]
     Client(#[source] reqwest::Error),
 }

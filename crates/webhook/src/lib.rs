@@ -1,11 +1,11 @@
-//! Tells other programs over HTTP that a person is asked, or was not heard from in time.
+//! Webhooks: tell other programs over HTTP that an approval is waiting for a person, or was not answered in time.
 //!
-//! A note is a JSON object with what an inbox needs, never with a credential (I8). It carries a key, so that a receiver
-//! knows one that came twice, and a signature where the operator gave a secret. Nobody waits for a receiver: notes stand
-//! in a bounded queue, each is tried a few times with growing pauses, and one that is not taken is dropped with a warning
-//! (I6). The inbox is the truth; this only points at it.
+//! A note is a JSON object with what an inbox needs, never with a credential (I8). It has a key, by which a receiver
+//! recognises duplicates, and a signature if the operator configured a secret. No session waits for a receiver: notes
+//! wait in a bounded queue, each is tried a few times with growing pauses, and a note that is not accepted is dropped
+//! with a warning (I6). The inbox is authoritative; a note only points to it.
 //!
-//! Flow: event -> [`Note::of`] -> [`Webhooks::send`] -> POST, and again -> done.
+//! Flow: event -> [`Note::of`] -> [`Webhooks::send`] -> POST, with retries -> done.
 
 mod error;
 mod note;

@@ -1,25 +1,25 @@
-//! What is told. Pure.
+//! The content of a notification. Pure.
 
 use agentd_protocol::{Event, EventBody};
 use agentd_text::{digest, redact, redact_known};
 use serde_json::{Value, json};
 
-/// The longest detail; the inbox has all of it.
+/// The maximum size of the detail; the inbox has the whole text.
 const MAX_DETAIL: usize = 16 << 10;
 
-/// One thing to tell.
+/// One notification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
-    /// The same for each try, and for nothing else.
+    /// Unique per notification; retries have the same key.
     pub key: String,
-    /// 0: somebody is asked. From 1: nobody answered in time, this often.
+    /// 0: an approval was requested. From 1: the number of times that it was not answered in time.
     pub level: u32,
     /// The JSON object.
     pub body: String,
 }
 
 impl Note {
-    /// What an event has to tell, if anything.
+    /// The notification of an event, if it has one.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
         let (approval, level, what) = match &event.body {
@@ -31,7 +31,7 @@ impl Note {
                     "tool_call": asked.tool_call,
                     "title": safe(&asked.title),
                     "detail": safe(&asked.detail),
-                    // All of it, also where the detail is cut.
+                    // The size of the whole detail, even if it is cut here.
                     "bytes": asked.detail.len(),
                     "sha256": digest(&asked.detail),
                     "whole": asked.detail.len() <= MAX_DETAIL,

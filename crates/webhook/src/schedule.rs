@@ -1,17 +1,17 @@
-//! When a note is tried again. Pure.
+//! The schedule of retries. Pure.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The pause before the next try, after this many; nothing when it was the last.
+/// The pause before the next try, after this many tries; none after the last.
 pub(crate) fn pause(tried: u32, retries: u32) -> Option<Duration> {
     let growth = 1_u32.checked_shl(tried.saturating_sub(1)).unwrap_or(u32::MAX);
     (tried <= retries).then(|| FIRST.saturating_mul(growth).min(LONGEST))
 }
 
-/// Whether a receiver that answers so may take it later.
+/// Whether a receiver that responds with this status may accept the note later.
 pub(crate) const fn worth_another_try(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
 }

@@ -1,4 +1,4 @@
-//! Sending: each note on its own, so that a slow receiver holds up no other.
+//! Sends each note in its own task, so that a slow receiver does not delay the others.
 
 use crate::error::WebhookError;
 use crate::note::Note;
@@ -15,17 +15,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Notes that are on their way at the same time, pauses included; more are dropped.
+/// The most notes in delivery at the same time, retry pauses included; further notes are dropped.
 const ON_THE_WAY: usize = 256;
 const KEY: &str = "x-agentd-delivery";
 const TIME: &str = "x-agentd-timestamp";
 const SIGNATURE: &str = "x-agentd-signature";
 
-/// Who is told of what.
+/// The configured receivers.
 #[derive(Clone)]
 pub struct Webhooks {
     config: WebhookConfig,
-    /// Who is told when nobody answered, one after the other.
+    /// Further receivers, one per missed deadline, in order.
     escalate_to: Vec<String>,
     secret: Option<Arc<str>>,
     client: Client,
@@ -42,10 +42,10 @@ impl fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// The configured ones; nothing when there are none. `secret_of` looks a variable up, `now` is the time.
+    /// The configured webhooks, if there are any. `secret_of` looks up an environment variable, `now` returns the time.
     ///
     /// # Errors
-    /// The secret is missing, or the machine's TLS set-up is unusable.
+    /// When the secret is missing, or the machine's TLS set-up does not work.
     pub fn new(
         config: &PermissionConfig,
         secret_of: impl Fn(&str) -> Option<String>,
@@ -64,12 +64,12 @@ impl Webhooks {
                 Some(Arc::from(secret))
             }
         };
-        // An error means that somebody was here first, which is as good.
+        // An error means that another caller already installed a provider, which is just as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .timeout(Duration::from_millis(webhook.timeout_ms))
             .dns_resolver(Names::of_operator())
-            // Where it goes is the operator's word, and nobody else's.
+            // Only the operator decides where notes go, so redirects are not followed.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
@@ -85,14 +85,14 @@ impl Webhooks {
         }))
     }
 
-    /// Sends a note when there is a place for it: for those who have many and time.
+    /// Waits for a free place and sends a note: for callers with many notes that can wait.
     pub async fn send_in_turn(&self, note: &Note) {
-        // One is never closed.
+        // The semaphore is never closed.
         drop(self.places.acquire().await);
         self.send(note);
     }
 
-    /// Sends a note to whom it concerns and does not wait for it.
+    /// Sends a note to its receivers without waiting for the delivery.
     pub fn send(&self, note: &Note) {
         for url in self.receivers(note.level) {
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
@@ -115,7 +115,7 @@ impl Webhooks {
         ON_THE_WAY - self.places.available_permits()
     }
 
-    /// The webhook hears everything; those of a level hear that it is theirs.
+    /// The webhook receives every note; an escalation level has an additional receiver.
     fn receivers(&self, level: u32) -> Vec<String> {
         let own = level
             .checked_sub(1)
@@ -141,7 +141,7 @@ impl Webhooks {
                     answer.status().to_string(),
                     worth_another_try(answer.status().as_u16()),
                 ),
-                // Its text would have the address, which may have a token in it.
+                // The error's text would contain the URL, which may have a token in it.
                 Ok(Err(error)) => (error.without_url().to_string(), true),
             };
             let Some(pause) = pause(tried, self.config.retries).filter(|_| again) else {

@@ -1,9 +1,9 @@
-//! The signature of a note: who has the secret knows that it is ours, and when it was sent.
+//! The signature of a note: proves to a holder of the secret that the note is ours, and when it was sent.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// `sha256=…`: HMAC-SHA-256 over the time of sending in seconds, a dot, and the body.
+/// `sha256=…`: HMAC-SHA-256 of the time of sending in seconds, a dot, and the body.
 #[must_use]
 pub fn signature(secret: &[u8], seconds: u64, body: &str) -> Option<String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).ok()?;

@@ -1,4 +1,4 @@
-//! Notes to a receiver of our own.
+//! Notes sent to a local receiver.
 
 use super::*;
 use agentd_protocol::{
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// A receiver that gives these answers, one a connection, and passes on what it was told.
+/// A receiver that gives these answers, one per connection, and passes on the requests that it received.
 async fn receiver(answers: &[&str]) -> (String, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -163,7 +163,7 @@ async fn i6_a_receiver_that_is_busy_is_asked_again_under_the_same_key_and_one_th
     assert!(key.is_some() && key == header(&second, "x-agentd-delivery"));
     assert_eq!(header(&first, "x-agentd-signature"), None);
     for answer in [GONE, MOVED] {
-        // A second connection would be answered, and so be heard of.
+        // A second connection would be answered and thus noticed.
         let (url, mut heard) = receiver(&[answer, TAKEN]).await;
         let hooks = webhooks(&url, Vec::new(), "");
         hooks.send(&Note::of(&asked("x")).unwrap());

@@ -1,4 +1,4 @@
-//! What a frame of the control protocol costs, there and back.
+//! The cost of a frame of the control protocol in both directions.
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
 
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, decode_client, encode};

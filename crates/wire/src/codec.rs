@@ -1,4 +1,4 @@
-//! Bytes to frames and back.
+//! Converts bytes to frames and back.
 
 use crate::error::WireError;
 use crate::limits::FrameLimits;
@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const PREFIX: usize = 4;
-/// Bytes of buffer that a connection keeps between frames.
+/// The maximum buffer size that a connection keeps between frames, in bytes.
 const KEPT: usize = 64 << 10;
 
-/// Cuts a stream of bytes into frame bodies. After an error the stream is lost: the same error comes again.
+/// Cuts a stream of bytes into frame bodies. An error is final: every later call returns the same error.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
@@ -31,7 +31,7 @@ impl Decoder {
         }
     }
 
-    /// Takes bytes as they come; the caller reads in small chunks, and takes the frames out after each.
+    /// Takes received bytes. The caller reads in small chunks, and takes the frames out after each chunk.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.broken.is_some() {
             return;
@@ -43,7 +43,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole frame's body, or `None` when more bytes are needed.
+    /// The body of the next complete frame, or `None` if more bytes are needed.
     ///
     /// # Errors
     /// [`WireError::TooLarge`] as soon as the length is known.
@@ -78,7 +78,7 @@ impl Decoder {
         Ok(Some(body))
     }
 
-    /// The size of the frame that the bytes so far begin, as soon as it is known: what its reader will have to hold.
+    /// The announced size of the incomplete frame, as soon as it is known: the memory that its reader will need.
     #[must_use]
     pub fn announced(&self) -> Option<usize> {
         let prefix = self.buffer.get(self.start..)?.first_chunk::<PREFIX>()?;
@@ -92,17 +92,17 @@ impl Decoder {
     }
 }
 
-/// A frame's bytes, length included. Struct fields are named, ids and times are text.
+/// The bytes of a frame, length included. Struct fields are named, ids and times are text.
 ///
 /// # Errors
-/// [`WireError::Encode`] when the value cannot be written, [`WireError::TooLarge`] when it is over the limit.
+/// [`WireError::Encode`] if the value cannot be serialized, [`WireError::TooLarge`] if it is over the limit.
 pub fn encode<T: Serialize>(frame: &T, max_frame_bytes: usize) -> Result<Vec<u8>, WireError> {
     let mut bytes = Vec::new();
     encode_after(&mut bytes, frame, max_frame_bytes)?;
     Ok(bytes)
 }
 
-/// Writes a frame's bytes behind others, so that several can be sent at once. After an error nothing was added.
+/// Appends a frame's bytes, so that several frames can be sent at once. After an error nothing was appended.
 ///
 /// # Errors
 /// As [`encode`].
@@ -150,14 +150,14 @@ fn write_frame<T: Serialize>(
     Ok(())
 }
 
-/// The frame in a body. Unknown fields are ignored.
+/// Decodes the frame in a body. Ignores unknown fields.
 ///
 /// # Errors
-/// [`WireError`] when the body is over a limit, not one map, or not the frame expected.
+/// [`WireError`] if the body is over a limit, not a single map, or not the expected frame.
 pub fn decode<T: DeserializeOwned>(body: &[u8], limits: FrameLimits) -> Result<T, WireError> {
     scan::check(body, limits)?;
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(body).with_human_readable();
-    // The scan has the word on depth; the decoder's own count has some slack for how serde counts.
+    // The scan enforces the depth limit; the decoder's own limit has some slack, since serde counts differently.
     deserializer.set_max_depth(limits.max_depth.saturating_mul(2).saturating_add(16));
     T::deserialize(&mut deserializer).map_err(|error| WireError::Malformed(error.to_string()))
 }
@@ -180,7 +180,7 @@ mod tests {
             Ok(Some(4 << 20))
         );
         assert!(decoder.buffer.capacity() <= KEPT, "{}", decoder.buffer.capacity());
-        // The byte that followed begins the next frame.
+        // The extra byte begins the next frame.
         assert!(decoder.mid_frame() && decoder.announced().is_none());
         decoder.feed(&[0, 0, 1, b'y']);
         assert_eq!(decoder.next_frame(), Ok(Some(vec![b'y'])));

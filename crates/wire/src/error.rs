@@ -1,19 +1,19 @@
-//! What can be wrong with a frame.
+//! The errors of frames.
 
 use agentd_protocol::Fault;
 
-/// A frame that cannot be taken or made.
+/// Why a frame cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The length says more than the limit.
+    /// The announced length is over the limit.
     #[error("a frame of {length} bytes is over the limit of {limit}")]
     TooLarge {
-        /// What the frame wants.
+        /// The length of the frame.
         length: usize,
-        /// What it may have.
+        /// The limit.
         limit: usize,
     },
-    /// Too many maps and arrays inside each other.
+    /// Maps and arrays are nested too deeply.
     #[error("a frame is nested deeper than {limit} levels")]
     TooDeep {
         /// The limit.
@@ -25,18 +25,18 @@ pub enum WireError {
         /// The limit.
         limit: usize,
     },
-    /// Not one MessagePack map, or not the one expected.
+    /// The body is not a single MessagePack map, or not the expected one.
     #[error("a frame is malformed: {0}")]
     Malformed(String),
-    /// One map, but not a frame of a client. What follows can still be read.
+    /// The body is a single map, but not a frame of a client. The following frames can still be read.
     #[error("the frame is not a request: {why}")]
     Unfit {
-        /// The client's number for the answer, where it is one.
+        /// The client's request id, if it is valid.
         id: Option<u64>,
-        /// Which field is wrong.
+        /// The wrong field.
         why: String,
     },
-    /// The value cannot be written as a frame.
+    /// The value cannot be serialized as a frame.
     #[error("a frame cannot be encoded: {0}")]
     Encode(String),
 }

@@ -1,4 +1,4 @@
-//! What a client sends.
+//! The frames that a client sends.
 
 use crate::codec::decode;
 use crate::error::WireError;
@@ -11,18 +11,18 @@ use serde_json::Value;
 /// A frame of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientFrame {
-    /// The first one.
+    /// The first frame.
     Hello(Hello),
-    /// Every other one.
+    /// Every later frame.
     Request(Request),
 }
 
-/// A method to run.
+/// A method call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The client's number for the answer.
+    /// The client's id for the answer.
     pub id: u64,
-    /// For example `session.create`.
+    /// The name of the method, for example `session.create`.
     pub method: String,
     /// The parameters: a map.
     pub params: Value,
@@ -41,15 +41,15 @@ struct Flat {
     params: Option<Value>,
 }
 
-/// A field that is there, null or not.
+/// A present field, null or not.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The frame of a client in a body. Unknown fields are ignored.
+/// Decodes a client's frame from a body. Ignores unknown fields.
 ///
 /// # Errors
-/// As [`decode`]; [`WireError::Unfit`] where the body is a map, but neither a hello nor a request. The next frame can be
+/// As [`decode`]; [`WireError::Unfit`] if the body is a map, but neither a hello nor a request. The next frame can be
 /// read after that.
 pub fn decode_client(body: &[u8], limits: FrameLimits) -> Result<ClientFrame, WireError> {
     let flat: Flat = decode(body, limits)?;

@@ -1,9 +1,9 @@
-//! The first frames: who speaks, in which version, within which limits.
+//! The first frames: the identity of the client, the protocol version, the limits.
 
 use agentd_protocol::{Fault, PROTOCOL_VERSIONS, Principal};
 use serde::{Deserialize, Serialize};
 
-/// The lowest and highest version somebody speaks.
+/// The lowest and highest version that one side speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionRange {
     /// The lowest.
@@ -13,7 +13,7 @@ pub struct VersionRange {
 }
 
 impl VersionRange {
-    /// What this build speaks.
+    /// The versions that this build speaks.
     pub const OURS: Self = Self {
         min: PROTOCOL_VERSIONS.0,
         max: PROTOCOL_VERSIONS.1,
@@ -23,11 +23,11 @@ impl VersionRange {
 /// The first frame of a client.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The versions it speaks.
+    /// The versions that the client speaks.
     pub protocol: VersionRange,
     /// The program and its version, for logs: `agentctl/0.1.0`.
     pub client: String,
-    /// Proof of who it is, where the socket alone is not.
+    /// Proof of identity, if the socket alone is not enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
@@ -45,33 +45,33 @@ impl std::fmt::Debug for Hello {
 /// The daemon's answer to [`Hello`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// The version from now on.
+    /// The negotiated version.
     pub protocol: u32,
     /// The node's name.
     pub node: String,
-    /// Who the daemon takes the client for.
+    /// The principal that the daemon assigns to the client.
     pub principal: Principal,
-    /// What it may do: `read`, `steer`, `approve`, `admin`.
+    /// The client's permissions: `read`, `steer`, `approve`, `admin`.
     pub scopes: Vec<String>,
-    /// What it must keep to.
+    /// The limits that the client must respect.
     pub limits: Limits,
 }
 
-/// The limits a client must keep to.
+/// The limits that a client must respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes of a frame.
+    /// The maximum size of a frame in bytes.
     pub max_frame_bytes: u64,
-    /// Bytes of an input.
+    /// The maximum size of an input in bytes.
     pub max_input_bytes: u64,
-    /// Requests without an answer yet, on one connection.
+    /// The maximum number of unanswered requests on one connection.
     pub max_in_flight: u32,
 }
 
-/// The version that both speak.
+/// The highest version that both sides speak.
 ///
 /// # Errors
-/// A `version` fault when there is none.
+/// A `version` fault if there is none.
 pub fn negotiate(offered: VersionRange) -> Result<u32, Fault> {
     let ours = VersionRange::OURS;
     let best = offered.max.min(ours.max);

@@ -1,7 +1,7 @@
 //! The frames of the control protocol: a 4-byte big-endian length, then one MessagePack map with named keys.
 //!
-//! Sans-IO: bytes go in, frames come out. Limits are checked before anything is allocated for them: the length before
-//! the body is buffered, depth and number of values before the body is decoded.
+//! Sans-IO: bytes go in, frames come out. Limits are checked before memory is allocated: the length before the body is
+//! buffered, the depth and number of values before the body is decoded.
 //!
 //! Invariant: I2 (an event travels as its stored JSON bytes, unchanged). A malformed frame is a typed error, never a panic.
 //!

@@ -1,18 +1,18 @@
-//! What a frame may cost its reader.
+//! Limits on what a frame may cost its reader.
 
 /// Limits of one direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameLimits {
-    /// Bytes of a frame's body.
+    /// The maximum size of a body in bytes.
     pub max_frame_bytes: usize,
-    /// Maps and arrays inside each other.
+    /// The maximum nesting depth of maps and arrays.
     pub max_depth: usize,
-    /// Values (map keys included) in one frame.
+    /// The maximum number of values (map keys included) in one frame.
     pub max_items: usize,
 }
 
 impl FrameLimits {
-    /// What a daemon takes from its clients.
+    /// The limits for frames from clients to the daemon.
     #[must_use]
     pub const fn of_requests(max_frame_bytes: usize) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl FrameLimits {
         }
     }
 
-    /// What a client takes from its daemon, whose lists may be long.
+    /// The limits for frames from the daemon to clients, whose lists may be long.
     #[must_use]
     pub const fn of_answers() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A walk over MessagePack bytes that allocates nothing, so that a bomb is refused before it is decoded.
+//! Scans MessagePack bytes without allocating, so that a frame that would explode in memory is rejected in time.
 
 use crate::error::WireError;
 use crate::limits::FrameLimits;
@@ -18,7 +18,7 @@ struct Scan<'a> {
     limits: FrameLimits,
 }
 
-/// What one marker announces.
+/// The item that a marker announces.
 enum Item {
     Leaf(usize),
     Text(usize),
@@ -45,7 +45,7 @@ impl Scan<'_> {
                     let text = self.take(bytes)?;
                     std::str::from_utf8(text).map_err(|_| malformed("a string is not UTF-8"))?;
                 }
-                // The announced children are only counted, never allocated for.
+                // The announced children are only counted; no memory is allocated for them.
                 Item::Children(0) => {}
                 Item::Children(count) => {
                     if depth == depth_limit {

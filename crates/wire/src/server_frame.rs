@@ -1,4 +1,4 @@
-//! What a daemon sends: the welcome, answers, and what is pushed to subscriptions.
+//! The frames that a daemon sends: the welcome, answers, and pushes to subscriptions.
 
 use crate::handshake::Welcome;
 use agentd_protocol::{CaughtUp, Delta, Fault, Lagged, OpenApproval, Seq, Status, Synced};
@@ -11,32 +11,32 @@ use serde_json::Value;
 pub enum ServerFrame {
     /// The answer to `hello`.
     Welcome(Welcome),
-    /// A request went well.
+    /// A request succeeded.
     Ok {
-        /// Which.
+        /// The id of the request.
         id: u64,
         /// The answer.
         ok: Value,
     },
-    /// A request failed; without an id the whole connection did, and it is closed.
+    /// A request failed. Without an id the whole connection failed and is closed.
     Fault {
-        /// Which.
+        /// The id of the request.
         id: Option<u64>,
-        /// Why.
+        /// The cause.
         fault: Fault,
     },
-    /// News of a subscription.
+    /// A push to a subscription.
     Push {
-        /// Which.
+        /// The subscription.
         sub: u64,
-        /// What.
+        /// The push.
         push: Push,
     },
-    /// Something newer.
+    /// A newer frame.
     Unknown,
 }
 
-/// News of a subscription.
+/// A push to a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Push {
     /// An event.
@@ -47,11 +47,11 @@ pub enum Push {
     Synced(Synced),
     /// A subscription to the fleet has caught up.
     CaughtUp(CaughtUp),
-    /// The viewer was too slow; what it missed comes from the log.
+    /// The viewer was too slow; it must read the missed events from the log.
     Lagged(Lagged),
-    /// The subscription is over.
+    /// The subscription has ended.
     Ended(Ended),
-    /// Something newer.
+    /// A newer push.
     Unknown,
 }
 
@@ -60,7 +60,7 @@ pub enum Push {
 pub struct StoredEvent {
     /// The JSON line, byte for byte.
     pub json: Bytes,
-    /// Its place in the fleet's order; only in `fleet.watch`.
+    /// Its position in the fleet-wide order; only in `fleet.watch`.
     pub cursor: Option<u64>,
 }
 
@@ -73,28 +73,28 @@ impl std::fmt::Debug for StoredEvent {
     }
 }
 
-/// A pushed fragment that is still somebody else's: the same bytes as [`Push::Delta`] in a frame.
+/// A borrowed fragment to push: serializes to the same bytes as [`Push::Delta`] in a frame.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DeltaFrame<'a> {
-    /// Which subscription.
+    /// The subscription.
     pub sub: u64,
-    /// What.
+    /// The fragment.
     pub delta: &'a Delta,
 }
 
-/// Why a subscription is over.
+/// Why a subscription ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// A stable word: `end`, `deleted`, `draining`, `failed`.
+    /// A stable code: `end`, `deleted`, `draining`, `failed`.
     pub code: String,
-    /// In words.
+    /// The cause, in words.
     pub message: String,
-    /// Where a `fleet.watch` ended.
+    /// The cursor where a `fleet.watch` ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<u64>,
 }
 
-/// The union of all frames, as it is on the wire.
+/// The union of all frames in wire form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Flat {
@@ -137,7 +137,7 @@ impl AnySynced {
     }
 }
 
-/// A present `nil` is an answer, too.
+/// A present `nil` is also an answer.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

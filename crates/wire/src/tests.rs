@@ -300,7 +300,7 @@ fn junk_is_malformed() {
     ));
 }
 
-/// A map that is no frame costs its sender an answer that names the field, not the connection.
+/// A map that is not a valid frame gets an answer that names the field, and the connection stays open.
 #[test]
 fn a_map_that_is_no_frame_is_told_which_field_is_wrong() {
     let range = json!({"min": 1, "max": 1});

@@ -1,4 +1,4 @@
-//! Approvals, lifecycle, `wait`.
+//! Arguments of the approval and lifecycle verbs, `set` and `wait`.
 
 use crate::complete::{sessions, states};
 use crate::values::duration;

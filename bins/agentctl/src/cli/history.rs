@@ -1,4 +1,4 @@
-//! Work on files and history.
+//! Arguments of `diff`, `undo`, `rewind`, `fork`.
 
 use crate::complete::sessions;
 use clap::Args;

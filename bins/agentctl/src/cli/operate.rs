@@ -1,4 +1,4 @@
-//! The daemon, its configuration, completion, demo, help.
+//! Arguments of `daemon`, `config`, `completion`, `demo`, `help`.
 
 use crate::complete::topics;
 use clap::{Args, Subcommand, ValueEnum};

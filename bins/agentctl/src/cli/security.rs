@@ -1,4 +1,4 @@
-//! `audit` and `policy`.
+//! Arguments of `audit`, `policy` and `rules`.
 
 use crate::cli::talk::ModeArg;
 use crate::complete::sessions;

@@ -1,4 +1,4 @@
-//! `run`, `attach`, `send`.
+//! Arguments of `run`, `attach`, `send`.
 
 use crate::cli::look::MarginArgs;
 use crate::complete::{models, sessions};

@@ -1,4 +1,4 @@
-//! What parses, what conflicts.
+//! Which arguments parse, and which conflict.
 
 use super::*;
 use agentd_protocol::Budget;

@@ -1,14 +1,14 @@
-//! One flag that has two meanings: before the verb `--context NAME` chooses a daemon, and `show --context` shows what is in
-//! the window of a session's model.
+//! The two meanings of `--context`: before the verb, `--context NAME` chooses a daemon; `show --context` shows the
+//! context window of a session's model.
 
 use std::ffi::OsString;
 
 /// Global flags whose value is the next argument.
 const WITH_VALUE: [&str; 5] = ["--socket", "--context", "--output", "-o", "--color"];
-/// The names of `show`.
+/// The verb `show` and its aliases.
 const SHOW: [&str; 3] = ["show", "inspect", "describe"];
 
-/// The arguments with `show --context` as `show --window`. Behind that verb a daemon is chosen by `--context=NAME`.
+/// Rewrites `show --context` to `show --window`. After that verb, only `--context=NAME` chooses a daemon.
 pub(crate) fn understood(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let (at, verb) = verb(&args);
@@ -20,7 +20,7 @@ pub(crate) fn understood(args: impl IntoIterator<Item = OsString>) -> Vec<OsStri
     args
 }
 
-/// The verb among the arguments, and its place; empty without one.
+/// The verb and its index in the arguments; empty if there is none.
 pub(crate) fn verb(args: &[OsString]) -> (usize, &str) {
     let mut at = 1;
     while let Some(arg) = args.get(at).and_then(|arg| arg.to_str()) {

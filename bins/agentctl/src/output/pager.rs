@@ -1,4 +1,4 @@
-//! Long texts for people go through their pager.
+//! The user's pager, for long texts.
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -7,22 +7,22 @@ use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// It shows colours, leaves short texts alone, and leaves what was read on the screen.
+/// Shows colours, exits at once for short texts, and leaves the text on the screen.
 const DEFAULT: &str = "less -FRX";
-/// What a shell says of a program that cannot be run.
+/// Exit codes of a shell for a program that cannot be run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
-/// A pager that runs. Dropping it waits until the person has read.
+/// A running pager. Dropping it waits until the user leaves it.
 #[derive(Debug)]
 pub(crate) struct Pager {
     command: String,
     child: Child,
     stdin: Option<ChildStdin>,
-    /// Ctrl-C belongs to the pager while it runs.
+    /// Keeps Ctrl-C from ending this program while the pager runs; the pager handles it.
     _interrupt: Signal,
 }
 
-/// The command of the person's pager; `None` where none is wanted or there is none.
+/// The user's pager command; `None` if the user wants none or none is installed.
 pub(crate) fn chosen(environment: &Environment) -> Option<String> {
     let asked = ["AGENTD_PAGER", "PAGER"]
         .iter()
@@ -40,7 +40,7 @@ impl Pager {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(&command).stdin(Stdio::piped());
         if environment.get("LESS").is_none() {
-            // `PAGER=less` alone would show colours as escapes.
+            // With `PAGER=less` alone, less would show colour codes as text.
             shell.env("LESS", "FRX");
         }
         let interrupt = signal(SignalKind::interrupt())?;
@@ -59,7 +59,7 @@ impl Pager {
         };
         match stdin.write_all(bytes) {
             Ok(()) => Ok(()),
-            // Whoever leaves the pager has read enough.
+            // The user left the pager early; that is no error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.end()?;
                 Err(Failure::Pipe)
@@ -68,7 +68,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the person has read.
+    /// Waits until the user leaves the pager.
     pub(crate) fn end(&mut self) -> Result<(), Failure> {
         drop(self.stdin.take());
         let ended = self.child.wait().map_err(Failure::Output)?;

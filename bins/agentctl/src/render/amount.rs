@@ -1,4 +1,4 @@
-//! Times, tokens, money and vocabulary in few characters.
+//! Short forms of times, tokens, money and enum values.
 
 use agentd_protocol::Timestamp;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// How long it took: `12ms`, `1.2s`, `3m05s`, `2h10m`.
+/// A duration: `12ms`, `1.2s`, `3m05s`, `2h10m`.
 pub(crate) fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
@@ -24,7 +24,7 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
-/// The time of day, in UTC as everywhere: `14:03:10Z`.
+/// The time of day in UTC, as everywhere: `14:03:10Z`.
 pub(crate) fn clock_time(at: Timestamp) -> String {
     let moment = at.to_string();
     format!("{}Z", moment.get(11..19).unwrap_or_default())
@@ -45,13 +45,13 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// So many of something: `1 step`, `2 steps`.
+/// A number with its noun: `1 step`, `2 steps`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
-/// The same amount without the noise of sums of floating-point numbers: 0.014013, not 0.014013000000000001.
+/// The amount without floating-point noise from summing: 0.014013, not 0.014013000000000001.
 pub(crate) fn tidy_usd(usd: f64) -> f64 {
     const PLACES: f64 = 1e9;
     (usd * PLACES).round() / PLACES
@@ -68,7 +68,7 @@ pub(crate) fn dollars(usd: f64) -> String {
     }
 }
 
-/// A small vocabulary's own word.
+/// The serialized name of an enum value.
 pub(crate) fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value)
         .ok()

@@ -1,11 +1,11 @@
-//! What is shown of an open approval: all of it. How it is laid out is in `agentd_text::Question`.
+//! The full text of an open approval. `agentd_text::Question` does the layout.
 
 use crate::render::Paint;
 use agentd_protocol::{ApprovalKind, EffectClass, OpenApproval, Scope};
 use agentd_text::{Content, Line, Mark, Question};
 use agentd_tools::builtin;
 
-/// All of a question, in lines of so many columns.
+/// The full text of a question, in lines of the given width.
 pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
     let kind = content_of(open);
     let heading = heading(open, kind);
@@ -28,7 +28,7 @@ pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
     .lines(width)
 }
 
-/// A line with its colours.
+/// The line as coloured text.
 pub(crate) fn painted(line: &Line, paint: Paint) -> String {
     let spans = line.spans.iter().map(|span| match span.mark {
         Mark::Plain => span.text.clone(),
@@ -106,7 +106,7 @@ fn scopes(approval: &OpenApproval) -> Vec<&'static str> {
         .collect()
 }
 
-/// What may be typed.
+/// A hint that lists what the person may type.
 pub(crate) fn choices_line(approval: &OpenApproval) -> String {
     if !approval.choices.is_empty() {
         let free = if approval.kind == ApprovalKind::Question {

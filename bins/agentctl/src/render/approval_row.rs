@@ -6,10 +6,10 @@ use agentd_protocol::{About, ApprovalId, ApprovalKind, Choice, OpenApproval, Sco
 use agentd_text::{brief, digest};
 use serde::Serialize;
 
-/// Characters of a detail in a wide table.
+/// Characters shown of a detail in a wide table.
 const WIDE: usize = 400;
 
-/// One open approval: the contract's fields, and what a person should know besides.
+/// One open approval: the documented fields, and further facts that a person needs.
 #[derive(Debug, Serialize)]
 pub(crate) struct ApprovalRow {
     pub(crate) approval: ApprovalId,
@@ -20,7 +20,7 @@ pub(crate) struct ApprovalRow {
     detail: String,
     /// Bytes of the detail.
     bytes: usize,
-    /// Its SHA-256: what `approve --sha256` takes.
+    /// The SHA-256 of the detail, for `approve --sha256`.
     pub(crate) sha256: String,
     #[serde(flatten)]
     about: About,
@@ -32,7 +32,7 @@ pub(crate) struct ApprovalRow {
     root: Option<SessionId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     path: Vec<String>,
-    /// All of it.
+    /// The approval itself.
     #[serde(skip)]
     pub(crate) open: OpenApproval,
 }
@@ -61,17 +61,17 @@ impl From<OpenApproval> for ApprovalRow {
 }
 
 impl ApprovalRow {
-    /// The hash of all that an answer is bound to.
+    /// The hash of everything that an answer is bound to.
     pub(crate) const fn likeness(&self) -> Option<&String> {
         self.about.likeness.as_ref()
     }
 
-    /// Whether an allow that reaches so far can be its answer.
+    /// Whether the approval can be allowed with this scope.
     pub(crate) fn can_be_allowed(&self, scope: Scope) -> bool {
         self.kind != ApprovalKind::Question && (scope == Scope::Once || self.scopes.contains(&scope))
     }
 
-    /// One line about it, and how it is answered on its own.
+    /// One line about the approval, and the command that answers it alone.
     pub(crate) fn left_open(&self) -> String {
         let id = self.approval.short();
         let how = match self.kind {
@@ -82,7 +82,7 @@ impl ApprovalRow {
         format!("left open: {} {id}: {title}\n  {how}", word(&self.kind))
     }
 
-    /// The title, and where in a tree of agents it comes from.
+    /// The title, and the path of the asking agent in a tree of agents.
     fn asked_from(&self) -> String {
         let title = clean(&self.title).into_owned();
         if self.path.is_empty() {

@@ -1,4 +1,4 @@
-//! What is in the window of a session's model, by part.
+//! The context window of a session's model, by part.
 
 use crate::render::amount::tokens;
 use crate::render::paint::Paint;
@@ -11,17 +11,17 @@ use serde::Serialize;
 pub(crate) struct ContextDetail {
     session: SessionId,
     model: String,
-    /// Tokens of the window, where it is known.
+    /// Size of the window in tokens, if known.
     window: Option<u64>,
-    /// About how many tokens the next request has.
+    /// The approximate number of tokens in the next request.
     tokens: u64,
-    /// The provider counted them; otherwise they are estimated, without the system prompt and the tools.
+    /// Whether the provider counted them; otherwise it is an estimate without the system prompt and the tools.
     counted: bool,
     messages: usize,
     parts: Vec<PartRow>,
 }
 
-/// One part.
+/// One part of the window.
 #[derive(Debug, Serialize)]
 struct PartRow {
     part: &'static str,
@@ -47,7 +47,7 @@ impl ContextDetail {
         }
     }
 
-    /// For people.
+    /// The text for people.
     pub(crate) fn text(&self, paint: Paint) -> String {
         let of = match self.window {
             Some(window) => {

@@ -19,7 +19,7 @@ pub(crate) fn input_text(content: &[Block]) -> String {
     text
 }
 
-/// A failed attempt; `at` is when, where the reader sees no moment beside it.
+/// A failed attempt; `at` is its time, `None` if the time is already shown beside it.
 pub(crate) fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line {
     let what = format!("{}: {}", word(&failed.class), failed.message);
     let Some(next) = failed.retry_at else {
@@ -39,7 +39,7 @@ pub(crate) fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line 
     )
 }
 
-/// What the next attempt does differently.
+/// The change that the next attempt makes.
 fn differently(remedy: &Remedy) -> String {
     match remedy {
         Remedy::Rotate { credential } => format!(" with credential {credential}"),
@@ -52,7 +52,7 @@ fn differently(remedy: &Remedy) -> String {
     }
 }
 
-/// A question that nobody answered.
+/// A question that was not answered in time.
 pub(crate) fn late_line(late: &ApprovalEscalated) -> Line {
     let text = format!(
         "nobody answered in time  [approval {}, level {}]",
@@ -62,7 +62,7 @@ pub(crate) fn late_line(late: &ApprovalEscalated) -> Line {
     Line::new(Tag::Ask, "ask", text)
 }
 
-/// A question that somebody answered.
+/// The answer to a question.
 pub(crate) fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
     let tag = match decided.decision {
         Decision::Allow | Decision::Answer => Tag::Done,
@@ -73,7 +73,7 @@ pub(crate) fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
     Line::new(tag, "answer", format!("{how} {}", decided_by(decided, by)))
 }
 
-/// What became of a question.
+/// The outcome of a question.
 pub(crate) const fn decided_how(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allowed",
@@ -84,7 +84,7 @@ pub(crate) const fn decided_how(decision: Decision) -> &'static str {
     }
 }
 
-/// Who decided, how far it reaches, and the words that came with it.
+/// Who decided, the scope of the decision, and its message.
 pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
     let mut text = format!("by {by}");
     if decided.scope != Scope::Once {
@@ -101,7 +101,7 @@ pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
     let ok = turn.reason == agentd_protocol::EndReason::Completed;
     let cancelled = turn.reason == agentd_protocol::EndReason::Cancelled;
     let how = match &turn.error {
-        // Who cancelled, in the same line: there is no more to say.
+        // Who cancelled, on the same line; the message has nothing else to add.
         Some(error) if cancelled && error.message.starts_with("cancelled") => error.message.clone(),
         Some(error) if cancelled => format!("cancelled ({})", error.message),
         _ => word(&turn.reason),

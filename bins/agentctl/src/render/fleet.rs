@@ -4,7 +4,7 @@ use crate::render::rows::SessionRow;
 use crate::render::{Paint, count, dollars};
 use agentd_protocol::RunState;
 
-/// The word for a state in its colour: what works is green, what waits yellow, what failed red, what rests dim.
+/// A state in its colour: active is green, waiting yellow, failed red, at rest dim.
 pub(crate) fn state_tint(paint: Paint, cell: &str) -> String {
     let family = cell.trim_end().split('(').next().unwrap_or_default();
     match family {
@@ -16,7 +16,7 @@ pub(crate) fn state_tint(paint: Paint, cell: &str) -> String {
     }
 }
 
-/// How many there are, what needs attention, and what they cost: `12 sessions: 3 running, 2 waiting for a person, $0.42`.
+/// The number of sessions, what needs attention, and the cost: `12 sessions: 3 running, 2 waiting for a person, $0.42`.
 pub(crate) fn fleet_line(rows: &[SessionRow]) -> String {
     let mut parts = Vec::new();
     for group in GROUPS {
@@ -40,7 +40,7 @@ pub(crate) fn fleet_line(rows: &[SessionRow]) -> String {
     }
 }
 
-/// What is told of a fleet, in this order.
+/// The groups of a fleet summary, in display order.
 const GROUPS: [&str; 6] = [
     "running",
     "waiting for a person",
@@ -50,7 +50,7 @@ const GROUPS: [&str; 6] = [
     "faulted",
 ];
 
-/// The group that a session counts for; nobody counts those that rest.
+/// The group that a session counts towards; `None` for sessions at rest.
 const fn group_of(state: RunState) -> Option<&'static str> {
     Some(match state {
         RunState::Starting | RunState::RunningModel | RunState::RunningTool | RunState::Compacting => {
@@ -86,7 +86,7 @@ mod tests {
         }
         let plain = state_tint(Paint::new(false), "running(tool)");
         assert_eq!(plain, "running(tool)");
-        // A state that is added later gets a colour, too; only one that never began has none.
+        // Every state has a colour, also those added later; only one that has not begun has none.
         let bare: Vec<RunState> = RunState::all()
             .filter(|state| !shown(*state).contains('\x1b'))
             .collect();

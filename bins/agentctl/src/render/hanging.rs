@@ -1,14 +1,14 @@
-//! File systems that do not answer, in words.
+//! File systems that do not respond, described for people.
 
 use crate::render::{count, one_line, span};
 use agentd_protocol::HangingFiles;
 
-/// How many sessions are named.
+/// The most sessions that are named.
 const NAMED: usize = 5;
-/// Characters of a mount point and of a requester.
+/// The most characters of a mount point and of a requester.
 const LONGEST: usize = 200;
 
-/// What hangs, and which sessions' it is.
+/// The file system that hangs, and the sessions it affects.
 pub(crate) fn hanging(files: &HangingFiles) -> String {
     let mount = one_line(&files.mount, LONGEST);
     let calls = count(files.calls, "call");

@@ -3,7 +3,7 @@
 use crate::render::word;
 use agentd_protocol::{Budget, LoopLimits};
 
-/// The lines of `show`: one for each limit that somebody set, and one for those that are built in.
+/// The lines of `show`: one for each limit that was set explicitly, and one for all built-in values.
 pub(crate) fn limit_lines(limits: &LoopLimits, budget: &Budget) -> Vec<(&'static str, String)> {
     let (mut set, mut built_in) = (Vec::new(), Vec::new());
     for (key, value) in values(limits) {

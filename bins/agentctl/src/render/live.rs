@@ -1,20 +1,20 @@
-//! The text of a streaming model call: printed as it comes, completed when the answer is durable.
+//! The text of a streaming model call: printed as it arrives, completed when the answer is durable.
 
 use agentd_protocol::{Block, CallId, Fragment};
 use std::collections::BTreeMap;
 
-/// What has been printed of the running model call.
+/// The printed text of the running model call.
 #[derive(Debug, Default)]
 pub(crate) struct LiveText {
     call: Option<(CallId, u32)>,
     printed: String,
     blocks: BTreeMap<u32, usize>,
-    /// Pieces were missed: nothing more is printed until the whole answer is there.
+    /// Pieces were missed: nothing more is printed until the whole answer arrives.
     gap: bool,
 }
 
-/// Pieces of an answer travel off the log and can overtake it: what came before its call's own event waits here, so that
-/// the result of a tool is shown before the words about it.
+/// Pieces of an answer bypass the log and can overtake it. Those that arrive before their call's own event wait here,
+/// so that a tool's result is shown before the model's text about it.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
     started: Option<(CallId, u32)>,
@@ -22,11 +22,11 @@ pub(crate) struct Early {
     bytes: usize,
 }
 
-/// More than this does not wait; it is printed with the whole answer.
+/// Pieces beyond this size are not kept; their text is printed with the whole answer.
 const EARLY_BYTES: usize = 256 << 10;
 
 impl Early {
-    /// The piece, if its call has begun in the log, or none is known to have.
+    /// Returns the piece if its call has begun in the log, or if no call is known to have begun.
     pub(crate) fn admit(&mut self, fragment: &Fragment) -> Option<Fragment> {
         if self
             .started
@@ -41,7 +41,7 @@ impl Early {
         None
     }
 
-    /// The log says that a call begins: its pieces that came too early.
+    /// Records that a call has begun in the log; returns its pieces that came too early.
     pub(crate) fn started(&mut self, call: CallId, attempt: u32) -> Vec<Fragment> {
         self.started = Some((call, attempt));
         self.bytes = 0;
@@ -51,22 +51,22 @@ impl Early {
     }
 }
 
-/// What to print when the answer is there.
+/// What to print when the answer is complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// This goes on behind what was printed (it may be empty).
+    /// Append this to what was printed (it may be empty).
     Behind(String),
-    /// What was printed is not how the answer begins; this is the whole answer.
+    /// The answer does not begin with what was printed; print this whole answer instead.
     Instead(String),
 }
 
 impl LiveText {
-    /// Whether text was printed that no answer has completed yet.
+    /// Whether printed text is not yet completed by an answer.
     pub(crate) fn open(&self) -> bool {
         !self.printed.is_empty()
     }
 
-    /// The text so far of a call that was running when the viewer came.
+    /// The text so far of a call that was already running when the viewer attached.
     pub(crate) fn partial(&mut self, text: &str) -> String {
         let Some(more) = text.strip_prefix(self.printed.as_str()) else {
             return String::new();
@@ -78,11 +78,11 @@ impl LiveText {
         more
     }
 
-    /// The next piece; returns what of it to print.
+    /// Takes the next piece; returns the part of it to print.
     pub(crate) fn fragment(&mut self, fragment: &Fragment) -> String {
         let call = (fragment.call, fragment.attempt);
         if self.call != Some(call) {
-            // Only a partial text is printed before its call is known.
+            // Before the call is known, only a partial text can have been printed.
             if self.call.is_some() || self.printed.is_empty() {
                 self.reset();
             }
@@ -106,12 +106,12 @@ impl LiveText {
         text.to_owned()
     }
 
-    /// The viewer missed something.
+    /// The viewer missed some pieces.
     pub(crate) fn lagged(&mut self) {
         self.gap = true;
     }
 
-    /// The answer is durable: what is left to print of it.
+    /// The answer is durable: returns what is left to print.
     pub(crate) fn finish(&mut self, content: &[Block]) -> Rest {
         let whole = text_of(content);
         let rest = match whole.strip_prefix(self.printed.as_str()) {
@@ -122,7 +122,7 @@ impl LiveText {
         rest
     }
 
-    /// The call was cancelled; the log keeps this much of it.
+    /// The call was cancelled; the log keeps this part of its text.
     pub(crate) fn cancelled(&mut self, kept: &str) -> Rest {
         if self.printed.starts_with(kept) {
             self.reset();
@@ -131,7 +131,7 @@ impl LiveText {
         self.finish(&[Block::text(kept)])
     }
 
-    /// The attempt is over without an answer. True: text was printed.
+    /// The attempt ended without an answer. Returns whether text was printed.
     pub(crate) fn drop_attempt(&mut self) -> bool {
         let open = self.open();
         self.reset();
@@ -143,7 +143,7 @@ impl LiveText {
     }
 }
 
-/// The text blocks of a message, one after the other.
+/// The text blocks of a message, concatenated.
 pub(crate) fn text_of(content: &[Block]) -> String {
     content
         .iter()

@@ -1,26 +1,25 @@
-//! The output of running tools as it comes: the first whole lines of each call. What is shown is not shown again with the
-//! result.
+//! The output of running tools as it arrives: the first whole lines of each call. The result does not repeat them.
 
 use agentd_protocol::ToolCallId;
 use std::collections::HashMap;
 
-/// Lines of one call that are shown while it runs.
+/// The most lines of one call that are shown while it runs.
 const LINES: usize = 40;
-/// Characters of a line; what is behind them is left out.
+/// The most characters of a line; the rest is left out.
 const LINE_CHARS: usize = 300;
-/// Calls whose output is followed at the same time.
+/// The most calls whose output is followed at the same time.
 const CALLS: usize = 64;
 
-/// What was shown of the calls that run.
+/// The output shown so far of each running call.
 #[derive(Debug, Default)]
 pub(crate) struct LiveOutput(HashMap<ToolCallId, Shown>);
 
 #[derive(Debug, Default)]
 struct Shown {
     lines: Vec<String>,
-    /// The line that has not ended yet.
+    /// The incomplete last line.
     open: String,
-    /// Where in the output the next piece is expected.
+    /// The offset at which the next piece is expected.
     next: u64,
     silent: bool,
 }
@@ -34,7 +33,7 @@ impl LiveOutput {
         self.0.entry(call).or_default().piece(offset, text)
     }
 
-    /// A call ended: what of its result was shown already goes from the lines of it.
+    /// The call ended: removes the lines of `result` that were shown already.
     pub(crate) fn end(&mut self, call: ToolCallId, result: &mut Vec<String>) {
         let Some(shown) = self.0.remove(&call) else { return };
         let same = result.iter().zip(&shown.lines);
@@ -42,7 +41,7 @@ impl LiveOutput {
         result.drain(..same);
     }
 
-    /// What comes next was not heard from its beginning.
+    /// Output was missed, so the incomplete lines are unusable.
     pub(crate) fn lagged(&mut self) {
         for shown in self.0.values_mut() {
             shown.open.clear();

@@ -1,27 +1,27 @@
-//! What stands left of a transcript's lines: the number and the moment of each event.
+//! The left margin of a transcript: the number and the time of each event.
 
 use crate::render::{Paint, clock_time, day};
 use agentd_protocol::Event;
 
-/// What a transcript has on its left.
+/// The contents of a transcript's left margin.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Margin {
     /// The number of the event.
     pub(crate) seq: bool,
-    /// Its moment.
+    /// The time of the event.
     pub(crate) times: bool,
     /// The day of the last event.
     day: String,
 }
 
 impl Margin {
-    /// `None` when nothing is wanted.
+    /// `None` if the margin would be empty.
     pub(crate) fn new(seq: bool, times: bool) -> Option<Self> {
         let day = String::new();
         (seq || times).then_some(Self { seq, times, day })
     }
 
-    /// The lines of an event with the margin beside the first one. A new day has a line of its own.
+    /// The lines of an event with the margin before the first one. A new day gets a line of its own.
     pub(crate) fn beside(&mut self, event: &Event, text: &str, paint: Paint) -> String {
         let mut head = String::new();
         if self.seq {

@@ -1,4 +1,4 @@
-//! The table rows of what a node has: models, tools, usage.
+//! The table rows of a node's models, tools, tool servers and usage.
 
 use crate::output::Row;
 use crate::render::{Column, age, dollars, tokens, word};
@@ -61,7 +61,7 @@ impl Row for ModelRow {
     }
 }
 
-/// Whether it can be called, as far as anybody knows.
+/// Whether the model can be called, as far as the daemon knows.
 fn usable(row: &ModelStatus) -> &'static str {
     match &row.last_call {
         _ if !row.usable => "no",
@@ -71,7 +71,7 @@ fn usable(row: &ModelStatus) -> &'static str {
     }
 }
 
-/// What is to know of it. What needs attention comes first: the line may be cut.
+/// A note about the model. What needs attention comes first, because the line may be cut.
 fn note(row: &ModelStatus, now: Timestamp) -> String {
     let (name, note) = (&row.name, &row.note);
     match &row.last_call {
@@ -85,7 +85,7 @@ fn note(row: &ModelStatus, now: Timestamp) -> String {
     }
 }
 
-/// Each credential with what can be expected of it: `main ok, spare cooling 4m (quota_exhausted)`.
+/// Each credential with its health: `main ok, spare cooling 4m (quota_exhausted)`.
 fn health(row: &ModelStatus, now: Timestamp) -> String {
     let one = |credential: &CredentialStatus| {
         let mut text = format!("{} {}", credential.name, word(&credential.health));
@@ -188,7 +188,7 @@ impl Row for UsageListRow {
 
     fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
-        // People are shown ids in their short form; it is as good to type.
+        // Tables show ids in their short form, which commands accept too.
         let group = row.group.parse().map(|id: SessionId| id.short());
         vec![
             group.unwrap_or_else(|_| row.group.clone()),

@@ -1,6 +1,6 @@
-//! Colours, or none.
+//! Terminal colours, if wanted.
 
-/// Paints words for one stream.
+/// Colours words for one output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,

@@ -1,4 +1,4 @@
-//! `show --prompt`: what the model is told before the conversation.
+//! `show --prompt`: the text that the model gets before the conversation.
 
 use crate::render::{Paint, clean};
 use agentd_protocol::{PromptShown, PromptSource};

@@ -11,10 +11,10 @@ use agentd_protocol::{
 };
 use serde::Serialize;
 
-/// Columns of a page that tells about one session.
+/// The width of the detail page.
 const PAGE: usize = 100;
 
-/// One session of `ps`: exactly the contract's fields.
+/// One session of `ps`: exactly the documented fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionRow {
     pub(crate) session: SessionId,
@@ -34,12 +34,12 @@ pub(crate) struct SessionRow {
     pub(crate) parent: Option<SessionId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<SessionId>,
-    /// Of a tree: what stands before the name.
+    /// The tree lines before the name, for `ps --tree`.
     #[serde(skip)]
     pub(crate) branch: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) jobs: Vec<RunningJob>,
-    /// What the daemon says of its sandbox.
+    /// The daemon's description of the sandbox.
     #[serde(skip)]
     pub(crate) sandbox: String,
 }
@@ -127,12 +127,12 @@ fn labels(labels: &Labels) -> String {
     pairs.join(",")
 }
 
-/// Sub-agents that the detail page lists.
+/// The most sub-agents that the detail page lists.
 const MOST_SUBAGENTS: usize = 20;
-/// The longest summary that is shown.
+/// The most characters of a summary.
 const MOST_OF_SUMMARY: usize = 1_200;
 
-/// One session of `show`: the fields of `ps`, and what is open.
+/// One session of `show`: the fields of `ps`, and its open items.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionDetail {
     #[serde(flatten)]
@@ -144,7 +144,7 @@ pub(crate) struct SessionDetail {
     pub(crate) todo: Vec<TodoItem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
-    /// How many sub-agents there have been, and what those that ended spent; left out while there are none.
+    /// The number of sub-agents so far; left out if 0. `below` is what the ended ones spent.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) subagents: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ pub(crate) struct SessionDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Box<LoopLimits>>,
     pub(crate) last_error: Option<TurnError>,
-    /// The sub-agents themselves, for the detail page.
+    /// The sub-agents' rows, for the detail page.
     #[serde(skip)]
     pub(crate) below_it: Vec<SessionRow>,
 }
@@ -238,7 +238,7 @@ impl SessionDetail {
         text
     }
 
-    /// What not every session has.
+    /// The lines that only some sessions have.
     fn put_more(&self, put: &mut dyn FnMut(&str, &str), now: Timestamp) {
         let row = &self.row;
         if let Some(parent) = row.parent {
@@ -284,7 +284,7 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Short enough for a terminal of 80 columns.
+/// Fits a terminal of 80 columns.
 fn subagent_line(row: &SessionRow) -> String {
     let state = format!("{:<17}", row.state.to_string());
     format!("{} {state} {}", row.session.short(), one_line(&row.name, 38))

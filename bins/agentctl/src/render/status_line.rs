@@ -1,10 +1,10 @@
-//! The line that `run` shows below everything else: what the session does, for how long, and what it has used.
+//! The status line of `run`, below everything else: what the session does, for how long, and its token usage.
 
 use crate::render::table::cut;
 use crate::render::{one_line, tokens, word};
 use agentd_protocol::{Event, EventBody, RunState, Status, Timestamp};
 
-/// What is known of the turn that one watches.
+/// What is known about the watched turn.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
     began: Timestamp,
@@ -36,7 +36,7 @@ impl StatusLine {
         }
     }
 
-    /// The line, not wider than so many columns; empty while nothing is known.
+    /// The line, at most `columns` wide; empty while nothing is known.
     pub(crate) fn text(&self, now: Timestamp, columns: usize) -> String {
         let Some(status) = &self.status else {
             return String::new();
@@ -50,7 +50,7 @@ impl StatusLine {
         cut(&parts.join(" · "), columns)
     }
 
-    /// What it is about; of an attempt that is waited for, how long still.
+    /// The reason for the state, or the time left until the next attempt.
     fn detail(&self, status: &Status, now: Timestamp) -> Option<String> {
         if let (Some(until), Some(attempt)) = (status.until, status.attempt) {
             let left = clock(until.since_ms(now).saturating_add(999));
@@ -61,7 +61,7 @@ impl StatusLine {
     }
 }
 
-/// Whole seconds: `7s`, `3m05s`, `2h10m`.
+/// A duration in whole seconds: `7s`, `3m05s`, `2h10m`.
 fn clock(ms: u64) -> String {
     match ms / 1_000 {
         seconds @ 0..60 => format!("{seconds}s"),

@@ -1,4 +1,4 @@
-//! What an event says, in one line.
+//! One-line summaries of events.
 
 use crate::render::amount::{span, tokens, word};
 use crate::render::count;
@@ -10,7 +10,7 @@ use agentd_protocol::{
     TodoItem, TodoStatus,
 };
 
-/// What an event says, in one line.
+/// The event in one line.
 pub(crate) fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated(e) => format!("created: {} ({}, {})", e.title, e.model, e.workdir),
@@ -74,7 +74,7 @@ pub(crate) fn summary(body: &EventBody) -> String {
     }
 }
 
-/// Where an imported log is from, and how its lines are to be read.
+/// The source of an imported log, and how to read its lines.
 fn imported(event: &SessionImported) -> String {
     let sum = event.sum.get(..12).unwrap_or_default();
     let what = match event.source.as_str() {
@@ -111,7 +111,7 @@ fn subagent_finished(event: &SubagentFinished) -> String {
     format!("{child} {how} ({spent}){colon}{result}")
 }
 
-/// What a model was asked beside the turns, and what it cost.
+/// A model call outside the turns (such as a title), and its cost.
 fn side_call(event: &SideCallFinished) -> String {
     let (what, cost) = (event.purpose.as_str(), tokens(event.usage.total()));
     match &event.error {
@@ -132,7 +132,7 @@ fn files_of(number: usize) -> String {
     count(u64::try_from(number).unwrap_or(u64::MAX), "file")
 }
 
-/// Work on files and history.
+/// Events about undo, rewind and fork.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other event")]
 fn history(body: &EventBody) -> String {
     match body {
@@ -155,7 +155,7 @@ fn history(body: &EventBody) -> String {
     }
 }
 
-/// What happened to a conversation's size.
+/// Events that changed the size of a conversation's context.
 fn context(body: &EventBody) -> String {
     let from_to = |before, after| format!("{} to {} tokens", tokens(before), tokens(after));
     match body {
@@ -183,7 +183,7 @@ fn context(body: &EventBody) -> String {
     }
 }
 
-/// Why an input left the queue.
+/// Why an input was removed from the queue.
 pub(crate) fn taken_back(event: &InputCancelled) -> String {
     match &event.reason {
         Some(reason) => format!("input {} was not let in: {reason}", event.input.short()),
@@ -255,7 +255,7 @@ fn job_finished(event: &JobFinished) -> String {
     }
 }
 
-/// How much is done, and what is being done.
+/// The number of finished steps, and the next step.
 fn plan(steps: &[PlanStep]) -> String {
     let done = steps
         .iter()

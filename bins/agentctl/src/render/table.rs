@@ -1,5 +1,5 @@
-//! Tables: one line a row, columns as wide as their cells. On a narrow terminal the least important columns are left out
-//! first, then the widest texts are cut.
+//! Tables: one line per row, columns as wide as their cells. A narrow terminal first drops the least important columns,
+//! then cuts the widest texts.
 
 use crate::render::one_line;
 use crate::render::paint::Paint;
@@ -7,30 +7,30 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 const GAP: &str = "  ";
-/// Longer cells help nobody, even where there is no terminal.
+/// Longer cells are useless, even without a terminal.
 const LONGEST: usize = 4_000;
-/// What the branches of a tree are drawn with.
+/// The characters that draw the branches of a tree.
 const BRANCH: [char; 5] = ['│', '├', '└', '─', ' '];
 
-/// A column: its heading, its colours, what becomes of it where there is little room.
+/// A column: its heading, its colours, and how it shrinks when space is short.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: Cow<'static, str>,
-    /// The higher, the sooner it is left out; 0: never.
+    /// Columns with the highest rank are dropped first; rank 0 is never dropped.
     rank: u8,
-    /// It is not cut below this.
+    /// The narrowest width it is cut to.
     least: usize,
-    /// Paints a cell, which is cut and padded already.
+    /// Colours a cell that is already cut and padded.
     tint: fn(Paint, &str) -> String,
 }
 
 impl Column {
-    /// Ids, states and numbers: a part of them says something else.
+    /// For ids, states and numbers: a part of one would mislead.
     pub(crate) const fn whole(name: &'static str, rank: u8) -> Self {
         Self::text(name, rank, usize::MAX)
     }
 
-    /// Text, of which so much should be seen.
+    /// Text of which at least `least` columns should be visible.
     pub(crate) const fn text(name: &'static str, rank: u8, least: usize) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -40,7 +40,7 @@ impl Column {
         }
     }
 
-    /// Text that a person asked for by name, so it is never left out.
+    /// Text that the user requested by name, so it is never dropped.
     pub(crate) fn asked(name: &str, least: usize) -> Self {
         Self {
             name: Cow::Owned(name.to_owned()),
@@ -48,7 +48,7 @@ impl Column {
         }
     }
 
-    /// The same column in colours.
+    /// The same column with a colouring function.
     pub(crate) fn tinted(self, tint: fn(Paint, &str) -> String) -> Self {
         Self { tint, ..self }
     }
@@ -58,7 +58,7 @@ fn plain(_: Paint, cell: &str) -> String {
     cell.to_owned()
 }
 
-/// One column while it is being fitted.
+/// A column while the table is being fitted to the width.
 struct Fitted {
     at: usize,
     rank: u8,
@@ -67,7 +67,7 @@ struct Fitted {
     tint: fn(Paint, &str) -> String,
 }
 
-/// A table with headings. Without a width nothing is left out and nothing is cut.
+/// A table with headings. Without a width it drops and cuts nothing.
 pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usize>, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
@@ -101,7 +101,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
     text
 }
 
-/// A cell on one line; the branches of a tree keep their blanks.
+/// The cell as one line; tree branches keep their blanks.
 fn tidy(cell: &str) -> String {
     let rest = cell.trim_start_matches(BRANCH);
     match cell.strip_suffix(rest) {
@@ -114,7 +114,7 @@ fn gaps(shown: &[Fitted]) -> usize {
     GAP.len() * shown.len().saturating_sub(1)
 }
 
-/// Leaves out the least important columns until the rest has room at its narrowest.
+/// Drops the least important columns until the rest fits at minimum width.
 fn leave_out(shown: &mut Vec<Fitted>, total: usize) {
     while shown.iter().map(|column| column.least).sum::<usize>() + gaps(shown) > total {
         let last = shown.iter().map(|column| column.rank).max().unwrap_or_default();
@@ -125,7 +125,7 @@ fn leave_out(shown: &mut Vec<Fitted>, total: usize) {
     }
 }
 
-/// Takes from the widest until all fit.
+/// Narrows the widest columns until all fit.
 fn cut_down(shown: &mut [Fitted], total: usize) {
     while shown.iter().map(|column| column.width).sum::<usize>() + gaps(shown) > total {
         let wider = shown.iter_mut().filter(|column| column.width > column.least);
@@ -136,7 +136,7 @@ fn cut_down(shown: &mut [Fitted], total: usize) {
     }
 }
 
-/// A line of cells; the headings have no tints.
+/// A line of cells; headings are not tinted.
 fn line(cells: &[String], shown: &[Fitted], tints: Option<Paint>) -> String {
     let cells = shown
         .iter()
@@ -164,7 +164,7 @@ fn pad(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(missing))
 }
 
-/// As much of it as the width has room for, with an ellipsis for the rest.
+/// The cell cut to the width, with an ellipsis if something is missing.
 pub(crate) fn cut(cell: &str, width: usize) -> String {
     if cell.width() <= width {
         return cell.to_owned();

@@ -12,10 +12,10 @@ use agentd_protocol::{
 };
 use std::collections::HashMap;
 
-/// What a line is about; decides its first word and colour.
+/// The kind of a line; determines its first word and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
-    /// Somebody's input.
+    /// An input.
     User,
     /// The model's text, without a first word.
     Model,
@@ -27,29 +27,29 @@ pub(crate) enum Tag {
     Done,
     /// Something failed.
     Bad,
-    /// A person is asked, or has answered.
+    /// A question to a person, or the answer.
     Ask,
-    /// agentd's own words.
+    /// A message from agentd itself.
     Note,
     /// A turn or a session began or ended.
     Mark,
 }
 
-/// A line, and what belongs below it.
+/// A line, and the lines that belong below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) tag: Tag,
     /// The first word; empty for text.
     pub(crate) word: String,
     pub(crate) text: String,
-    /// Shown indented.
+    /// Shown indented below the line.
     pub(crate) below: Vec<String>,
-    /// It is told by an imported log: every printed line says so.
+    /// The line comes from an imported log; every printed line is marked so.
     pub(crate) imported: bool,
 }
 
 const WORD_WIDTH: usize = 8;
-/// The most of a line of output that is shown.
+/// The most characters of an output line that are shown.
 const BELOW_WIDTH: usize = 300;
 
 impl Line {
@@ -63,7 +63,7 @@ impl Line {
         }
     }
 
-    /// The model's words.
+    /// The model's text.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::new(Tag::Model, "", text)
     }
@@ -73,7 +73,7 @@ impl Line {
         Self::new(Tag::Thought, "", text)
     }
 
-    /// The line as it is printed, with a line break.
+    /// The line as it is printed, ending in a line break.
     pub(crate) fn print(&self, paint: Paint) -> String {
         let text = clean(&self.text);
         let mut printed = match self.tag {
@@ -113,13 +113,13 @@ impl Line {
     }
 }
 
-/// A line of a tool's output, with a line break.
+/// A line of a tool's output, ending in a line break.
 pub(crate) fn below(paint: Paint, line: &str) -> String {
     let indent = " ".repeat(WORD_WIDTH);
     format!("{indent} {}\n", paint.dim(&format!("| {}", as_it_stands(line))))
 }
 
-/// A line of a file or an output: its white space says something (a diff, a table), so it stays.
+/// A line of a file or an output. Its white space has meaning (a diff, a table), so it stays.
 fn as_it_stands(line: &str) -> String {
     let line = clean(line).replace('\t', "    ").replace('\n', " ");
     if line.chars().count() <= BELOW_WIDTH {
@@ -129,12 +129,12 @@ fn as_it_stands(line: &str) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Turns events into lines; remembers the titles of running calls.
+/// Turns events into lines; remembers the names and titles of running calls.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     titles: HashMap<ToolCallId, String>,
     names: HashMap<ToolCallId, String>,
-    /// Lines of a tool's output that are shown.
+    /// The most lines shown of a tool's output.
     output_lines: usize,
     thinking: bool,
 }
@@ -149,12 +149,12 @@ impl Transcript {
         }
     }
 
-    /// Whether the model's reasoning is shown, too.
+    /// Whether to show the model's reasoning too.
     pub(crate) fn thinking(&mut self, wanted: bool) {
         self.thinking = wanted;
     }
 
-    /// The name of the tool of a call that was proposed.
+    /// The tool name of a proposed call.
     pub(crate) fn tool(&self, call: ToolCallId) -> Option<&str> {
         self.names.get(&call).map(String::as_str)
     }
@@ -188,7 +188,7 @@ impl Transcript {
             }
             EventBody::ToolFinished(call) => vec![self.tool_finished(call)],
             EventBody::ApprovalAsked(ask) => {
-                // A call that is denied never starts; this is its title then.
+                // A denied call never starts, so its title comes from here.
                 self.titles
                     .extend(ask.tool_call.map(|call| (call, ask.title.clone())));
                 let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
@@ -222,7 +222,7 @@ impl Transcript {
             ToolStatus::Interrupted => (Tag::Bad, "stopped"),
             ToolStatus::Timeout => (Tag::Bad, "timeout"),
         };
-        // A call that never ran has no duration worth a word.
+        // For a call that never ran, a duration means nothing.
         let ran = outcome.duration_ms > 0
             || !matches!(outcome.status, ToolStatus::Denied | ToolStatus::Interrupted);
         let took = ran.then(|| span(outcome.duration_ms));
@@ -248,8 +248,8 @@ impl Transcript {
     }
 }
 
-/// What says nothing to people: our words to the model about its plan, and what a cancel closes, as the end of the turn
-/// tells it.
+/// Events that tell a person nothing new: our reminders to the model about its plan, and what a cancel closes, since
+/// the end of the turn reports it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are told")]
 fn told_elsewhere(body: &EventBody) -> bool {
     match body {

@@ -1,9 +1,9 @@
-//! What a typed line means.
+//! Interprets a typed line.
 
 use crate::render::choices_line;
 use agentd_protocol::{ApprovalKind, Choice, DecideParams, Decision, OpenApproval, Scope};
 
-/// The commands that `attach` itself knows.
+/// Help for the commands that `attach` itself handles.
 pub(crate) const HELP: &str = "\
 a line is sent to the session; // begins a line that starts with /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
@@ -11,11 +11,11 @@ a line is sent to the session; // begins a line that starts with /
 /compact  put a summary in the place of the conversation's beginning
 /detach   leave; the session goes on";
 
-/// A line answers what was asked when it was begun.
+/// A line answers the question that was shown when the person began to type it.
 const NONE: &str =
     "nothing was asked when you began to type; `agentctl attach` and `agentctl send` take messages";
 
-/// A typed line, understood.
+/// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// Answer the open approval.
@@ -24,17 +24,17 @@ pub(crate) enum Typed {
     Send(String),
     /// End the turn.
     Cancel,
-    /// What is paused or parked goes on.
+    /// Resume a paused or parked session.
     Resume,
-    /// Have the conversation compacted.
+    /// Compact the conversation.
     Compact,
-    /// Leave; the session goes on.
+    /// Leave; the session continues.
     Detach,
-    /// Explain.
+    /// Show the help.
     Help,
     /// An empty line.
     Nothing,
-    /// Say this instead.
+    /// The line is invalid; show this message.
     Unclear(String),
 }
 
@@ -76,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// The command that carries it.
+    /// The parameters of the request that submits the answer.
     pub(crate) fn params(self, approval: &OpenApproval) -> DecideParams {
         DecideParams {
             approval: approval.approval.to_string(),
@@ -88,7 +88,7 @@ impl Answer {
     }
 }
 
-/// Reads a typed line. `sends`: what is no answer and no command is a message to the session.
+/// Interprets a typed line. With `sends`, a line that is neither an answer nor a command is a message to the session.
 pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
     let line = line.trim();
     if line.is_empty() {
@@ -96,7 +96,7 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     }
     if let Some(rest) = line.strip_prefix('/') {
         return match rest.strip_prefix('/') {
-            // The daemon takes the second slash away.
+            // The daemon removes the second slash.
             Some(_) if sends => Typed::Send(line.to_owned()),
             Some(_) | None => command(rest, open, sends),
         };
@@ -127,13 +127,13 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
         ("deny", Some(_)) => Typed::Decide(Answer::deny(rest)),
         ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
         ("answer", Some(_)) => Typed::Decide(Answer::words(rest)),
-        // The daemon knows more commands, and says which ones there are.
+        // The daemon has more commands, and lists them if this one is unknown.
         (_, _) if sends => Typed::Send(format!("/{text}")),
         (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
     }
 }
 
-/// The line as an answer to the open approval, if it can be one.
+/// The line as an answer to the open approval, if it is one.
 fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
     match choice_of(line, &approval.choices) {
         Ok(Some(choice)) => return Some(Typed::Decide(Answer::words(choice))),
@@ -154,8 +154,8 @@ fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
     }
 }
 
-/// The choice that a number, a name or the beginning of just one name stands for. The error says why a number or a
-/// beginning stands for none.
+/// The choice that a number, a name or an unambiguous prefix selects. The error says why a number or a prefix
+/// selects none.
 pub(crate) fn choice_of<'a>(line: &str, choices: &'a [Choice]) -> Result<Option<&'a str>, String> {
     let line = line.trim();
     if line.is_empty() || choices.is_empty() {

@@ -1,4 +1,4 @@
-//! Questions to the person: which one is shown, and what becomes of what was typed when it is over.
+//! Questions to the person: which one is shown, and what happens to typed text when its question is over.
 
 use crate::failure::Failure;
 use crate::render::{choices_line, decided_by, decided_how};
@@ -13,7 +13,7 @@ impl Conversation<'_> {
         self.manner.answers && self.caught_up && self.console.open()
     }
 
-    /// Shows the question that is next, once.
+    /// Shows the next question, once.
     pub(super) fn ask(&mut self) -> Result<(), Failure> {
         let next = self.asks.front().filter(|_| self.asking()).cloned();
         let id = next.as_ref().map(|open| open.approval);
@@ -37,13 +37,13 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// Whether there is more of a question than the person has seen.
+    /// The pages of a question, if the person has not seen all of them yet.
     pub(super) fn unread(&self, open: &OpenApproval) -> Option<&Pages> {
         let pages = self.pages.as_ref()?;
         (pages.approval == open.approval && !pages.ended()).then_some(pages)
     }
 
-    /// Shows the next page of a question. How to accept it is said below its last one.
+    /// Shows the next page of a question. The last page is followed by the ways to answer.
     pub(super) fn turn_page(&mut self, open: &OpenApproval) -> Result<(), Failure> {
         let Some(pages) = &mut self.pages else {
             return Ok(());
@@ -65,13 +65,13 @@ impl Conversation<'_> {
         self.screen.prompt(self.out, &text)
     }
 
-    /// From now on what is begun is for this question. What was begun for one that is over is dropped: it must not land on
-    /// another one.
+    /// Switches to this question: lines begun from now on answer it. Drops a draft whose question is over, so that it
+    /// cannot answer another one.
     pub(super) fn show_question(&mut self, next: Option<ApprovalId>) -> Result<(), Failure> {
         if next.is_some() {
             self.console.take(Before::Drop);
         }
-        // Typed while something else was done: it belongs to what was shown until now.
+        // Typed while something else was going on, so it belongs to what was shown until now.
         let typed = self.console.waiting();
         if !typed.is_empty() {
             self.show_draft();
@@ -81,7 +81,7 @@ impl Conversation<'_> {
         self.prompted = next;
         let over = match self.draft.about() {
             Some(about) => self.caught_up && self.asks.waits(about).is_none(),
-            // There is nobody to send it to.
+            // This viewer sends no messages, so a line without a question is of no use.
             None => !self.manner.sends,
         };
         if over && !self.draft.is_empty() {
@@ -91,7 +91,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// Keeps the open approvals, and says when somebody else answered one; whether it said so.
+    /// Updates the open approvals and reports one answered elsewhere. Returns whether it did.
     pub(super) fn observe(&mut self, event: &Event) -> Result<bool, Failure> {
         let tool = if let EventBody::ApprovalAsked(ask) = &event.body {
             ask.tool_call
@@ -108,7 +108,7 @@ impl Conversation<'_> {
         Ok(true)
     }
 
-    /// A question of a sub-agent is over, and was not answered here.
+    /// Reports that a sub-agent's question is over without an answer from here.
     pub(super) async fn over(&mut self, asked: &OpenApproval) -> Result<(), Failure> {
         if !(self.manner.answers && self.caught_up) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The open approvals of a session, as a viewer sees them.
+//! A viewer's list of a session's open approvals.
 
 use crate::follow::News;
 use agentd_protocol::{
@@ -7,14 +7,14 @@ use agentd_protocol::{
 };
 use std::collections::HashSet;
 
-/// Open approvals in the order in which they were asked, and those that were answered here.
+/// Open approvals in the order in which they were asked, and the ids of those answered here.
 #[derive(Debug, Default)]
 pub(crate) struct Asks {
     open: Vec<OpenApproval>,
     mine: HashSet<ApprovalId>,
 }
 
-/// An approval that somebody else answered: what was asked, and the answer.
+/// An approval answered by another client: the question and the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Elsewhere {
     pub(crate) asked: OpenApproval,
@@ -28,12 +28,12 @@ impl Asks {
         self.waiting().next()
     }
 
-    /// This one, while it waits for an answer.
+    /// The given approval, while it waits for an answer.
     pub(crate) fn waits(&self, approval: ApprovalId) -> Option<&OpenApproval> {
         self.waiting().find(|open| open.approval == approval)
     }
 
-    /// How many wait behind the one to answer next.
+    /// How many more approvals wait after that one.
     pub(crate) fn behind(&self) -> usize {
         self.waiting().count().saturating_sub(1)
     }
@@ -44,7 +44,7 @@ impl Asks {
             .filter(|open| !self.mine.contains(&open.approval))
     }
 
-    /// What the daemon says is open; the questions of a sub-agent that are over and were not answered here.
+    /// Updates the list of open approvals. Returns a sub-agent's questions that ended without an answer from here.
     pub(crate) fn heard(&mut self, news: &News) -> Vec<OpenApproval> {
         match news {
             News::Synced(synced) => self.synced(&synced.approvals),
@@ -63,7 +63,7 @@ impl Asks {
         self.open = open.to_vec();
     }
 
-    /// What is open of a sub-agent now. What stays keeps its place, so that the one that is shown stays the next.
+    /// Updates a sub-agent's open approvals. Those that remain keep their place, so the shown one remains the next.
     fn of_subagent(&mut self, child: SessionId, now: &[OpenApproval]) -> Vec<OpenApproval> {
         let still = |one: &OpenApproval| now.iter().any(|open| open.approval == one.approval);
         let over = self
@@ -81,17 +81,17 @@ impl Asks {
             .collect()
     }
 
-    /// This one was answered here.
+    /// Records that it was answered here.
     pub(crate) fn answered(&mut self, approval: ApprovalId) {
         self.mine.insert(approval);
     }
 
-    /// This one is over, whatever became of it.
+    /// Removes an approval that is over, whatever its outcome.
     pub(crate) fn forget(&mut self, approval: ApprovalId) {
         self.open.retain(|open| open.approval != approval);
     }
 
-    /// Takes an event in; tells when somebody else answered.
+    /// Takes in an event; returns an approval that another client answered.
     pub(crate) fn observe(&mut self, event: &Event, tool: Option<&str>) -> Option<Elsewhere> {
         if let EventBody::ApprovalAsked(ask) = &event.body {
             self.forget(ask.approval);
@@ -112,7 +112,7 @@ impl Asks {
             .position(|open| open.approval == decided.approval)?;
         let asked = self.open.remove(at);
         let mine = self.mine.remove(&decided.approval);
-        // Time and the end of a turn answer nothing; they withdraw the question.
+        // A timeout and the end of a turn are no answers; they withdraw the question.
         let answered = matches!(
             decided.decision,
             Decision::Allow | Decision::Deny | Decision::Answer

@@ -1,4 +1,4 @@
-//! A screen with a margin: every event stands beside its number or moment, so an answer is shown when it is whole.
+//! A screen with a margin: every event is shown next to its number or time, so an answer is shown only when complete.
 
 use crate::failure::Failure;
 use crate::follow::News;
@@ -8,13 +8,13 @@ use crate::talk::screen::Screen;
 use agentd_protocol::{Delta, Event, EventBody, FailureClass};
 
 impl Screen {
-    /// The same with a margin, or without one.
+    /// Sets the margin, if any.
     pub(crate) fn beside(mut self, margin: Option<Margin>) -> Self {
         self.margin = margin;
         self
     }
 
-    /// Shows what stands beside a margin; false: it stands where it always does.
+    /// Shows news that gets a margin. Returns false if there is none to show, so the caller shows the news as usual.
     pub(super) fn shown_beside(&mut self, out: &mut Output, news: &News) -> Result<bool, Failure> {
         if self.margin.is_none() {
             return Ok(false);

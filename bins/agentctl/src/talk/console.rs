@@ -1,4 +1,4 @@
-//! The terminal of a person who types. It gives keys one by one while this has it, and lines again afterwards.
+//! The terminal of a person who types. It gives single keys while this program holds it, and lines afterwards.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
@@ -8,30 +8,30 @@ use rustix::termios::{
 use std::io::{self, Stdin};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// Bytes that are read together.
+/// Bytes per read.
 const PIECE: usize = 4_096;
-/// More than this is not read at once; the rest comes with the next call.
+/// The most bytes returned by one call; the next call returns the rest.
 const MOST: usize = 16 * PIECE;
 
-/// stdin, once it is wanted.
+/// stdin, once it is needed.
 #[derive(Debug, Default)]
 pub(crate) struct Console {
     terminal: Option<Terminal>,
-    /// Ends when a key is there; it reads nothing, so what is typed stays where it is until somebody looks.
+    /// Completes when input is available. It does not read, so typed input stays in the terminal until it is wanted.
     key: Option<JoinHandle<()>>,
     ended: bool,
 }
 
-/// What was typed before the terminal was taken.
+/// What to do with input that was typed before this program took the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// It counts.
+    /// Use it.
     Keep,
-    /// It was for something else.
+    /// Discard it: it was meant for something else.
     Drop,
 }
 
-/// A terminal that gives keys; as it was before when this is dropped.
+/// A terminal in key mode. Dropping this restores the previous mode.
 #[derive(Debug)]
 struct Terminal {
     stdin: Stdin,
@@ -40,36 +40,36 @@ struct Terminal {
 }
 
 impl Console {
-    /// Whether something can still come.
+    /// Whether more input can come.
     pub(crate) const fn open(&self) -> bool {
         !self.ended
     }
 
-    /// Whether this has the terminal, and is the job that the shell lets use it.
+    /// Whether this program holds the terminal and is the foreground job.
     pub(crate) fn holds(&self) -> bool {
         self.terminal.is_some() && in_foreground()
     }
 
-    /// Takes the terminal. A job in the background would be stopped for it, so it waits until it is in the foreground.
+    /// Takes the terminal. A background job would be stopped by the attempt, so it waits for the foreground.
     pub(crate) fn take(&mut self, before: Before) {
         if self.terminal.is_some() || self.ended || !in_foreground() {
             return;
         }
         match Terminal::take(before) {
             Ok(terminal) => self.terminal = Some(terminal),
-            // Nobody can type there.
+            // stdin is not a usable terminal.
             Err(_) => self.ended = true,
         }
     }
 
-    /// The process was stopped and goes on: the shell has set the terminal as it likes it.
+    /// The process continues after a stop: sets the mode again, because the shell has changed it.
     pub(crate) fn again(&self) {
         if let Some(terminal) = self.terminal.as_ref().filter(|_| in_foreground()) {
             let _ = tcsetattr(&terminal.stdin, OptionalActions::Now, &terminal.keys);
         }
     }
 
-    /// What is typed next; nothing at the end. Cancel-safe.
+    /// The next typed bytes; empty at the end of input. Cancel-safe.
     pub(crate) async fn keys(&mut self) -> Vec<u8> {
         let Some(terminal) = &self.terminal else {
             return std::future::pending().await;
@@ -93,10 +93,10 @@ impl Console {
         }
     }
 
-    /// What has been typed by now.
+    /// The bytes typed so far, without waiting.
     pub(crate) fn waiting(&self) -> Vec<u8> {
         let terminal = self.terminal.as_ref().filter(|_| !self.ended && in_foreground());
-        // An end is seen again by who waits for it.
+        // `keys` reports the end of input.
         terminal.map_or_else(Vec::new, |terminal| read(&terminal.stdin).unwrap_or_default())
     }
 }
@@ -106,7 +106,7 @@ impl Terminal {
         let stdin = io::stdin();
         let before = tcgetattr(&stdin)?;
         let mut keys = before.clone();
-        // Ctrl-C and Ctrl-Z stay signals.
+        // Ctrl-C and Ctrl-Z still raise signals.
         keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         keys.special_codes[SpecialCodeIndex::VMIN] = 0;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -121,25 +121,25 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // What was typed and not read was for this program, not for the shell.
+        // Unread input was meant for this program, not for the shell, so it is flushed.
         if in_foreground() {
             let _ = tcsetattr(&self.stdin, OptionalActions::Flush, &self.before);
         }
     }
 }
 
-/// Whether the shell lets this job use the terminal. Where that cannot be asked, nobody forbids it.
+/// Whether this is the foreground job of the terminal; true if that is unknown.
 fn in_foreground() -> bool {
     tcgetpgrp(io::stdin()).map_or(true, |foreground| foreground == getpgrp())
 }
 
-/// Waits for a key, or for the end.
+/// Waits for input or its end.
 fn until_a_key() {
     let stdin = io::stdin();
     let _ = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None);
 }
 
-/// What is there, without waiting; an error at the end.
+/// The input that is available, without waiting; an error at the end of input.
 fn read(stdin: &Stdin) -> io::Result<Vec<u8>> {
     let mut typed = Vec::new();
     while typed.len() < MOST {

@@ -17,13 +17,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// How long a cancelled turn may take to end before we leave it.
+/// How long a cancelled turn may take to end before this program leaves.
 const CANCEL_GRACE: Duration = Duration::from_secs(15);
 
-/// A turn that ends at once tells so itself; after this long a person should know that the cancel was heard.
+/// A turn that takes longer than this to end gets a message that the cancel was received.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How often the status line is drawn anew.
+/// How often the status line is redrawn.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Why the turn is being cancelled.
@@ -44,7 +44,7 @@ enum Happened {
     Tick,
 }
 
-/// A person (or nobody) and a session.
+/// A conversation between a session and a person, if one is attached.
 pub(crate) struct Conversation<'a> {
     pub(super) out: &'a mut Output,
     pub(super) follower: Follower,
@@ -55,16 +55,16 @@ pub(crate) struct Conversation<'a> {
     pub(super) console: Console,
     pub(super) draft: Draft,
     pub(super) footer: Option<Footer>,
-    /// Whole lines that are not read yet; nothing is the end of them.
+    /// Complete lines not yet handled; `None` is the end of input.
     pub(super) lines: VecDeque<Option<TypedLine>>,
-    /// The question that the person sees.
+    /// The question currently shown to the person.
     pub(super) prompted: Option<ApprovalId>,
-    /// How much of it the person has seen.
+    /// How much of that question the person has seen.
     pub(super) pages: Option<Pages>,
-    /// What comes is live. Before that, approvals of the replay may be long answered.
+    /// Whether news is live. Before that, approvals in the replay may long since have been answered.
     pub(super) caught_up: bool,
     leaving: Option<Leaving>,
-    /// What to say of a cancel, and when.
+    /// The message about a slow cancel, and when to show it.
     slow: Option<(Instant, &'static str)>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Goes on until the turn ends or the person leaves.
+    /// Runs until the turn ends or the person leaves.
     pub(crate) async fn hold(mut self) -> Result<Held, Failure> {
         let mut signals = Signals::listen().map_err(Failure::Output)?;
         let mut ticks = interval(TICK);
@@ -116,7 +116,7 @@ impl<'a> Conversation<'a> {
                 },
             };
             if let Some(held) = self.happened(happened).await? {
-                // A line that was begun here goes nowhere, and says so.
+                // Reports that a line begun here is dropped.
                 self.show_question(None)?;
                 self.screen.close(self.out)?;
                 return Ok(held);
@@ -161,7 +161,7 @@ impl<'a> Conversation<'a> {
         Ok(held)
     }
 
-    /// Whoever is here types for this program from now on, not for the shell.
+    /// From here on, input is for this program, not for the shell.
     fn take_terminal(&mut self) {
         if self.manner.sends {
             self.console.take(Before::Keep);
@@ -170,7 +170,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Somebody ends this program; the session goes on.
+    /// This program was terminated; the session continues.
     const fn terminated(&self) -> Held {
         match self.manner.interrupt {
             Interrupt::Cancel => Held::Interrupted(None),
@@ -178,7 +178,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// stdin has ended: in `attach` that means to leave; in `run` somebody else must answer now.
+    /// stdin has ended: `attach` detaches; in `run`, approvals must now be answered from another terminal.
     fn no_more_lines(&mut self) -> Result<Option<Held>, Failure> {
         if self.manner.sends {
             return Ok(Some(Held::Detached));
@@ -248,13 +248,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Whether only a person can help, and not from here.
+    /// The status, if the session waits for something that cannot be answered from here.
     fn blocked(&self, status: &Status) -> Option<Held> {
         let parked = matches!(
             status.state,
             RunState::Waiting(WaitReason::Quota | WaitReason::Credentials)
         );
-        // No answer that could be given here helps a parked session, so `run` leaves it to itself.
+        // No answer from here helps a parked session, so `run` leaves it alone.
         let alone = self.manner.leaves_when == Some(Unattended::Waits) && status.state.blocked();
         let blocked = alone || (parked && self.watch.is_some());
         (blocked && self.leaving.is_none()).then(|| Held::Blocked(status.clone()))
@@ -287,7 +287,7 @@ impl<'a> Conversation<'a> {
         .await
     }
 
-    /// Ends the turn that is watched, or whichever runs.
+    /// Cancels the watched turn, or else the running one.
     pub(super) async fn cancel(&self, reason: &str) -> Result<(), Fault> {
         let turn = self.watch.as_ref().and_then(TurnWatch::turn);
         self.follower.cancel(turn, reason).await
@@ -301,7 +301,7 @@ impl<'a> Conversation<'a> {
     ) -> Result<Option<Held>, Failure> {
         self.leaving = Some(why);
         self.manner.deadline = Some(Instant::now() + CANCEL_GRACE);
-        // The turn that runs while our message only waits is somebody else's business.
+        // While our message is queued, the running turn belongs to someone else.
         if let Some(input) = self.watch.as_ref().and_then(TurnWatch::waits)
             && self.follower.take_back(input).await.is_ok()
         {

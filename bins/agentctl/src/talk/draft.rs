@@ -1,34 +1,34 @@
-//! The line that a person types, key by key: so that it is known what was asked when it was begun.
+//! The line that a person types, key by key, so that it is known which question was shown when it was begun.
 
 use crate::render::clean;
 use agentd_protocol::ApprovalId;
 use unicode_width::UnicodeWidthChar as _;
 
-/// What is typed beyond this many bytes of a line is not taken.
+/// The most bytes of a line; further input is ignored.
 const MOST: usize = 64 << 10;
-/// Removes what stands left of the cursor.
+/// Erases the character to the left of the cursor.
 const ERASE: &str = "\u{8} \u{8}";
 
-/// What has been typed of a line.
+/// The part of a line typed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     text: String,
-    /// The question that was shown when it was begun.
+    /// The question that was shown when the line was begun.
     about: Option<ApprovalId>,
-    /// The beginning of a character.
+    /// The first bytes of an incomplete UTF-8 character.
     bytes: Vec<u8>,
     keys: Keys,
 }
 
-/// A whole line.
+/// A complete line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedLine {
     pub(crate) text: String,
-    /// The question that was shown when it was begun.
+    /// The question that was shown when the line was begun.
     pub(crate) about: Option<ApprovalId>,
 }
 
-/// What becomes of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typing {
     /// Write this to the terminal.
@@ -39,7 +39,7 @@ pub(crate) enum Typing {
     End,
 }
 
-/// Keys that send several bytes, such as arrows; they do nothing here.
+/// Parser state for keys that send several bytes, such as arrows; such keys are ignored.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Keys {
     #[default]
@@ -49,7 +49,7 @@ enum Keys {
 }
 
 impl Draft {
-    /// Takes typed bytes in; `shown` is the question that the person sees.
+    /// Takes typed bytes; `shown` is the question currently shown.
     pub(crate) fn typed(&mut self, bytes: &[u8], shown: Option<ApprovalId>) -> Vec<Typing> {
         let mut all: Vec<Typing> = Vec::new();
         for byte in bytes {
@@ -64,12 +64,12 @@ impl Draft {
         all
     }
 
-    /// What of it stands on the terminal.
+    /// The draft as the terminal shows it.
     pub(crate) fn seen(&self) -> String {
         self.text.chars().map(seen).collect()
     }
 
-    /// Removes it from the terminal.
+    /// The output that erases the draft from the terminal.
     pub(crate) fn hide(&self) -> String {
         ERASE.repeat(self.text.chars().map(width).sum())
     }
@@ -78,12 +78,12 @@ impl Draft {
         self.text.is_empty()
     }
 
-    /// The question that it was begun under.
+    /// The question that was shown when the draft was begun.
     pub(crate) fn about(&self) -> Option<ApprovalId> {
         self.about.filter(|_| !self.text.is_empty())
     }
 
-    /// Forgets it; what it was.
+    /// Clears the draft and returns its text.
     pub(crate) fn take(&mut self) -> String {
         self.bytes.clear();
         self.about = None;
@@ -100,7 +100,7 @@ impl Draft {
                 let text = self.take();
                 Some(Typing::Line(TypedLine { text, about }))
             }
-            // Ctrl-D, Ctrl-U, Ctrl-W, and the two that send Backspace.
+            // Ctrl-D, Ctrl-U, Ctrl-W, and the two codes of Backspace.
             0x04 => self.text.is_empty().then_some(Typing::End),
             0x15 => self.erase(self.text.chars().count()),
             0x17 => {
@@ -115,13 +115,13 @@ impl Draft {
         }
     }
 
-    /// Whether the byte belongs to an arrow or the like.
+    /// Whether the byte is part of a multi-byte key such as an arrow.
     fn inside_a_key(&mut self, byte: u8) -> bool {
         let (inside, next) = match (self.keys, byte) {
             (Keys::Plain | Keys::Escaped, 0x1b) => (true, Keys::Escaped),
             (Keys::Escaped, b'[' | b'O') => (true, Keys::Sequence),
             (Keys::Sequence, 0x20..=0x3f) => (true, Keys::Sequence),
-            // Enter is never a part of a key.
+            // Enter always ends a key sequence.
             (_, b'\n' | b'\r') | (Keys::Plain, _) => (false, Keys::Plain),
             (Keys::Escaped | Keys::Sequence, _) => (true, Keys::Plain),
         };
@@ -162,7 +162,7 @@ impl Draft {
     }
 }
 
-/// What the terminal is given for a character; one that it might obey is a question mark.
+/// The character as shown on the terminal: `?` for one that could control it.
 fn seen(c: char) -> char {
     let mut text = [0; 4];
     let text: &str = c.encode_utf8(&mut text);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(draft.about(), first);
         assert_eq!(draft.typed(b"\n", second), [line("y", first)]);
         assert_eq!(draft.typed(b"y\n", second), [echo("y"), line("y", second)]);
-        // A line that was emptied is begun anew.
+        // Emptying a line and typing again begins a new line.
         draft.typed(b"no\x15", first);
         assert_eq!((draft.about(), draft.is_empty()), (None, true));
         assert_eq!(draft.typed(b"y\n", second), [echo("y"), line("y", second)]);

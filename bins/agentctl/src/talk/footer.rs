@@ -1,16 +1,16 @@
-//! The status line on a terminal: drawn below everything else, and out of the way of whatever comes.
+//! The status line on a terminal: drawn below everything else, and removed before other output.
 
 use crate::follow::News;
 use crate::render::{Paint, StatusLine};
 use agentd_protocol::{Delta, Timestamp};
 
-/// A status line, and where it stands.
+/// A status line and its position.
 #[derive(Debug)]
 pub(crate) struct Footer {
     line: StatusLine,
-    /// Text streams: it moves by itself, and a line below it would only flicker.
+    /// Text is streaming: that shows progress, and a status line below it would only flicker.
     lively: bool,
-    /// What takes it off the terminal.
+    /// The output that removes the line from the terminal.
     hide: String,
 }
 
@@ -33,15 +33,15 @@ impl Footer {
         self.lively = matches!(news, News::Delta(Delta::Text(_)));
     }
 
-    /// A moment has passed without news.
+    /// Lets the line be shown again, until more text streams.
     pub(crate) fn calm(&mut self) {
         self.lively = false;
     }
 
-    /// What draws it on a terminal of so many columns, where the cursor stands behind `column` others.
+    /// The output that draws the line on a terminal of this width; `column` is where the cursor is.
     pub(crate) fn show(&mut self, columns: usize, column: usize, now: Timestamp, paint: Paint) -> String {
         let text = self.line.text(now, columns.saturating_sub(1));
-        // A cursor that waits behind the last column cannot be put back there.
+        // A cursor beyond the last column cannot be restored to that position.
         if self.lively || text.is_empty() || column >= columns {
             return String::new();
         }
@@ -54,7 +54,7 @@ impl Footer {
         format!("\n{text}")
     }
 
-    /// What takes it away.
+    /// The output that removes the line.
     pub(crate) fn hide(&mut self) -> String {
         std::mem::take(&mut self.hide)
     }

@@ -1,10 +1,10 @@
-//! How a viewer behaves towards a session, and how the conversation ended.
+//! A viewer's behaviour towards a session, and the ways in which a conversation ends.
 
 use crate::talk::turn_watch::RunResult;
 use agentd_protocol::{Status, Timestamp};
 use tokio::time::Instant;
 
-/// What Ctrl-C does.
+/// The effect of Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupt {
     /// The first cancels the turn, a second detaches.
@@ -13,26 +13,26 @@ pub(crate) enum Interrupt {
     Detach,
 }
 
-/// How this viewer behaves.
+/// A viewer's behaviour.
 #[derive(Debug)]
 pub(crate) struct Manner {
-    /// A person here answers approvals.
+    /// Whether a person here answers approvals.
     pub(crate) answers: bool,
-    /// What a person types is sent.
+    /// Whether typed lines are sent to the session.
     pub(crate) sends: bool,
-    /// A status line is shown, which counts the time from here.
+    /// The start time for a status line; `None` shows none.
     pub(crate) status: Option<Timestamp>,
     /// Print the stored lines instead of a transcript.
     pub(crate) exact: bool,
-    /// Leave when only a person could help, and none is here: not for approvals that end by themselves.
+    /// Set if no person is here: leave when only a person could help. Not for approvals that the session denies itself.
     pub(crate) leaves_when: Option<Unattended>,
     /// When to cancel the turn.
     pub(crate) deadline: Option<Instant>,
-    /// What Ctrl-C does.
+    /// The effect of Ctrl-C.
     pub(crate) interrupt: Interrupt,
 }
 
-/// What a session without a person here does about approvals.
+/// How a session without an attached person handles approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unattended {
     /// It denies them itself.
@@ -41,16 +41,16 @@ pub(crate) enum Unattended {
     Waits,
 }
 
-/// How it ended.
+/// How the conversation ended.
 #[derive(Debug)]
 pub(crate) enum Held {
     /// The turn ended.
     Turn(RunResult),
-    /// The person left, or there is no more to come.
+    /// The person left, or the session has ended.
     Detached,
-    /// Time ran out; the turn, if it ended in time.
+    /// The timeout expired; with the turn's result, if it ended in time.
     TimedOut(Option<RunResult>),
-    /// Ctrl-C; the turn, if it ended in time.
+    /// Ctrl-C was pressed; with the turn's result, if it ended in time.
     Interrupted(Option<RunResult>),
     /// Only a person can help.
     Blocked(Status),

@@ -3,12 +3,12 @@
 use crate::render::{Paint, painted, question_lines};
 use agentd_protocol::{ApprovalId, OpenApproval};
 
-/// Lines that a prompt takes besides.
+/// Lines reserved for the prompt.
 const PROMPT: usize = 4;
-/// A lower terminal still shows this much.
+/// The minimum page height, even on a lower terminal.
 const LEAST: usize = 5;
 
-/// The lines of a question, and how many of them were shown.
+/// The lines of a question, and how many of them have been shown.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) approval: ApprovalId,
@@ -18,9 +18,9 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// A question on a terminal of so many columns and lines.
+    /// The pages of a question on a terminal of this size.
     pub(crate) fn new(open: &OpenApproval, (columns, rows): (usize, usize), paint: Paint) -> Self {
-        // The last column stays free: some terminals wrap when it is written.
+        // Some terminals wrap when the last column is written, so it stays free.
         let lines = question_lines(open, columns.saturating_sub(1));
         Self {
             approval: open.approval,
@@ -38,12 +38,12 @@ impl Pages {
         text
     }
 
-    /// Whether all of it was shown.
+    /// Whether the whole question has been shown.
     pub(crate) const fn ended(&self) -> bool {
         self.shown >= self.lines.len()
     }
 
-    /// How much of it was.
+    /// The current page: `page 1 of 3`.
     pub(crate) fn place(&self) -> String {
         let pages = self.lines.len().div_ceil(self.height);
         format!("page {} of {pages}", self.shown.div_ceil(self.height))

@@ -1,11 +1,11 @@
-//! The model's text on its way to stdout: safe for a terminal, and wrapped between words where it is one.
+//! The model's text on its way to stdout: sanitized, and wrapped at words if stdout is a terminal.
 
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::talk::screen::Screen;
 use agentd_text::{Pieces, Shown, Wrap};
 
-/// What is held back of a text that streams. `columns` is the width of the terminal, if stdout is one.
+/// The held-back end of a streaming text. `columns` is the width of the terminal, if stdout is one.
 #[derive(Debug, Default)]
 pub(super) struct Prose {
     pieces: Pieces,
@@ -13,13 +13,13 @@ pub(super) struct Prose {
 }
 
 impl Prose {
-    /// What this piece changes on the screen.
+    /// The change that this piece makes on the screen.
     pub(super) fn next(&mut self, piece: &str, columns: Option<usize>) -> Shown {
         let text = self.pieces.next(piece);
         self.wrapped(text, columns)
     }
 
-    /// Something else is shown next; the text may go on behind it.
+    /// Flushes the held-back text before other output; the text may continue after it.
     pub(super) fn pause(&mut self) -> String {
         self.wrap.end()
     }
@@ -44,7 +44,7 @@ impl Prose {
 }
 
 impl Screen {
-    /// Takes the last word back, if it goes to the next line, and shows what follows.
+    /// Erases the last word if it moves to the next line, and shows what follows.
     pub(super) fn change(&mut self, out: &mut Output, shown: &Shown) -> Result<(), Failure> {
         if shown.back > 0 {
             self.unfinished.take(shown.back);

@@ -1,4 +1,4 @@
-//! What a conversation asks of the daemon.
+//! Requests of a conversation to the daemon.
 
 use crate::follow::Follower;
 use agentd_protocol::{
@@ -7,14 +7,14 @@ use agentd_protocol::{
 };
 use std::time::Duration;
 
-/// The daemon may say that a question is over a moment before its answer can be read.
+/// The daemon may report that a question is over shortly before its answer can be read, so try this often.
 const LOOKS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
-/// Events at the end of a log among which an answer is looked for.
+/// How many events at the end of a log are searched for an answer.
 const RECENT: u32 = 200;
 
 impl Follower {
-    /// Ends the turn; only this one if it is named.
+    /// Cancels the given turn, or else the running one.
     pub(crate) async fn cancel(&self, turn: Option<TurnId>, reason: &str) -> Result<(), Fault> {
         let params = CancelTurnParams {
             session: self.session().to_owned(),
@@ -26,7 +26,7 @@ impl Follower {
         done.map(drop).map_err(Fault::from)
     }
 
-    /// What is paused or parked goes on.
+    /// Resumes a paused or parked session.
     pub(crate) async fn resume(&self) -> Result<(), Fault> {
         let params = LifecycleParams {
             session: self.session().to_owned(),
@@ -37,7 +37,7 @@ impl Follower {
         done.map(drop).map_err(Fault::from)
     }
 
-    /// Takes an input back that no turn has taken; a conflict when one has.
+    /// Takes back an input that is still queued; a conflict if a turn has taken it.
     pub(crate) async fn take_back(&self, input: InputId) -> Result<(), Fault> {
         let params = CancelInputParams {
             session: self.session().to_owned(),
@@ -47,7 +47,7 @@ impl Follower {
         done.map(drop).map_err(Fault::from)
     }
 
-    /// How a question of a sub-agent was answered, and by whom; its events do not come here.
+    /// The answer to a sub-agent's question, and who gave it. The sub-agent's events do not arrive here.
     pub(crate) async fn answer_of(&self, asked: &OpenApproval) -> Option<(ApprovalDecided, Principal)> {
         for _ in 1..LOOKS {
             if let Some(answer) = self.answer_now(asked).await {

@@ -1,4 +1,4 @@
-//! News of a session on the two streams.
+//! Prints news of a session to stdout and stderr.
 
 use crate::failure::Failure;
 use crate::follow::News;
@@ -12,29 +12,29 @@ use agentd_protocol::{
 };
 use agentd_text::wrapped;
 
-/// What goes where.
+/// Which stream gets what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The model's text to stdout, the rest to stderr.
     Split,
-    /// All to stdout.
+    /// Everything to stdout.
     Together,
-    /// Only the rest, to stderr: stdout is for an object at the end.
+    /// Only the rest, to stderr; stdout is reserved for the result object at the end.
     TalkOnly,
 }
 
-/// Where the cursor stands.
+/// The position of the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
     /// At the beginning of a line.
     Start,
-    /// Behind the model's text.
+    /// After the model's text.
     Text,
-    /// Behind a prompt.
+    /// After a prompt.
     Prompt,
 }
 
-/// Prints a session as it goes on.
+/// Prints the progress of a session.
 #[derive(Debug)]
 pub(crate) struct Screen {
     place: Place,
@@ -46,11 +46,11 @@ pub(crate) struct Screen {
     pub(super) unfinished: Unfinished,
     prose: Prose,
     cursor: Cursor,
-    /// Inputs are shown, too.
+    /// Whether inputs are shown too.
     inputs: bool,
-    /// Approvals are shown as prompts, not as lines.
+    /// Whether approvals are shown as prompts instead of lines.
     prompts: bool,
-    /// What comes is of another turn than the one that is watched.
+    /// Whether the current news belongs to a turn other than the watched one.
     foreign: bool,
     state: Option<RunState>,
     pub(super) margin: Option<Margin>,
@@ -76,14 +76,14 @@ impl Screen {
         }
     }
 
-    /// The same with the model's reasoning, or without it.
+    /// Sets whether the model's reasoning is shown.
     pub(crate) fn thinking(mut self, wanted: bool) -> Self {
         self.thoughts.wanted = wanted;
         self.transcript.thinking(wanted);
         self
     }
 
-    /// The name of the tool of a call that was proposed.
+    /// The tool name of a proposed call.
     pub(crate) fn tool(&self, call: ToolCallId) -> Option<&str> {
         self.transcript.tool(call)
     }
@@ -138,7 +138,7 @@ impl Screen {
         }
     }
 
-    /// A sub-agent asks; where there are prompts it is prompted for.
+    /// Announces a sub-agent's question, unless it is shown as a prompt.
     fn of_subagent(&mut self, out: &mut Output, approvals: &[OpenApproval]) -> Result<(), Failure> {
         if self.prompts {
             return Ok(());
@@ -150,7 +150,7 @@ impl Screen {
         })
     }
 
-    /// Says something of our own, on a line of its own.
+    /// Writes a message of this program on a line of its own.
     pub(crate) fn say(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         self.break_line(out)?;
         let text = out.paint_talk().dim(&clean(text));
@@ -158,7 +158,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Puts a prompt on stderr, whatever `-q` says.
+    /// Writes a prompt to stderr, even with `-q`.
     pub(crate) fn prompt(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         self.break_line(out)?;
         out.talk_always(text);
@@ -173,13 +173,13 @@ impl Screen {
         self.prompts = true;
     }
 
-    /// Whether what comes next is of another turn than the one that is watched. A terminal shows its text; a program that
-    /// reads stdout gets the watched turn's alone.
+    /// Sets whether the following news belongs to another turn than the watched one. A terminal shows that turn's text
+    /// too; a program that reads stdout gets only the watched turn's.
     pub(crate) fn foreign(&mut self, foreign: bool) {
         self.foreign = foreign;
     }
 
-    /// How many columns stand before the cursor on a terminal of so many; `None` behind a prompt, and where nobody knows.
+    /// The cursor's column on a terminal of this width; `None` after a prompt or if unknown.
     pub(crate) fn column(&self, columns: usize) -> Option<usize> {
         match self.cursor {
             Cursor::Start => Some(0),
@@ -229,7 +229,7 @@ impl Screen {
         }
     }
 
-    /// Whether it is shown elsewhere, or who sits here knows it: the prompt was just typed.
+    /// Whether the event is shown elsewhere or already known to the person, who has just typed the prompt.
     pub(super) fn hides(&self, event: &Event) -> bool {
         let own = matches!(
             event.body,
@@ -241,7 +241,7 @@ impl Screen {
 
     pub(super) fn status(&mut self, out: &mut Output, status: &Status) -> Result<(), Failure> {
         let changed = self.state.replace(status.state) != Some(status.state);
-        // Approvals have their own lines.
+        // Approvals have lines of their own.
         let asked = matches!(
             status.state,
             RunState::Waiting(agentd_protocol::WaitReason::Approval | agentd_protocol::WaitReason::Question)
@@ -258,14 +258,14 @@ impl Screen {
         Ok(())
     }
 
-    /// Lines of the model's reasoning.
+    /// Prints lines of the model's reasoning.
     fn thought(&mut self, out: &mut Output, lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
         lines
             .into_iter()
             .try_for_each(|line| self.line(out, &Line::thought(line)))
     }
 
-    /// A line that a running tool has written.
+    /// Prints a line of a running tool's output.
     fn output(&mut self, out: &mut Output, line: &str) -> Result<(), Failure> {
         self.break_line(out)?;
         match self.place {
@@ -323,7 +323,7 @@ impl Screen {
         out.raw(text.as_bytes())
     }
 
-    /// Pieces of an answer that may fail yet. Only a terminal shows them: nothing else can take them back.
+    /// Prints pieces of an answer that may still fail. Only on a terminal, because only there can they be erased.
     fn streams(&mut self, out: &mut Output, pieces: &[Fragment]) -> Result<(), Failure> {
         if !out.terminal.stdout {
             return Ok(());
@@ -333,7 +333,7 @@ impl Screen {
         self.text(out, &text)
     }
 
-    /// An answer is durable: prints what is missing of it.
+    /// The answer is durable: prints the missing part.
     fn answered(&mut self, out: &mut Output, rest: Rest) -> Result<(), Failure> {
         match rest {
             Rest::Behind(rest) => self.text(out, &rest)?,
@@ -345,7 +345,7 @@ impl Screen {
         self.end_text(out)
     }
 
-    /// A failed attempt leaves nothing, unless it was cancelled: then its text belongs to the conversation.
+    /// Erases the text of a failed attempt. If it was cancelled, the text belongs to the conversation and stays.
     fn attempt_failed(&mut self, out: &mut Output, failed: &ModelFailed) -> Result<(), Failure> {
         if let (FailureClass::Cancelled, Some(partial)) = (failed.class, &failed.partial) {
             let rest = self.live.cancelled(partial);
@@ -357,7 +357,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Erases what was shown of an answer; false: it stands where it cannot be erased.
+    /// Erases the text shown of an answer. Returns false if it cannot be erased any more.
     fn take_back(&mut self, out: &mut Output) -> Result<bool, Failure> {
         let erase = out.terminal.canvas().and_then(|size| self.unfinished.erase(size));
         let Some(erase) = erase else {
@@ -371,7 +371,7 @@ impl Screen {
         Ok(true)
     }
 
-    /// The model's text is complete, or void.
+    /// Ends the model's text, whether complete or void.
     fn end_text(&mut self, out: &mut Output) -> Result<(), Failure> {
         let held = self.prose.end(out.terminal.columns());
         self.change(out, &held)?;
@@ -383,7 +383,7 @@ impl Screen {
         Ok(())
     }
 
-    /// What comes next begins a line.
+    /// Moves the cursor to the beginning of a line.
     pub(super) fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
         let held = self.prose.pause();
         self.put(out, &held)?;

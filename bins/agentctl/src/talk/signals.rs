@@ -1,19 +1,19 @@
-//! What this program is told by signals while it has the terminal.
+//! Signals to this program while it holds the terminal.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a signal says.
+/// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Ctrl-C.
     Interrupt,
-    /// Somebody ends this program, or its terminal is gone.
+    /// This program is asked to terminate, or its terminal is gone.
     Terminated,
-    /// It goes on after Ctrl-Z.
+    /// The process continues after Ctrl-Z.
     Continued,
 }
 
-/// Signals whose default would leave the terminal as it is now: without an echo.
+/// Handlers for signals whose default action would leave the terminal in key mode, without echo.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -33,7 +33,7 @@ impl Signals {
         })
     }
 
-    /// The next one. Cancel-safe.
+    /// The next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Interrupt,

@@ -97,7 +97,7 @@ fn a_number_or_the_beginning_of_just_one_choice_means_that_choice() {
     ] {
         assert_eq!(chosen(line), Ok(wanted), "{line:?}");
     }
-    // What could mean two of them, or none, is not guessed.
+    // An ambiguous or unknown choice is not guessed.
     for line in ["1", "del", "5", "0"] {
         assert!(chosen(line).is_err(), "{line:?}");
     }
@@ -129,7 +129,7 @@ fn redteam_42_i7_a_question_ends_on_its_last_page() {
         "{seen}"
     );
     assert!(seen.ends_with("end of the call"), "{seen}");
-    // Positive control: a short one ends on its first page, also on a terminal without size.
+    // Positive control: a short question ends on its first page, but not on a terminal of unknown size.
     for size in [(80, 24), (0, 0)] {
         let mut short = pages(&open(ApprovalKind::Tool, &[]), size);
         short.turn();

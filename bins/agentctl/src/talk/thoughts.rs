@@ -1,15 +1,15 @@
-//! The model's reasoning, for who asks to see it: line by line as it comes, or whole with the answer.
+//! The model's reasoning, if requested: line by line as it arrives, or complete with the answer.
 
 use crate::render::thoughts_of;
 use agentd_protocol::Block;
 
-/// What of it is on the screen.
+/// The state of the reasoning shown on the screen.
 #[derive(Debug, Default)]
 pub(super) struct Thoughts {
     pub(super) wanted: bool,
-    /// The line that has not ended yet.
+    /// The incomplete last line.
     open: String,
-    /// Some of this attempt's was shown as it came.
+    /// Whether some of this attempt's reasoning was shown as it arrived.
     shown: bool,
 }
 
@@ -29,12 +29,12 @@ impl Thoughts {
         lines
     }
 
-    /// Text follows: the line that has not ended ends.
+    /// Text follows: returns the incomplete line as complete.
     pub(super) fn pause(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.open)).filter(|line| !line.trim().is_empty())
     }
 
-    /// The lines of an answer that were not shown yet; what comes next is of another attempt.
+    /// The lines of an answer that were not shown yet. Prepares for the next attempt.
     pub(super) fn finish(&mut self, content: &[Block]) -> Vec<String> {
         let rest = self.pause();
         if std::mem::take(&mut self.shown) || !self.wanted {

@@ -1,4 +1,4 @@
-//! Which turn takes an input, how it ends, and what it did.
+//! Finds the turn that takes an input, and collects its result and tool calls.
 
 use crate::exit::Exit;
 use crate::render::{tidy_usd, word};
@@ -47,7 +47,7 @@ pub(crate) struct RunResult {
     pub(crate) error: Option<TurnError>,
     pub(crate) steps: u32,
     pub(crate) tool_calls: Vec<CallResult>,
-    /// How many of them were denied: by a rule, by a person, or because there was no person to ask.
+    /// The number of calls denied by a rule, by a person, or because no person could be asked.
     pub(crate) denied_calls: usize,
     pub(crate) usage: Usage,
     pub(crate) cost_usd: f64,
@@ -62,7 +62,7 @@ impl RunResult {
         }
     }
 
-    /// The same where a denied call counts as a failure of its own.
+    /// Like `exit`, but a denied call has an exit code of its own.
     pub(crate) fn exit_on_deny(&self) -> Exit {
         let otherwise_well = self.exit() == Exit::OK || self.reason == EndReason::Denied;
         if self.denied_calls > 0 && otherwise_well {
@@ -88,7 +88,7 @@ impl TurnWatch {
         self.turn
     }
 
-    /// The input, while no turn has taken it.
+    /// The input, while it is still queued.
     pub(crate) const fn waits(&self) -> Option<InputId> {
         if self.turn.is_none() {
             Some(self.input)
@@ -97,7 +97,7 @@ impl TurnWatch {
         }
     }
 
-    /// Takes an event in; gives the result when the turn has ended.
+    /// Takes in an event; returns the result when the turn has ended.
     pub(crate) fn observe(&mut self, event: &Event) -> Option<RunResult> {
         if let Some(result) = self.joining(event) {
             return Some(result);
@@ -124,7 +124,7 @@ impl TurnWatch {
         None
     }
 
-    /// Notes the turn that takes the input; a result when none ever will.
+    /// Records the turn that takes the input. Returns a result if no turn ever will.
     fn joining(&mut self, event: &Event) -> Option<RunResult> {
         let joined = if let EventBody::TurnStarted(started) = &event.body {
             started.inputs.contains(&self.input)
@@ -162,7 +162,7 @@ impl TurnWatch {
         }
     }
 
-    /// A hook did not let the input in.
+    /// A hook rejected the input.
     fn not_let_in(&self, reason: &str) -> RunResult {
         RunResult {
             reason: EndReason::Denied,

@@ -1,4 +1,4 @@
-//! What the person types, and what is done with a whole line.
+//! Handles what the person types: keys, and complete lines.
 
 use crate::clock::now;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::talk::pages::Pages;
 use agentd_protocol::{ApprovalId, Block, Decision, Fault, FaultClass, OpenApproval, SendParams};
 
 impl Conversation<'_> {
-    /// Takes keys in; whole lines wait for their turn.
+    /// Takes in keys; complete lines are queued.
     pub(super) fn keys(&mut self, keys: &[u8]) {
         if keys.is_empty() && !self.console.open() {
             self.lines.push_back(None);
@@ -35,19 +35,19 @@ impl Conversation<'_> {
         }
     }
 
-    /// Takes what is being typed out of the way of what is shown.
+    /// Erases the draft from the terminal before other output.
     pub(super) fn hide_draft(&mut self) {
         let text = self.draft.hide();
         self.drawn(&text);
     }
 
-    /// Puts it back.
+    /// Redraws the draft.
     pub(super) fn show_draft(&mut self) {
         let text = self.draft.seen();
         self.drawn(&text);
     }
 
-    /// Takes what is below the news away: what is being typed, or the status line.
+    /// Erases whatever is below the news: the draft or the status line.
     pub(super) fn hide_below(&mut self) {
         if let Some(footer) = &mut self.footer {
             let text = footer.hide();
@@ -56,7 +56,7 @@ impl Conversation<'_> {
         self.hide_draft();
     }
 
-    /// Puts it back. Where a person is asked or types, there is no room for a status line.
+    /// Redraws it. There is no status line while a question is shown or a draft exists.
     pub(super) fn show_below(&mut self) {
         self.show_draft();
         let size = self.out.terminal.canvas();
@@ -76,7 +76,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Does what a line says.
+    /// Executes a line.
     pub(super) async fn line(&mut self, line: TypedLine) -> Result<Option<Held>, Failure> {
         let open = line.about.and_then(|about| self.asks.waits(about)).cloned();
         let late = line.about.is_some() && open.is_none();
@@ -114,7 +114,7 @@ impl Conversation<'_> {
         Ok(None)
     }
 
-    /// A question can be accepted only after its end was shown. It can be denied at any time.
+    /// Rejects an acceptance before the end of the question was shown. A denial is possible at any time.
     fn too_early(&mut self, answer: &Answer, open: &OpenApproval) -> Result<bool, Failure> {
         if answer.decision == Decision::Deny {
             return Ok(false);
@@ -159,7 +159,7 @@ impl Conversation<'_> {
             return Ok(());
         };
         if fault.class == FaultClass::Conflict {
-            // Who was first comes as an event.
+            // An event reports who was first.
             self.asks.forget(approval);
             let id = approval.short();
             let text = format!("{id} was decided elsewhere before; your answer is dropped");
@@ -168,13 +168,13 @@ impl Conversation<'_> {
         if fault.class == FaultClass::NotFound {
             self.asks.forget(approval);
         } else {
-            // Ask again: the answer did not get through.
+            // Ask again, because the answer was not delivered.
             self.prompted = None;
         }
         self.told(Err(fault))
     }
 
-    /// A fault while talking is told; the conversation goes on.
+    /// Reports a fault; the conversation continues.
     pub(super) fn told(&mut self, outcome: Result<(), Fault>) -> Result<(), Failure> {
         let Err(fault) = outcome else { return Ok(()) };
         let text = fault_text(&fault, self.out.paint_talk());

@@ -1,13 +1,12 @@
-//! The text of an answer that still streams, as it stands on a terminal: what else is printed there must know where it
-//! ends, and a failed attempt takes it back.
+//! The text of a streaming answer on a terminal. Other output must know where it ends, and a failed attempt erases it.
 
 use unicode_width::UnicodeWidthChar as _;
 
 const TAB: usize = 8;
-/// A longer text is higher than any screen.
+/// A longer text cannot fit on any screen.
 const MOST: usize = 64 << 10;
 
-/// What was printed since the beginning of a line, and whether something else was printed behind it.
+/// The text printed since the beginning of a line, and whether other output follows it.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     text: String,
@@ -24,24 +23,24 @@ impl Unfinished {
         }
     }
 
-    /// The last characters were taken back from the screen.
+    /// The last `chars` characters were erased from the screen.
     pub(crate) fn take(&mut self, chars: usize) {
         if !self.buried {
             (0..chars).for_each(|_| _ = self.text.pop());
         }
     }
 
-    /// Something else stands behind it: it cannot be erased any more.
+    /// Other output follows the text, so it can no longer be erased.
     pub(crate) fn bury(&mut self) {
         self.buried = !self.text.is_empty();
     }
 
-    /// The column behind its last character, from 0, on a terminal of so many columns; `None` where nobody knows.
+    /// The column after its last character, from 0, on a terminal of this width; `None` if unknown.
     pub(crate) fn column(&self, columns: usize) -> Option<usize> {
         (!self.buried).then(|| place(&self.text, columns).1)
     }
 
-    /// What erases it from a terminal of this size; nothing if a part of it has left the screen.
+    /// The output that erases it on a terminal of this size; `None` if part of it has scrolled off the screen.
     pub(crate) fn erase(&self, (columns, rows): (usize, usize)) -> Option<String> {
         let (down, _) = place(&self.text, columns);
         if self.buried || down >= rows {
@@ -56,7 +55,7 @@ impl Unfinished {
     }
 }
 
-/// How many lines below its beginning a text ends, and in which column.
+/// The row (relative to its start) and the column where a text ends.
 fn place(text: &str, columns: usize) -> (usize, usize) {
     let columns = columns.max(1);
     let (mut row, mut column) = (0, 0);

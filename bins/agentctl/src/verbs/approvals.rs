@@ -1,4 +1,4 @@
-//! `approvals`, `approve`, `deny`, `answer`: the inbox.
+//! `approvals`, `approve`, `deny`, `answer`: the approval inbox.
 
 mod decide;
 mod naming;
@@ -16,7 +16,7 @@ use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{ApprovalListParams, Selector};
 
-/// Columns of what is printed where no person reads.
+/// The line width if the output is not for a person's terminal.
 const LINE: usize = 100;
 
 pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Failure> {
@@ -44,7 +44,7 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
     Ok(Exit::OK)
 }
 
-/// One approval, all of it; page by page where a person reads.
+/// Shows one approval in full, page by page on a terminal.
 fn whole(ctx: &mut Ctx, row: &ApprovalRow) -> Result<Exit, Failure> {
     let terminal = &ctx.out.terminal;
     if ctx.out.human() && terminal.stdout && terminal.stdin && terminal.stderr {

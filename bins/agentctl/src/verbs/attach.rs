@@ -8,7 +8,7 @@ use crate::follow::{Follower, Wanted};
 use crate::render::{Margin, one_line};
 use crate::talk::{Conversation, Held, Interrupt, Manner, Place, Screen};
 
-/// Lines of a tool's output that are shown.
+/// The most lines shown of a tool's output.
 const OUTPUT_LINES: usize = 10;
 
 pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Failure> {

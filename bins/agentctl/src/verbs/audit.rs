@@ -1,4 +1,4 @@
-//! `audit verify`: whether the audit files are as agentd wrote them.
+//! `audit verify`: checks that the audit files are as agentd wrote them.
 
 use crate::cli::{AuditVerb, VerifyArgs};
 use crate::ctx::Ctx;
@@ -16,23 +16,23 @@ use std::path::{Path, PathBuf};
 struct Checked {
     intact: bool,
     files: Vec<String>,
-    /// Lines that are intact.
+    /// The number of intact lines.
     lines: u64,
-    /// Lines before the chain, which nothing proves.
+    /// The number of lines before the chain; nothing proves these.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsealed: Option<u64>,
-    /// The hash of the last of them.
+    /// The hash of the last intact line.
     head: Option<String>,
-    /// The chain begins with the first line ever; else older files are gone.
+    /// Whether the chain begins with the very first line; if not, older files are missing.
     whole: bool,
-    /// They are gone because the settings say so: the chain has a line of it.
+    /// Older files are missing because the settings delete them: the chain has a record of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     deletion_recorded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken: Option<BrokenLine>,
 }
 
-/// Where it is broken.
+/// The place where the chain is broken.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct BrokenLine {
     file: String,
@@ -71,13 +71,13 @@ async fn files(ctx: &mut Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure
     Ok(files)
 }
 
-/// Where the daemon keeps its data, if one answers.
+/// The data directory of the running daemon, if one answers.
 async fn told(ctx: &Ctx) -> Option<PathBuf> {
     let status = ctx.connect().await.ok()?.status().await.ok()?;
     Some(PathBuf::from(status.data_dir))
 }
 
-/// Where a daemon started here would keep them.
+/// The data directory that a daemon started here would use.
 fn ours(ctx: &mut Ctx) -> Result<Option<PathBuf>, Failure> {
     let dir = match loaded(ctx, None)?.settings.node.data_dir.as_str() {
         "" => ctx.environment.data_dir(),

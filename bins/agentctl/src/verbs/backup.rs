@@ -18,7 +18,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Tar files consist of blocks.
+/// Tar files consist of blocks of this size.
 const BLOCK: [u8; 512] = [0; 512];
 
 pub(crate) async fn backup(ctx: &mut Ctx, args: &BackupArgs) -> Result<Exit, Failure> {
@@ -35,7 +35,7 @@ pub(crate) async fn backup(ctx: &mut Ctx, args: &BackupArgs) -> Result<Exit, Fai
     let end = BackupEndParams {
         backup: backup.backup.clone(),
     };
-    // The daemon removes its copy by itself, too, only later.
+    // Without this the daemon would remove its copy too, but later.
     let _ = client.backup_end(&end).await;
     fetched?;
     draft.finish(&args.file)?;
@@ -50,7 +50,7 @@ pub(crate) async fn backup(ctx: &mut Ctx, args: &BackupArgs) -> Result<Exit, Fai
     Ok(Exit::OK)
 }
 
-/// The file under another name until it is whole; removed unless it becomes so.
+/// The output file under a temporary name until it is complete. Dropping it removes the temporary file.
 #[derive(Debug)]
 struct Draft(PathBuf);
 
@@ -104,13 +104,13 @@ async fn fetch(client: &Client, backup: &Backup, draft: &Draft) -> Result<(), Fa
     write_header(&mut out, BACKUP_LIST, bytes, backup)
         .and_then(|()| out.write_all(&list))
         .and_then(|()| pad(&mut out, bytes))
-        // Two empty blocks end the file.
+        // Two empty blocks mark the end of a tar file.
         .and_then(|()| out.write_all(&[BLOCK, BLOCK].concat()))
         .and_then(|()| out.flush())
         .map_err(failed)
 }
 
-/// One file; its SHA-256.
+/// Fetches one file; returns its SHA-256.
 async fn fetch_file(
     client: &Client,
     backup: &Backup,

@@ -1,4 +1,4 @@
-//! What is looked at before an input travels.
+//! Checks of an input before it is sent.
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::render::one_line;
 use agentd_client::Client;
 use agentd_protocol::{Block, Fault, FaultClass, ListParams, RunState, SessionId};
 
-/// The daemon refuses a larger input, too; here the file's size can be said before it travels.
+/// Checks the input's size. The daemon refuses a large input too; here the fault comes before the transfer.
 pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failure> {
     let size: usize = prompt
         .iter()
@@ -31,7 +31,7 @@ pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failur
     Ok(())
 }
 
-/// The commands of a daemon, without those that are files.
+/// The daemon's built-in commands, without those defined by files.
 const COMMANDS: [&str; 7] = ["plan", "mode", "model", "compact", "todo", "undo", "help"];
 
 /// The command that a text begins with, as `attach` would read it.
@@ -47,7 +47,7 @@ fn command_of(prompt: &[Block]) -> Option<&str> {
     COMMANDS.into_iter().find(|known| *known == word)
 }
 
-/// Who types a command where none is read should know that the model gets it.
+/// Warns a person whose command will be sent to the model as text.
 pub(crate) fn say_if_text(ctx: &mut Ctx, prompt: &[Block], commands: bool) {
     if let Some(word) = command_of(prompt).filter(|_| !commands) {
         ctx.out.talk(&format!(
@@ -56,19 +56,19 @@ pub(crate) fn say_if_text(ctx: &mut Ctx, prompt: &[Block], commands: bool) {
     }
 }
 
-/// A name is for one session that lives; of two with the same name none could be called by it.
+/// Checks that no live session has this name: if two had it, neither could be addressed by it.
 pub(crate) async fn name_is_free(client: &Client, name: &str) -> Result<(), Failure> {
     let name = name.trim();
     let taken = match client.get(name).await.map_err(Fault::from) {
         Ok(row) => (row.name == name && row.status.state != RunState::Closed).then_some(row.session),
-        // Several have it already, some of them maybe closed.
+        // Several sessions have it already; some of them may be closed.
         Err(fault) if fault.class == FaultClass::Conflict => {
             let live = client.list(&ListParams::default()).await?;
             live.into_iter()
                 .find(|row| row.name == name)
                 .map(|row| row.session)
         }
-        // Nobody has it, or the daemon says better what is wrong with it.
+        // The name is free, or it is invalid and the daemon will give a better message.
         Err(_) => None,
     };
     taken.map_or(Ok(()), |session| Err(taken_by(name, session).into()))

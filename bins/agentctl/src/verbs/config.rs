@@ -1,4 +1,4 @@
-//! `config view`: the settings of the running daemon, else those that a daemon started here would have.
+//! `config view`: the settings of the running daemon, or else those that a daemon started here would have.
 
 use crate::cli::ConfigVerb;
 use crate::ctx::Ctx;
@@ -44,7 +44,7 @@ pub(crate) async fn config(ctx: &mut Ctx, verb: ConfigVerb) -> Result<Exit, Fail
     Ok(Exit::OK)
 }
 
-/// What the running daemon has. Where none runs that this program could start, what one started here would have.
+/// The settings of the running daemon. If none answers and none was named, the settings of one started here.
 async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
     let failure = match ctx.connect().await {
         Ok(client) => match of_daemon(&client).await {
@@ -67,7 +67,7 @@ async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
     Ok(shown)
 }
 
-/// The settings of the daemon at the other end.
+/// The settings of the connected daemon.
 pub(crate) async fn of_daemon(client: &Client) -> Result<Shown, Failure> {
     let told = client.config().await?;
     serde_json::from_value(told).map_err(|error| {

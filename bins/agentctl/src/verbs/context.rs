@@ -1,5 +1,5 @@
-//! `compact`, `show --context` and `show --summary`: what of a conversation is sent to its model, what it costs, and what
-//! was done in it.
+//! `compact`, `show --context` and `show --summary`: the conversation as the model gets it, its size in tokens, and a
+//! summary of the session's work.
 
 use crate::cli::{CompactArgs, ShowArgs};
 use crate::ctx::Ctx;
@@ -11,7 +11,7 @@ use agentd_client::Client;
 use agentd_protocol::{EventBody, Fault, Seq, SessionParams, SidePurpose};
 use agentd_transcript::Transcript;
 
-/// Has a conversation compacted, and waits until it is.
+/// Compacts a conversation and waits for the result.
 pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let session = client.get(&args.session).await?.session.to_string();
@@ -49,7 +49,7 @@ pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, F
     }
 }
 
-/// Has a model write what was done in a session, and waits until it did.
+/// Lets a model summarize a session and waits for the result.
 pub(crate) async fn summarize(ctx: &Ctx, session: &str) -> Result<(), Failure> {
     let client = ctx.connect().await?;
     let session = client.get(session).await?.session.to_string();
@@ -90,7 +90,7 @@ async fn follower(ctx: &Ctx, client: Client, session: String, after: Seq) -> Res
     Follower::attach(ctx.dial()?, client, wanted).await
 }
 
-/// The parts of the window. The conversation is folded from the log, as the daemon does it.
+/// Shows the parts of the context window. Folds the conversation from the log, as the daemon does.
 pub(crate) async fn show(ctx: &mut Ctx, client: Client, args: &ShowArgs) -> Result<Exit, Failure> {
     let row = client.get(&args.session).await?;
     let models = client.models().await?;

@@ -1,4 +1,4 @@
-//! `daemon` and `version`: the daemon itself.
+//! `daemon` and `version`: status, reload, drain and stop of the daemon, and the versions.
 
 use crate::cli::DaemonVerb;
 use crate::clock::now;
@@ -12,9 +12,9 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A stopped daemon is gone within this, or it is said that it is not.
+/// How long a stopping daemon may take to exit before this program reports that it has not.
 const GONE_DEADLINE: Duration = Duration::from_secs(10);
-/// A draining one may wait for running calls.
+/// How long a draining daemon may take, which may wait for running calls.
 const DRAINED_DEADLINE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -109,14 +109,14 @@ fn status_text(status: &NodeStatus, paint: Paint, now: Timestamp) -> String {
         .collect()
 }
 
-/// The two versions.
+/// The versions of client and daemon.
 #[derive(Debug, Serialize)]
 struct Versions {
     client: Side,
     daemon: Option<Side>,
 }
 
-/// One side's versions.
+/// The versions of one side.
 #[derive(Debug, Serialize)]
 struct Side {
     version: String,
@@ -133,7 +133,7 @@ pub(crate) async fn version(ctx: &mut Ctx) -> Result<Exit, Failure> {
             version: client.status().await?.version,
             protocol: client.welcome().protocol.to_string(),
         }),
-        // No daemon is no failure here: the client has a version all the same.
+        // `version` also works without a daemon.
         Err(Failure::Fault(fault)) if fault.code == "daemon_unreachable" => None,
         Err(failure) => return Err(failure),
     };

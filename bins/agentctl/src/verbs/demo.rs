@@ -1,4 +1,4 @@
-//! `demo`: `agentd --demo` in this terminal.
+//! `demo`: runs `agentd --demo` in this terminal.
 
 use crate::autostart::GET_AGENTD;
 use crate::cli::DemoArgs;
@@ -14,7 +14,7 @@ use std::process::Command;
 pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure> {
     let dial = ctx.dial()?;
     if dial.chosen != Chosen::Local {
-        // Who names a daemon wants that one, and it is not ours to start.
+        // A person who names a daemon wants that one, and this program does not start it.
         dial.connect().await?;
     }
     let program = ctx.environment.find_program("agentd").ok_or_else(|| {
@@ -28,7 +28,7 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
     Err(become_demo(&program, args))
 }
 
-/// Replaces this process by the daemon; comes back only when that fails.
+/// Replaces this process with the daemon; returns only if that fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "the demo is the daemon itself, in this terminal"

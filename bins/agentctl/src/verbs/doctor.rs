@@ -1,4 +1,4 @@
-//! `doctor`: what works, what does not, and how to mend it.
+//! `doctor`: what works, what does not, and how to fix it.
 
 mod checks;
 mod hooks;
@@ -12,7 +12,7 @@ use crate::render::Column;
 use agentd_protocol::Timestamp;
 use serde::Serialize;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Level {
@@ -96,7 +96,7 @@ pub(crate) async fn doctor(ctx: &mut Ctx) -> Result<Exit, Failure> {
     Ok(if failed { Exit::FAILURE } else { Exit::OK })
 }
 
-/// Messages and fixes are too long for a table.
+/// The output for people: messages and fixes are too long for a table.
 fn text(ctx: &Ctx, checks: &[Check]) -> String {
     let paint = ctx.out.paint();
     let mut text = String::new();

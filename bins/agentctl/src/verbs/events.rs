@@ -1,4 +1,4 @@
-//! `events`: what happens in the whole fleet.
+//! `events`: the events of all sessions.
 
 use crate::cli::{EventsArgs, Format};
 use crate::ctx::Ctx;
@@ -57,7 +57,7 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
     Ok(Exit::OK)
 }
 
-/// Prints what comes; who follows comes back after a daemon that went away.
+/// Prints events as they arrive. With `-f`, reconnects when the daemon is back.
 async fn stream(
     ctx: &mut Ctx,
     params: &mut WatchParams,
@@ -97,7 +97,7 @@ fn print(out: &mut Output, (event, stored): &Found, exact: bool) -> Result<(), F
     out.line(&text)
 }
 
-/// Cursor, moment, session, type, and what it says.
+/// Cursor, time, session, type and summary of an event.
 pub(crate) fn text_line(event: &Event, cursor: Option<u64>, paint: Paint) -> String {
     let cursor = cursor.map_or_else(String::new, |cursor| cursor.to_string());
     let head = format!("{cursor:>8}  {}  {}  ", event.at, event.session.short());

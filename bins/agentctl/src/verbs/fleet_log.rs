@@ -8,19 +8,19 @@ use agentd_client::{Push, StoredEvent};
 use agentd_protocol::{Event, Fault, WatchParams};
 use std::collections::VecDeque;
 
-/// What of the end of the log is looked at first for its last events.
+/// How many events at the end of the log are first searched for the last matching ones.
 const FIRST_LOOK: u64 = 256;
 
 /// How a watch of the fleet ended.
 pub(crate) enum Over {
-    /// There is no more.
+    /// The end of the log or of the subscription.
     End,
     /// The connection is lost.
     Lost(Fault),
 }
 
 impl Over {
-    /// For who cannot come back.
+    /// For callers that cannot reconnect: a lost connection is a failure.
     fn whole(self) -> Result<(), Failure> {
         match self {
             Self::End => Ok(()),
@@ -32,7 +32,7 @@ impl Over {
 /// An event with the exact stored line and its cursor.
 pub(crate) type Found = (Event, StoredEvent);
 
-/// Hands over the events that are chosen, in their order. `params.after` is moved along.
+/// Passes matching events to `take` in order. Advances `params.after`.
 pub(crate) async fn watch(
     dial: &Dial,
     params: &mut WatchParams,
@@ -73,7 +73,7 @@ pub(crate) async fn watch(
     }
 }
 
-/// Reads all that is there and is chosen.
+/// Reads all stored events that match.
 pub(crate) async fn all(
     dial: &Dial,
     params: WatchParams,
@@ -84,8 +84,8 @@ pub(crate) async fn all(
     watch(dial, &mut params, choice, take).await?.whole()
 }
 
-/// The last events that are chosen, at most so many, and the cursor behind them. Most logs are far longer than what is
-/// wanted of them, so the end is read first, and more of it as long as it has too few.
+/// The last matching events, at most `most`, and the cursor after them. Most logs are far longer, so this reads
+/// the end first, and goes further back while it has too few.
 pub(crate) async fn last(
     dial: &Dial,
     params: &WatchParams,

@@ -1,4 +1,4 @@
-//! `help` and `completion`: texts.
+//! `help` and `completion`: prints their texts.
 
 use crate::cli::{Cli, Shell};
 use crate::ctx::Ctx;
@@ -32,11 +32,11 @@ pub(crate) fn text(asked: Option<&str>) -> Result<String, Failure> {
         return Ok(program.render_long_help().to_string());
     };
     let topic = TOPICS.iter().find(|(name, _)| *name == asked);
-    // Built first, so that a verb's help has the global flags.
+    // Built first, so that the help of a verb includes the global flags.
     program.build();
     let verb = program.find_subcommand_mut(asked);
     let verb = verb.map(|verb| verb.render_long_help().to_string());
-    // A topic may have the name of a verb.
+    // A topic and a verb may have the same name.
     match (topic, verb) {
         (Some((_, text)), Some(verb)) => return Ok(format!("{text}\n{verb}")),
         (Some((_, text)), None) => return Ok((*text).to_owned()),
@@ -58,7 +58,7 @@ pub(crate) fn completion(ctx: &mut Ctx, shell: Shell) -> Result<Exit, Failure> {
     Ok(Exit::OK)
 }
 
-/// A script that asks `agentctl` itself, so that it knows live sessions.
+/// A completion script that calls `agentctl` itself, so that it can offer live sessions.
 pub(crate) fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
     let name = match shell {
         Shell::Bash => "bash",

@@ -1,4 +1,4 @@
-//! `diff`, `undo`, `rewind`, `fork`: work on files and history.
+//! `diff`, `undo`, `rewind`, `fork`: a session's file changes and history.
 
 use crate::cli::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 use crate::ctx::Ctx;
@@ -31,7 +31,7 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
 fn shown(diffed: &Diffed, stat: bool, paint: Paint) -> String {
     let mut text = String::new();
     for file in &diffed.files {
-        // A path and a file's content are somebody else's words.
+        // Paths and file contents are untrusted text.
         let (path, by) = (for_terminal(&file.path), by(&file.by));
         if stat {
             let added = paint.good(&format!("+{:<5}", file.added));
@@ -39,7 +39,7 @@ fn shown(diffed: &Diffed, stat: bool, paint: Paint) -> String {
             text.push_str(&format!("{:<9} {added} {removed} {path}{by}\n", file.status));
         } else {
             if !file.by.is_empty() {
-                // Tools that read diffs pass over it.
+                // Tools that read diffs ignore this line.
                 text.push_str(&format!("{}\n", paint.dim(&format!("# {path}{by}"))));
             }
             text.push_str(&coloured(&for_terminal(&file.diff), paint));
@@ -48,7 +48,7 @@ fn shown(diffed: &Diffed, stat: bool, paint: Paint) -> String {
     text
 }
 
-/// A file's diff: its heading bold, what was added green, what was removed red.
+/// A file's diff in colours: heading bold, additions green, deletions red.
 fn coloured(diff: &str, paint: Paint) -> String {
     let mut within = false;
     let painted = diff.split_inclusive('\n').map(|whole| {
@@ -67,7 +67,7 @@ fn coloured(diff: &str, paint: Paint) -> String {
     painted.collect()
 }
 
-/// The sub-agents that changed a file.
+/// The sub-agents that changed a file, as a suffix.
 fn by(sessions: &[SessionId]) -> String {
     if sessions.is_empty() {
         return String::new();
@@ -112,7 +112,7 @@ fn told(ctx: &mut Ctx, done: &PutBackDone, dry_run: bool) -> Result<Exit, Failur
     };
     ctx.out.object(done, &name, |_| text_of(done, dry_run))?;
     stays(ctx, &done.stays, "this was done since and stays done");
-    // As the undo itself would end.
+    // A dry run exits with the same code as the real undo.
     Ok(if done.conflicts.is_empty() {
         Exit::OK
     } else {

@@ -1,4 +1,4 @@
-//! `cancel`, `kill`, `pause`, `resume`, `close`, `rm`: one order for many sessions.
+//! `cancel`, `kill`, `pause`, `resume`, `close`, `rm`: one operation on many sessions.
 
 use crate::cli::{Format, TargetArgs};
 use crate::ctx::Ctx;
@@ -14,21 +14,21 @@ use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests that are under way at the same time: their events share the store's transactions.
+/// Concurrent requests: their events then share transactions of the store.
 const AT_ONCE: usize = 32;
 
-/// What is done to each session.
+/// The operation on each session.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// End the turn: why, and whether commands are killed at once.
+    /// End the turn: the reason, and whether commands are killed at once.
     Cancel(Option<String>, Kill),
-    /// Start no new model call: why.
+    /// Start no new model call: the reason.
     Pause(Option<String>),
-    /// Go on: why.
+    /// Continue: the reason.
     Resume(Option<String>),
-    /// Take no more input: why, also while a turn runs.
+    /// Accept no more input: the reason, and whether to do so even while a turn runs.
     Close(Option<String>, bool),
-    /// Remove, also while a turn runs.
+    /// Remove the session; whether to do so even while a turn runs.
     Remove(bool),
 }
 
@@ -41,16 +41,16 @@ pub(crate) enum Kill {
     AtOnce,
 }
 
-/// What a person is told on a full disk.
+/// The message to a person when the disk is full.
 const PENDING: &str = "  the store has no space: everything that ran was ended, but the log has it only when there is space; \
                        if the daemon dies before that, the turn continues";
 
-/// A session on which the order was carried out.
+/// A session on which the operation succeeded.
 #[derive(Debug, Serialize)]
 struct DoneRow {
     session: SessionId,
     seq: Seq,
-    /// Ended, and not durable yet.
+    /// The turn has ended, but that is not durable yet.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pending: bool,
 }
@@ -60,7 +60,7 @@ impl Order {
         Self::Cancel(reason, if at_once { Kill::AtOnce } else { Kill::Gently })
     }
 
-    /// The order and its past tense.
+    /// The operation's name and its past participle.
     const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Cancel(_, Kill::Gently) => ("cancel", "cancelled"),
@@ -80,7 +80,7 @@ impl Order {
         }
     }
 
-    /// What a person might not expect, with so many inputs in the queue.
+    /// A note on a possibly unexpected effect, given the number of queued inputs.
     fn remark(&self, queued: usize) -> String {
         match self {
             Self::Cancel(..) if queued > 0 => {
@@ -93,7 +93,7 @@ impl Order {
         }
     }
 
-    /// Whether the order changes anything there. Closed sessions are left to the daemon's own words.
+    /// Whether the operation would change the session. Closed sessions are left to the daemon, which reports the fault.
     pub(crate) fn fits(&self, row: &Summary) -> bool {
         match self {
             Self::Cancel(_, Kill::Gently) => row.turn.is_some(),
@@ -106,7 +106,7 @@ impl Order {
         }
     }
 
-    /// What was said to be done, or that there was nothing to do.
+    /// Reports what was done, or that there was nothing to do.
     fn told(&self, row: &Summary) -> String {
         let called = format!("{} ({})", row.session.short(), one_line(&row.name, 60));
         match self {
@@ -116,7 +116,7 @@ impl Order {
         }
     }
 
-    /// Whether a person confirms it first. A pause loses nothing, so it needs nobody where nobody can be asked.
+    /// Whether a person must confirm it. A pause loses nothing, so without a person it needs no confirmation.
     const fn asks(&self, person: bool) -> bool {
         match self {
             Self::Cancel(..) | Self::Close(..) | Self::Remove(_) => true,
@@ -125,10 +125,10 @@ impl Order {
         }
     }
 
-    /// Those of all sessions on which it is carried out.
+    /// The sessions to which `--all` applies.
     pub(crate) fn chosen_of(&self, mut rows: Vec<Summary>) -> Vec<Summary> {
         rows.retain(|row| self.fits(row));
-        // A sub-agent is paused with its parent and goes on with it.
+        // A sub-agent is paused and resumed together with its parent.
         if matches!(self, Self::Pause(_) | Self::Resume(_)) {
             let fitting: BTreeSet<SessionId> = rows.iter().map(|row| row.session).collect();
             rows.retain(|row| row.parent.is_none_or(|parent| !fitting.contains(&parent)));
@@ -136,7 +136,7 @@ impl Order {
         rows
     }
 
-    /// What to say of a session on which it could not be carried out.
+    /// The failure for a session on which the operation did not succeed.
     fn failed(&self, asked: &str, error: ClientError) -> Failure {
         let mut fault = Fault::from(error);
         fault.message = format!("cannot {} {asked}: {}", self.words().0, fault.message);
@@ -173,7 +173,7 @@ impl Order {
     }
 }
 
-/// Whether it waits for somebody to let it go on.
+/// Whether the session is stopped and can be resumed.
 const fn stopped(state: RunState) -> bool {
     matches!(
         state,
@@ -185,7 +185,7 @@ const fn stopped(state: RunState) -> bool {
     )
 }
 
-/// Carries the order out on each session; a failure does not stop the rest, the first one decides the exit code.
+/// Performs the operation on each session. A failure does not stop the rest; the first one determines the exit code.
 pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let sessions = chosen(ctx, &client, targets, order).await?;
@@ -220,17 +220,17 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
     Ok(exit)
 }
 
-/// What was asked for: the session as it was just before, or why it was not found.
+/// A target as typed, with the session's state just before the operation, or why it was not found.
 type Target = (String, Result<Summary, ClientError>);
 
-/// Sessions in trees, in the order of their first members: one after the other within a tree, since what is done to a
-/// parent changes its sub-agents.
+/// Groups sessions into trees, ordered by their first members. Within a tree they are handled one by one, because an
+/// operation on a parent changes its sub-agents.
 fn families(targets: Vec<Target>) -> Vec<Vec<Target>> {
     let found = targets.iter().filter_map(|(_, found)| found.as_ref().ok());
     let parents: BTreeMap<SessionId, Option<SessionId>> =
         found.map(|row| (row.session, row.parent)).collect();
     let top_of = |mut session: SessionId| {
-        // No chain is longer than there are sessions.
+        // A chain of parents cannot be longer than the number of sessions.
         for _ in 0..parents.len() {
             match parents.get(&session).copied().flatten() {
                 Some(parent) if parents.contains_key(&parent) => session = parent,
@@ -303,7 +303,7 @@ async fn chosen(
     Ok(named.collect())
 }
 
-/// Asks on a terminal; without one, `--yes` is needed.
+/// Asks for confirmation on a terminal; without one, requires `--yes`.
 pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
     if !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         return Err(Failure::invalid(
@@ -320,7 +320,7 @@ pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
     Err(Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
 }
 
-/// A line that a person types.
+/// Prompts for a line of input.
 pub(crate) fn ask(ctx: &mut Ctx, question: &str) -> Result<String, Failure> {
     ctx.out.talk_always(question);
     let mut line = String::new();

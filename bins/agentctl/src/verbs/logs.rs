@@ -12,10 +12,10 @@ use agentd_client::Client;
 use agentd_protocol::{Event, ExportParams, Seq, Timestamp};
 use std::collections::VecDeque;
 
-/// Lines of a tool's output in a transcript; `-o wide` has them all.
+/// The most lines of a tool's output in a transcript; `-o wide` shows all.
 const OUTPUT_LINES: usize = 10;
 
-/// Which events are shown.
+/// Selects the events that are shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) kinds: Vec<String>,
@@ -40,7 +40,7 @@ impl Choice {
     }
 }
 
-/// Where events go.
+/// The destination of events.
 struct Printer {
     screen: Screen,
     exact: bool,
@@ -103,7 +103,7 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         stored(ctx, &client, &session, after, args.tail, &mut printer).await?;
         return Ok(Exit::OK);
     }
-    // Without `-n` the replay of the follower is the log; a connection lost meanwhile costs nothing.
+    // Without `-n` the follower replays the log, so a connection lost meanwhile does no harm.
     let after = match args.tail {
         Some(_) => stored(ctx, &client, &session, after, args.tail, &mut printer).await?,
         None => after,
@@ -119,7 +119,7 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
     follow(ctx, follower, &mut printer).await
 }
 
-/// Prints what is stored; with `tail` only the last that are chosen. Gives the last seq.
+/// Prints stored events; with `tail` only the last matching ones. Returns the last seq.
 async fn stored(
     ctx: &mut Ctx,
     client: &Client,
@@ -179,7 +179,7 @@ impl Pages {
         }
     }
 
-    /// The next page; `None` at the present end.
+    /// The next page; `None` at the current end of the log.
     pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<String>>, Failure> {
         let page = client.export(&self.params).await?;
         if page.lines.is_empty() {

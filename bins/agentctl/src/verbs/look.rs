@@ -30,7 +30,7 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     Ok(Exit::OK)
 }
 
-/// The sub-agents of a session, in the order in which they were started.
+/// The sub-agents of a session, in starting order.
 async fn subagents(client: &Client, of: SessionId) -> Result<Vec<SessionRow>, Failure> {
     let params = ListParams {
         all: true,

@@ -1,4 +1,4 @@
-//! `policy check` and `policy dry-run`: what the permission rules say, without running anything.
+//! `policy check` and `policy dry-run`: evaluates the permission rules without running anything.
 
 mod case;
 mod dry_run;
@@ -49,7 +49,7 @@ async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(Exit::OK)
 }
 
-/// The level at which the daemon runs commands; the weaker one where none says.
+/// The sandbox level of the running daemon; the weaker one if that is unknown.
 async fn level(ctx: &mut Ctx) -> SandboxLevel {
     let Ok(client) = ctx.connect().await else {
         return SandboxLevel::Confined;
@@ -59,7 +59,7 @@ async fn level(ctx: &mut Ctx) -> SandboxLevel {
     noted.and_then(Result::ok).unwrap_or(SandboxLevel::Confined)
 }
 
-/// What a daemon started here would judge by.
+/// The policy of a daemon started here.
 fn here(ctx: &Ctx, args: &CheckArgs) -> Result<(Policy, PermissionMode, String), Failure> {
     let settings = loaded(ctx, args.config.clone())?.settings;
     let policy = Policy::new(home(ctx)).with(configured(&settings.permission)?);
@@ -72,7 +72,7 @@ fn here(ctx: &Ctx, args: &CheckArgs) -> Result<(Policy, PermissionMode, String),
     ))
 }
 
-/// What the daemon judges this session's calls by.
+/// The policy for this session's calls.
 async fn in_session(ctx: &Ctx, session: &str) -> Result<(Policy, PermissionMode, String), Failure> {
     let client = ctx.connect().await?;
     let session = client.get(session).await?.session.to_string();
@@ -83,7 +83,7 @@ async fn in_session(ctx: &Ctx, session: &str) -> Result<(Policy, PermissionMode,
     Ok((policy, mode, workdir))
 }
 
-/// The rules that the daemon has for every session: its own, the operator's, and those that people made for good.
+/// The daemon's rules for every session: built-in, the operator's, and those that people made permanent.
 async fn in_force(client: &Client) -> Result<Vec<Rule>, Failure> {
     let unknown = || Fault::version("bad_answer", "the daemon does not tell its rules");
     let facts = client.diagnostics().await?;
@@ -127,12 +127,12 @@ fn home(ctx: &Ctx) -> Option<&str> {
     ctx.environment.get("HOME")
 }
 
-/// The tools that agents may have, for their names and for what they do.
+/// The built-in tools, for their names and effects.
 fn tools() -> Registry {
     Registry::builtin(&ToolsConfig::default())
 }
 
-/// Refuses a tool that nobody has: a rule for a name that is misspelt says nothing.
+/// Rejects an unknown tool, because a verdict for a misspelt name means nothing.
 fn known(asked: &str) -> Result<(), Failure> {
     let registry = tools();
     if asked.starts_with(agentd_tools::REMOTE_PREFIX) || registry.get(asked).is_some() {
@@ -149,7 +149,7 @@ fn known(asked: &str) -> Result<(), Failure> {
     ))
 }
 
-/// The call that the arguments describe. A tool that is not agentd's own may do anything.
+/// The call that the arguments describe. A tool that is not built in may have any effect.
 fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
     let asked = args.tool.as_deref().unwrap_or(agentd_policy::BASH);
     let registry = tools();

@@ -1,4 +1,4 @@
-//! `ps`: the sessions, once or again and again.
+//! `ps`: lists sessions once or repeatedly.
 
 use crate::cli::{PsArgs, Sort};
 use crate::ctx::Ctx;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const REDRAW: Duration = Duration::from_secs(1);
-/// Cursor to the upper left corner, everything below it erased.
+/// Moves the cursor to the upper left corner and erases everything below.
 const HOME_AND_CLEAR: &str = "\x1b[H\x1b[2J";
 
 pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
@@ -35,12 +35,12 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
     Ok(Exit::OK)
 }
 
-/// Draws the table anew every second, until the person leaves.
+/// Redraws the table every second until the person leaves.
 async fn watch(ctx: &mut Ctx, client: &Client, args: &PsArgs) -> Result<Exit, Failure> {
     let mut signals = Signals::listen().map_err(Failure::Output)?;
     let mut console = Console::default();
     loop {
-        // A job that comes to the foreground again takes it then.
+        // A job that was in the background takes the terminal once it is in the foreground.
         if ctx.out.terminal.stdin {
             console.take(Before::Drop);
         }
@@ -55,14 +55,14 @@ async fn watch(ctx: &mut Ctx, client: &Client, args: &PsArgs) -> Result<Exit, Fa
     }
 }
 
-/// Waits for the next picture, or until the person wants none.
+/// Waits until the next redraw; returns an exit code if the person leaves.
 async fn pause(console: &mut Console, signals: &mut Signals) -> Option<Exit> {
     let next = Instant::now() + REDRAW;
     loop {
         tokio::select! {
             () = tokio::time::sleep_until(next) => return None,
             keys = console.keys(), if console.open() => {
-                // Ctrl-D is a key here.
+                // 4 is Ctrl-D.
                 if keys.iter().any(|key| matches!(key, b'q' | b'Q' | 4)) {
                     return Some(Exit::OK);
                 }
@@ -75,7 +75,7 @@ async fn pause(console: &mut Console, signals: &mut Signals) -> Option<Exit> {
     }
 }
 
-/// Lines that are free for sessions: the heading, two lines below the table, and the cursor need one each.
+/// Lines available for sessions: the heading, two lines below the table, and the cursor need one each.
 fn room(ctx: &Ctx) -> usize {
     let lines = ctx.out.terminal.height();
     lines.map_or(usize::MAX, |lines| lines.saturating_sub(4).max(1))
@@ -92,7 +92,7 @@ async fn look(ctx: &Ctx, client: &Client, args: &PsArgs) -> Result<(NodeStatus, 
     Ok((status, rows))
 }
 
-/// The table of the sessions that are shown, and what is to say of all.
+/// Prints the table of shown sessions and a summary of all.
 fn print(ctx: &mut Ctx, args: &PsArgs, shown: &[SessionRow], all: &[SessionRow]) -> Result<(), Failure> {
     if all.is_empty() && ctx.out.human() {
         let filtered = !args.state.is_empty() || !args.labels.is_empty();
@@ -127,7 +127,7 @@ fn warn(ctx: &mut Ctx, status: &NodeStatus) {
 
 async fn sessions(client: &Client, args: &PsArgs) -> Result<Vec<SessionRow>, Failure> {
     let params = ListParams {
-        // A closed session that is asked for by its state is wanted.
+        // `--state closed` implies closed sessions.
         all: args.all || args.state.iter().any(|state| state == "closed"),
         states: args.state.clone(),
         labels: values::selector(&args.labels),

@@ -1,4 +1,4 @@
-//! `rules`: what people allowed or denied for good (`always`), listed and revoked.
+//! `rules`: lists and revokes the permanent rules that people made (`always`).
 
 use crate::cli::RulesVerb;
 use crate::ctx::Ctx;

@@ -20,27 +20,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const USAGE: &str = "agentctl run \"fix the failing test\", or --input-file FILE (or - for stdin)";
-/// Lines of a tool's output that are shown while one watches.
+/// The most lines of a tool's output that are shown while watching.
 const OUTPUT_LINES: usize = 5;
 
-/// An input on its way into a session.
+/// An input that was sent to a session.
 #[derive(Debug)]
 pub(crate) struct Entered {
     pub(crate) session: SessionId,
     pub(crate) name: String,
     pub(crate) input: InputId,
     pub(crate) seq: Seq,
-    /// What is known before this is not shown.
+    /// Only events after this one are shown.
     pub(crate) after: Seq,
-    /// What the session does about approvals while nobody is attached.
+    /// How the session handles approvals while nobody is attached.
     pub(crate) unattended: Unattended,
-    /// What a command answered; there is no input then.
+    /// The output of a command, in which case there is no input.
     pub(crate) said: Option<String>,
-    /// What its author should know.
+    /// Notices for the author of the input.
     pub(crate) notices: Vec<String>,
 }
 
-/// What `run -d` and `send` print as an object.
+/// The output of `run -d` and `send`.
 #[derive(Debug, Serialize)]
 pub(crate) struct EnteredRow<'a> {
     session: SessionId,
@@ -59,7 +59,7 @@ impl Entered {
         }
     }
 
-    /// Says what its author should know.
+    /// Shows the notices to the author.
     pub(crate) fn tell(&self, ctx: &mut Ctx) {
         for notice in &self.notices {
             ctx.out.talk(&format!("note: {}", clean(notice)));
@@ -93,7 +93,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     let client = ctx.connect_or_start().await?;
     check_size(&client, &prompt)?;
     say_if_text(ctx, &prompt, args.commands);
-    // With a key, the session that has the name may be the one that an earlier run made.
+    // With a key, a session of this name may come from an earlier run with the same key.
     if let (Some(name), None) = (&args.name, &args.key) {
         name_is_free(&client, name).await?;
     }
@@ -128,18 +128,18 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     watch(ctx, client, &entered, watching).await
 }
 
-/// How a turn is watched.
+/// The options for watching a turn.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Watching {
-    /// A person is here to answer.
+    /// Whether a person is here to answer.
     pub(crate) person: bool,
-    /// The stored lines instead of a transcript.
+    /// Print the stored lines instead of a transcript.
     exact: bool,
     deadline: Option<Instant>,
-    /// A denied call is a failure.
+    /// Whether a denied call counts as a failure.
     fails_on_deny: bool,
-    /// The model's reasoning is shown, too.
+    /// Whether to show the model's reasoning too.
     thinking: bool,
 }
 
@@ -202,7 +202,7 @@ async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failu
     })
 }
 
-/// Sends an input into a session that exists.
+/// Sends an input to an existing session.
 pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Entered, Failure> {
     let row = client.get(&params.session).await?;
     params.session = row.session.to_string();
@@ -212,7 +212,7 @@ pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Ent
     } else {
         Unattended::Waits
     };
-    // Another input may lie between; with an old key even this one does.
+    // Other events may lie in between; with a reused key, the input itself may be older than the row.
     let after = sent.seq.saturating_sub(1).min(row.seq);
     Ok(Entered {
         session: row.session,
@@ -226,7 +226,7 @@ pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Ent
     })
 }
 
-/// Whether the session was created without a person: its first event says so, of an imported one the second.
+/// Whether the session was created headless: `session.created` is its first event, or its second after an import.
 async fn is_headless(client: &Client, session: SessionId) -> Result<bool, Failure> {
     let first = ExportParams {
         session: session.to_string(),
@@ -253,7 +253,7 @@ fn detached(ctx: &mut Ctx, entered: &Entered) -> Result<Exit, Failure> {
     Ok(Exit::OK)
 }
 
-/// Watches the turn that takes the input; prints what was asked for; gives its exit code.
+/// Watches the turn that takes the input, prints the requested output, and returns the exit code.
 pub(crate) async fn watch(
     ctx: &mut Ctx,
     client: Client,

@@ -1,4 +1,4 @@
-//! `send`: an input for a session that exists.
+//! `send`: an input to an existing session.
 
 use crate::cli::SendArgs;
 use crate::ctx::Ctx;

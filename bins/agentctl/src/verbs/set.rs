@@ -1,4 +1,4 @@
-//! `set`: changes of a session's settings.
+//! `set`: changes a session's settings.
 
 use crate::cli::{ModeArg, SetArgs};
 use crate::clock::now;
@@ -11,7 +11,7 @@ use agentd_protocol::{Budget, Labels, PermissionMode, UpdateParams};
 use clap::ValueEnum as _;
 
 pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> {
-    // What cannot be read is refused before anything is asked of the daemon.
+    // Validates the changes before any request to the daemon.
     update(&args.changes, Budget::default(), &Labels::new())?;
     let client = ctx.connect().await?;
     let row = client.get(&args.session).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> 
     Ok(Exit::OK)
 }
 
-/// The changes as the daemon takes them. A budget and labels are given to it whole, so they begin as they are now.
+/// The changes as parameters. The daemon replaces budget and labels as a whole, so both start from the current values.
 fn update(changes: &[String], budget: Budget, labels: &Labels) -> Result<UpdateParams, Failure> {
     let mut params = UpdateParams::default();
     for change in changes {
@@ -64,7 +64,7 @@ fn update(changes: &[String], budget: Budget, labels: &Labels) -> Result<UpdateP
     Ok(params)
 }
 
-/// `team=infra,urgent-`: sets one label, removes the other.
+/// Applies `team=infra,urgent-`: sets one label and removes another.
 fn relabelled(mut labels: Labels, changes: &str) -> Result<Labels, String> {
     for change in changes.split(',') {
         match (change.split_once('='), change.strip_suffix('-')) {

@@ -1,4 +1,4 @@
-//! `export` and `import`: a session's exact stored lines, out, and as history in.
+//! `export` and `import`: writes a session's exact stored lines, and reads them as the history of a new session.
 
 use crate::cli::{ExportArgs, ImportArgs};
 use crate::clock::now;
@@ -19,9 +19,9 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
-/// A page of an import stays below this, and so below any frame limit that takes its lines at all.
+/// The page size of an import; low enough for any frame limit that admits the lines at all.
 const PAGE_BYTES: usize = 1 << 20;
-/// The last page is written as a whole log; the daemon gives itself two minutes.
+/// The last page makes the daemon write the whole log, for which it allows itself two minutes.
 const IMPORT_DEADLINE: Duration = Duration::from_secs(130);
 
 pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Failure> {
@@ -46,13 +46,13 @@ pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Fai
     Ok(Exit::OK)
 }
 
-/// The name of the content that an event tells of. A line of a newer version is passed on as it is.
+/// The name of the stored content that an event refers to. A line of a newer version refers to none.
 fn kept_output(line: &str) -> Option<String> {
     let event: Event = serde_json::from_str(line).ok()?;
     event.kept_output().map(str::to_owned)
 }
 
-/// The lines of a content, behind the events. One that came with no import is not there.
+/// Prints the lines of a stored content, after the events. Content that was not part of an import is missing.
 async fn blob(ctx: &mut Ctx, client: &Client, name: String) -> Result<(), Failure> {
     let mut params = BlobParams { name, offset: 0 };
     loop {
@@ -74,7 +74,7 @@ async fn blob(ctx: &mut Ctx, client: &Client, name: String) -> Result<(), Failur
     }
 }
 
-/// The stored lines and what comes, over a lost connection too, until the session is closed.
+/// Prints the stored and all new lines, even over a lost connection, until the session is closed.
 async fn follow(ctx: &mut Ctx, client: Client, session: String, after: Seq) -> Result<Exit, Failure> {
     let wanted = Wanted {
         session,
@@ -116,7 +116,7 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
             continue;
         }
         if bytes + line.len() > PAGE_BYTES && !page.lines.is_empty() {
-            // The key holds the pages together.
+            // The key ties the pages together.
             page.key.get_or_insert_with(fresh_key);
             page.more = true;
             send_page(&client, &page).await?;
@@ -135,7 +135,7 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
     Ok(Exit::OK)
 }
 
-/// What the importer wants the session to be; the file has no say in it.
+/// The importer's parameters for the session; the file has no influence on them.
 fn asked(ctx: &mut Ctx, args: &ImportArgs) -> Result<ImportParams, Failure> {
     let from_stdin = args.file.as_os_str() == "-";
     let name = args.file.file_name().filter(|_| !from_stdin);
@@ -160,7 +160,7 @@ fn asked(ctx: &mut Ctx, args: &ImportArgs) -> Result<ImportParams, Failure> {
     })
 }
 
-/// A person is asked for the directory. A program means its own, as with `run`; it is told so.
+/// Asks a person for the directory. Without a terminal it is the current one, as with `run`, and a message says so.
 fn chosen_dir(ctx: &mut Ctx, from_stdin: bool) -> Result<String, Failure> {
     let here = values::workdir(None)?;
     if from_stdin || !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
@@ -182,7 +182,7 @@ async fn send_page(client: &Client, page: &ImportParams) -> Result<Option<Create
     Ok(client.call("session.import", page, IMPORT_DEADLINE).await?)
 }
 
-/// A key that nobody else has.
+/// A unique idempotency key.
 fn fresh_key() -> String {
     let entropy = RandomState::new().build_hasher().finish();
     format!("import-{}", Stamp::new(now(), entropy).append())

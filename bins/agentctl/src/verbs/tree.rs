@@ -1,11 +1,11 @@
-//! `ps --tree`: sessions below those that started them.
+//! `ps --tree`: sessions below their parents.
 
 use crate::render::SessionRow;
 use agentd_protocol::SessionId;
 use std::collections::BTreeMap;
 
-/// The same rows, each followed by those that it started, with branches before their names. Whose parent is not among
-/// them stands at the top.
+/// The same rows, each followed by its sub-agents, with tree lines before their names. A row whose parent is missing
+/// is at the top.
 pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     let known: Vec<SessionId> = rows.iter().map(|row| row.session).collect();
     let mut below: BTreeMap<Option<SessionId>, Vec<SessionRow>> = BTreeMap::new();
@@ -21,8 +21,8 @@ pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     out
 }
 
-/// Puts down a row and all below it, each behind the lines that pass it by. Each is taken out of the map, so this ends
-/// whatever the rows say of each other.
+/// Adds a row and everything below it, each with its tree lines. Every row is taken out of the map, so this terminates
+/// even if the parent links form a cycle.
 fn grow(
     row: SessionRow,
     lines: &str,

@@ -1,4 +1,4 @@
-//! `usage`: tokens and money, all of it or since a moment.
+//! `usage`: tokens and money, in total or since a given time.
 
 use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
@@ -15,11 +15,11 @@ use agentd_protocol::{
 };
 use std::collections::BTreeMap;
 
-/// The row below all others.
+/// The group name of the last row.
 const TOTAL: &str = "(total)";
 /// The group of sessions without the label.
 const NO_LABEL: &str = "(none)";
-/// What tells of steps and of what they cost, and what makes a session whose log begins with another one's.
+/// The events that record steps and costs, and the one that marks the end of a forked session's copied history.
 const KINDS: [&str; 6] = [
     "model.started",
     "model.finished",
@@ -43,7 +43,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     for row in &mut rows {
         row.cost_usd = tidy_usd(row.cost_usd);
     }
-    // Programs can add.
+    // Only for people, because programs can add.
     if ctx.out.human() && !ctx.out.quiet && rows.len() > 1 {
         let total = rows.iter().fold(empty(TOTAL), plus);
         rows.push(total);
@@ -53,7 +53,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     Ok(Exit::OK)
 }
 
-/// What the logs say was spent since a moment, grouped.
+/// The usage since a given time, summed from the logs and grouped.
 async fn of_logs(
     ctx: &Ctx,
     client: &Client,
@@ -87,7 +87,7 @@ async fn of_logs(
     Ok(spending.grouped(by, &sessions))
 }
 
-/// What each session spent, as its log tells it.
+/// The usage of each session according to its log.
 #[derive(Debug, Default)]
 struct Spending(BTreeMap<SessionId, (UsageRow, Option<CallId>)>);
 
@@ -97,13 +97,13 @@ impl Spending {
         let (usage, cost) = match &event.body {
             EventBody::ModelStarted(started) => {
                 let (row, last) = self.of(event.session);
-                // A step is a call, whatever number of attempts it takes.
+                // A step is one call, however many attempts it takes.
                 if last.replace(started.call) != Some(started.call) {
                     row.steps += 1;
                 }
                 return;
             }
-            // What comes before it in this log was spent by the session that it was copied from.
+            // The usage before this event belongs to the session that was forked.
             EventBody::SessionForked(_) => {
                 self.0.remove(&event.session);
                 return;
@@ -126,7 +126,7 @@ impl Spending {
         entry
     }
 
-    /// The sums by group, the most expensive first.
+    /// The totals by group, the most expensive first.
     fn grouped(self, by: &str, sessions: &BTreeMap<SessionId, Summary>) -> Vec<UsageRow> {
         let mut groups = BTreeMap::new();
         for (session, (row, _)) in self.0 {

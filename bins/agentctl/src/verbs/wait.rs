@@ -1,4 +1,4 @@
-//! `wait`: until sessions are idle, closed, or ask.
+//! `wait`: waits until sessions are idle, closed, or need an approval.
 
 use crate::cli::{WaitArgs, WaitFor};
 use crate::ctx::Ctx;
@@ -11,10 +11,10 @@ use agentd_protocol::{Delta, EndReason, Event, EventBody, Fault, RunState, Seq, 
 use futures_util::future::join_all;
 use serde::Serialize;
 
-/// Events before the end in which the last turn's end is looked for.
+/// How many events at the end of the log are searched for the end of the last turn.
 const TAIL: u32 = 32;
 
-/// What became of one session.
+/// The outcome for one session.
 #[derive(Debug, PartialEq, Serialize)]
 struct Waited {
     session: String,
@@ -86,7 +86,7 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
         if !seen.due {
             continue;
         }
-        // The row is the daemon's word; news only say when to look.
+        // The daemon's row is authoritative; news only tells when to fetch it.
         let row = follower.client().get(&id).await;
         let Ok(row) = row else { continue };
         if !seen.covers(&row) {
@@ -103,15 +103,15 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
     }
 }
 
-/// What was heard of a session. While the past is replayed, a turn's end in it is not the last one.
+/// What was seen of a session. A turn's end in a replay need not be the last one.
 #[derive(Debug, Default)]
 struct Seen {
     synced: bool,
-    /// The last event.
+    /// The seq of the last event.
     seq: Seq,
-    /// How the last turn ended, and the code of that; absent while one runs.
+    /// How the last turn ended, with its exit code; `None` while a turn runs.
     last: Option<(EndReason, Exit)>,
-    /// The row has to be looked at.
+    /// Whether the row must be fetched.
     due: bool,
 }
 
@@ -128,21 +128,21 @@ impl Seen {
                 }
             }
             News::Synced(_) => self.synced = true,
-            // What was missed is replayed.
+            // The events that were missed will be replayed.
             News::Retrying | News::Back => self.synced = false,
             News::Delta(_) | News::Lagged | News::Ended(_) => {}
         }
         self.due &= self.synced;
     }
 
-    /// Whether every event that the row sums up was heard. If not, the rest is on the way.
+    /// Whether all events that the row includes have arrived. If not, the rest are on their way.
     fn covers(&mut self, row: &Summary) -> bool {
         self.due = row.seq > self.seq;
         !self.due
     }
 }
 
-/// Whether the state may be another one now.
+/// Whether the state may have changed.
 fn matters(news: &News) -> bool {
     match news {
         News::Synced(_) | News::Lagged | News::Delta(Delta::Status(_)) => true,
@@ -162,7 +162,7 @@ const fn changes_state(event: &Event) -> bool {
     )
 }
 
-/// The exit code, once there is nothing more to wait for.
+/// The exit code, if there is nothing more to wait for.
 fn outcome(row: &Summary, last: Option<Exit>, what: WaitFor) -> Option<Exit> {
     let state = row.status.state;
     match what {

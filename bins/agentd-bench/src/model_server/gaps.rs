@@ -1,23 +1,23 @@
 //! The time between the end of an answer and the next request of the same conversation: what the daemon and its tool
-//! needed for a step, seen from outside.
+//! take for a step, seen from outside.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Gaps that are kept until somebody asks for them.
+/// The maximum number of gaps kept until the load tool fetches them.
 const MAX_GAPS: usize = 1_000_000;
 
-/// One of them.
+/// One gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) key: String,
-    /// Answers before it in this turn.
+    /// The number of earlier answers in this turn.
     pub(super) step: usize,
     pub(super) micros: u64,
 }
 
-/// Ends of answers that wait for their next request, and what was measured.
+/// Answers whose next request is pending, and the measured gaps.
 #[derive(Debug, Default)]
 pub(super) struct Gaps(Mutex<Inner>);
 
@@ -28,7 +28,7 @@ struct Inner {
 }
 
 impl Gaps {
-    /// A request came in.
+    /// Records a request.
     pub(super) fn request(&self, key: &str, step: usize) {
         let now = Instant::now();
         let Ok(mut inner) = self.0.lock() else { return };
@@ -42,14 +42,14 @@ impl Gaps {
         }
     }
 
-    /// The last byte of an answer that asks for tools was handed over.
+    /// Records that the last byte of an answer with tool calls was sent.
     pub(super) fn answered(&self, key: &str, step: usize) {
         if let Ok(mut inner) = self.0.lock() {
             inner.ended.insert(key.to_owned(), (step, Instant::now()));
         }
     }
 
-    /// What was measured since the last time.
+    /// Takes the gaps measured since the last call.
     pub(super) fn take(&self) -> Vec<Gap> {
         self.0
             .lock()

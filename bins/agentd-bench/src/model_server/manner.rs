@@ -1,19 +1,19 @@
-//! How a server behaves towards everybody, whatever a conversation's plan wants: how fast, and how often it fails.
+//! The server's behavior for all conversations, whatever their plans: its speed, and how often it fails.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Latency, pieces and trouble.
+/// Latency, pieces and failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Manner {
     /// Milliseconds before the first byte of an answer.
     pub first_ms: u64,
     /// Milliseconds between two pieces.
     pub gap_ms: u64,
-    /// Pieces that an answer comes in; 0: one of each event, or a single one where nothing is waited for.
+    /// Number of pieces per answer; 0: one per event, or a single one without `gap_ms`.
     pub pieces: usize,
-    /// How often something goes wrong.
+    /// How often requests fail.
     pub rates: Rates,
-    /// Which requests these are.
+    /// The seed that selects the failing requests.
     pub seed: u64,
 }
 
@@ -26,11 +26,11 @@ pub struct Rates {
     pub overloaded: f64,
     /// Answered with 500.
     pub broken: f64,
-    /// The stream ends in its middle.
+    /// The stream breaks off in the middle.
     pub cut: f64,
 }
 
-/// What goes wrong with a request.
+/// How a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// An error status.
@@ -39,14 +39,14 @@ pub enum Trouble {
     Cut,
 }
 
-/// Chooses by the seed, one request after the other.
+/// Selects the failures of successive requests by the seed.
 #[derive(Debug, Default)]
 pub(super) struct Fate {
     asked: AtomicU64,
 }
 
 impl Fate {
-    /// What goes wrong with the next request.
+    /// How the next request fails, if it does.
     pub(super) fn next(&self, manner: &Manner) -> Option<Trouble> {
         let rates = manner.rates;
         if rates == Rates::default() {
@@ -70,7 +70,7 @@ impl Fate {
     }
 }
 
-/// The `number`th number of a seed, from 0 to 1 (splitmix64).
+/// The random number at index `number` of a seed, from 0 to 1 (splitmix64).
 #[must_use]
 pub fn fraction(seed: u64, number: u64) -> f64 {
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));

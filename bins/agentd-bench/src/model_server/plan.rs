@@ -1,36 +1,36 @@
-//! What a conversation wants from the server: words in its first prompt, so that requests need no state.
+//! The plan of a conversation: words in its first prompt, so that the server needs no state between requests.
 
 use super::speech::Speech;
 use memchr::memmem;
 use serde_json::{Value, json};
 
-/// `plan:KEY steps=20 tool=bash command=true text=done fail=2:529:1 hang=3 hangs=1 first=200;` somewhere in the prompt.
+/// `plan:KEY steps=20 tool=bash command=true text=done fail=2:529:1 hang=3 hangs=1 first=200;`, anywhere in the prompt.
 /// Ends with `;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Tells conversations apart where failures are counted.
+    /// Identifies the conversation when failures are counted.
     pub key: String,
     /// Steps with a tool call before the final text.
     pub steps: usize,
-    /// Which tool is called.
+    /// The tool to call.
     pub tool: PlanTool,
     /// The shell command of each step's `Bash` call.
     pub command: String,
     /// Calls in one step.
     pub calls: usize,
-    /// The final text; `@now` in it becomes the time when it is said, in microseconds.
+    /// The final text. `@now` is replaced with the time of the answer in microseconds.
     pub text: String,
     /// The first N attempts fail with this status and this `Retry-After` in seconds.
     pub fail: Option<(u32, u16, Option<u64>)>,
-    /// At this step (from 0) the stream starts and then hangs.
+    /// At this step (from 0), the stream starts and then hangs.
     pub hang: Option<usize>,
-    /// It hangs this often and then answers; absent: always.
+    /// It hangs this many times and then answers; absent: always.
     pub hangs: Option<u32>,
-    /// Milliseconds before the first byte of each answer; absent: as the server does it.
+    /// Milliseconds before the first byte of each answer; absent: the server's default.
     pub first_ms: Option<u64>,
 }
 
-/// What a step calls.
+/// The tool that a step calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PlanTool {
     /// `Bash` with the plan's command.
@@ -53,7 +53,7 @@ pub struct Call {
     pub input: Value,
 }
 
-/// What one request is answered with.
+/// The answer to one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Tool calls.
@@ -90,7 +90,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// Reads the last plan of a request body; without one the answer is a final text.
+    /// Parses the last plan of a request body. Without one, the answer is a final text.
     #[must_use]
     pub fn read(body: &[u8]) -> Self {
         let mut plan = Self::default();
@@ -114,7 +114,7 @@ impl Plan {
         plan
     }
 
-    /// The same plan with nothing that hangs.
+    /// The same plan without a hang.
     #[must_use]
     pub fn without_hang(&self) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl Plan {
         }
     }
 
-    /// The step that a request is at: so many steps were done since the plan was given.
+    /// The answer to the current request: `done` steps have finished since the plan was given.
     #[must_use]
     pub fn step(&self, done: usize) -> Step {
         if self.hang == Some(done) {
@@ -135,13 +135,13 @@ impl Plan {
         Step::Text(self.text.clone())
     }
 
-    /// Steps that were done since the plan was given, by what the dialect calls an answer of the model.
+    /// The number of steps since the plan was given, counted by the dialect's mark of a model answer.
     #[must_use]
     pub(super) fn done(&self, body: &[u8], speech: Speech) -> usize {
         let since = memmem::rfind(body, b"plan:").unwrap_or(0);
         let rest = body.get(since..).unwrap_or_default();
         match speech.mark() {
-            // A prompt that we made ourselves says it.
+            // Our own prompt states the number.
             None => {
                 memmem::find(rest, b"done:").map_or(0, |at| number(rest.get(at + 5..).unwrap_or_default()))
             }
@@ -157,7 +157,7 @@ impl Plan {
     }
 
     fn call_at(&self, step: usize, call: usize) -> Call {
-        // Each call is a little different, so that no guard against repetition speaks.
+        // Each call differs a little, so that it does not trigger the repetition guard.
         let read = match self.tool {
             PlanTool::Bash => false,
             PlanTool::Read => true,
@@ -186,7 +186,7 @@ impl Plan {
     }
 }
 
-/// The words of the last plan in a request.
+/// The text of the last plan in a request.
 pub(super) fn words_of(body: &[u8]) -> String {
     let Some(start) = memmem::rfind(body, b"plan:") else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Answers on their way out.
+//! The responses of the server.
 
 use super::manner::Manner;
 use super::speech::Speech;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// An answer that does not stream.
+/// A response that does not stream.
 pub(super) fn plain(status: StatusCode, retry_after: Option<u64>, text: &str) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())).boxed_unsync());
     *response.status_mut() = status;
@@ -26,17 +26,17 @@ pub(super) fn plain(status: StatusCode, retry_after: Option<u64>, text: &str) ->
     response
 }
 
-/// What to say, and whose step it is.
+/// The content of a response, and its step.
 pub(super) struct Saying {
     pub(super) speech: Speech,
     pub(super) plan: Plan,
     pub(super) done: usize,
     pub(super) step: Step,
-    /// The stream breaks off in its middle.
+    /// Whether the stream breaks off in the middle.
     pub(super) cut: bool,
 }
 
-/// A streamed answer.
+/// A streaming response.
 pub(super) fn stream(saying: Saying, manner: &Manner, shared: &Arc<Shared>) -> Response<Body> {
     let mut chunks = saying.speech.chunks(&saying.step);
     if saying.cut {
@@ -79,7 +79,7 @@ pub(super) fn stream(saying: Saying, manner: &Manner, shared: &Arc<Shared>) -> R
     response
 }
 
-/// The same bytes in so many pieces; 0: as they are.
+/// The same bytes in this many pieces; 0: unchanged.
 fn pieces_of(chunks: Vec<Bytes>, pieces: usize) -> Vec<Bytes> {
     if pieces == 0 || chunks.len() <= pieces {
         return chunks;
@@ -94,9 +94,9 @@ fn pieces_of(chunks: Vec<Bytes>, pieces: usize) -> Vec<Bytes> {
 #[derive(Debug, Clone, Copy)]
 enum End {
     Proper,
-    /// The connection stays open without another word.
+    /// The connection stays open, but nothing more is sent.
     Never,
-    /// It just ends.
+    /// The stream just ends.
     Break,
 }
 
@@ -128,7 +128,7 @@ async fn next(mut going: Going) -> Option<(Result<Frame<Bytes>, Infallible>, Goi
     }
 }
 
-/// Counts one streaming answer; what is dropped before its end was dropped by the client.
+/// Counts one streaming answer. If it is dropped before its end, the client dropped it.
 struct Running {
     shared: Arc<Shared>,
     ended: bool,
@@ -136,7 +136,7 @@ struct Running {
 }
 
 impl Running {
-    /// The last piece goes out: whoever reads it knows what to do next.
+    /// Called when the last piece is sent: the reader then knows what to do next.
     fn said(&mut self) {
         if let Some((key, done)) = self.awaited.take()
             && self.shared.cheap

@@ -1,4 +1,4 @@
-//! The ways of speaking: what a step looks like in each dialect's stream.
+//! The stream formats: how a step looks in each dialect.
 
 mod completion;
 mod gemini;
@@ -24,7 +24,7 @@ pub(super) enum Speech {
 }
 
 impl Speech {
-    /// By the address that was asked.
+    /// Selects the dialect by the request path.
     pub(super) fn of(path: &str) -> Option<Self> {
         match path {
             "/v1/messages" => Some(Self::Anthropic),
@@ -37,7 +37,7 @@ impl Speech {
         }
     }
 
-    /// What stands in a request for each answer of the model so far, and whether each call has one of its own.
+    /// The text that a request contains for each earlier model answer, and whether it occurs once per call instead.
     pub(super) const fn mark(self) -> Option<(&'static [u8], bool)> {
         match self {
             Self::Anthropic | Self::OpenAi | Self::Ollama => Some((b"\"role\":\"assistant\"", false)),
@@ -47,7 +47,7 @@ impl Speech {
         }
     }
 
-    /// The type of the stream.
+    /// The content type of the stream.
     pub(super) const fn content_type(self) -> &'static str {
         match self {
             Self::Ollama => "application/x-ndjson",
@@ -103,13 +103,13 @@ impl Speech {
     }
 }
 
-/// What the server of raw completions makes of messages: the plan, and how far it is.
+/// Imitates the template endpoint of llama.cpp: turns messages into a prompt with the plan and its progress.
 pub(super) fn template(body: &[u8]) -> String {
     let done = Plan::read(body).done(body, Speech::OpenAi);
     json!({ "prompt": format!("plan:{}; done:{done};", words_of(body)) }).to_string()
 }
 
-/// A text as it is said: `@now` is the time.
+/// Replaces `@now` in a text with the current time.
 #[expect(
     clippy::disallowed_methods,
     reason = "two processes of one machine compare it"

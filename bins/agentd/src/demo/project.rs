@@ -14,7 +14,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Writes the project's files below `work`.
+    /// Writes the project's files into a directory below `work`.
     pub(super) fn create(work: &Path, number: u32) -> Result<Self> {
         let dir = work.join(format!("project-{number}"));
         let before = script::project_files(number);
@@ -39,7 +39,7 @@ impl Project {
         script::prompt(self.number)
     }
 
-    /// What the agent changed, as a unified diff.
+    /// The agent's changes, as a unified diff.
     pub(super) fn diff(&self) -> Result<String> {
         let mut all = String::new();
         for (path, before) in &self.before {

@@ -1,4 +1,4 @@
-//! How the demo is told: one line an event.
+//! The narration of the demo: one line per event.
 
 use agentd_protocol::{Block, Event, EventBody, ToolCallId, ToolFinished, ToolStatus};
 use std::collections::HashMap;
@@ -10,16 +10,16 @@ use std::time::Duration;
 pub(super) struct Teller {
     colour: bool,
     sessions: u32,
-    /// How to call `agentctl` for this daemon.
+    /// The `agentctl` command for this daemon.
     ctl: String,
 }
 
-/// What is remembered of one session while it is told: the titles of its running calls.
+/// The titles of a session's running calls.
 pub(super) type Titles = HashMap<ToolCallId, String>;
 
-/// Lines of a tool's output that are shown.
+/// Lines shown of a tool's output.
 const OUTPUT_LINES: usize = 3;
-/// Words at the beginning of a line that are worth a colour: green, red, yellow.
+/// Words at the start of a line that are shown in a color: green, red, yellow.
 const SHADES: [(&str, &str); 4] = [
     ("ok:", "32"),
     ("FAILED:", "31"),
@@ -49,7 +49,7 @@ impl Teller {
         ));
     }
 
-    /// How a person answers what was just asked.
+    /// Prints how a user can answer the open approval.
     pub(super) fn how_to_answer(&self, number: u32, approval: &str, look: Duration) {
         let short = approval
             .get(approval.len().saturating_sub(12)..)
@@ -64,13 +64,13 @@ impl Teller {
         );
     }
 
-    /// A line of session `number`.
+    /// Prints a line of session `number`.
     pub(super) fn line(&self, number: u32, text: &str) {
         let text = agentd_text::for_terminal(text);
         if !self.colour {
             return self.print(&format!("[{number}] {text}"));
         }
-        // One colour a session, from the six that are readable on light and dark.
+        // One color per session, from the six that are readable on light and dark.
         self.print(&format!(
             "\x1b[3{}m[{number}]\x1b[0m {}",
             1 + number % 6,
@@ -116,7 +116,7 @@ impl Teller {
     }
 }
 
-/// The line with its first word in a colour, if it is one of those.
+/// Colors the first word of a line, if it is one of these.
 fn shaded(text: &str) -> String {
     let begin = text.len() - text.trim_start().len();
     let (blank, rest) = text.split_at(begin);
@@ -128,7 +128,7 @@ fn shaded(text: &str) -> String {
     text.to_owned()
 }
 
-/// What an event reads like; most have nothing to say.
+/// The lines for an event; none for most events.
 fn lines(event: &Event, titles: &mut Titles) -> Vec<String> {
     match &event.body {
         EventBody::SessionCreated(session) => vec![format!("created in {}", session.workdir)],
@@ -172,7 +172,7 @@ fn lines(event: &Event, titles: &mut Titles) -> Vec<String> {
     }
 }
 
-/// What a call did, and the lines of it that say most.
+/// The result of a call, with its most informative lines.
 fn finished(done: &ToolFinished, title: Option<String>) -> Vec<String> {
     let outcome = &done.outcome;
     let mark = if outcome.status == ToolStatus::Ok {
@@ -197,7 +197,7 @@ fn finished(done: &ToolFinished, title: Option<String>) -> Vec<String> {
         .collect()
 }
 
-/// The first paragraph, without an announcement of what follows it; the last one if that is all it is.
+/// The first paragraph without a final announcement, or the last paragraph if the first is nothing else.
 fn gist(text: &str) -> &str {
     let mut paragraphs = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
     let first = first_line(paragraphs.next().unwrap_or_default());
@@ -214,7 +214,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The contract's word for a value.
+/// The contract's name for a value.
 fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value)
         .ok()

@@ -1,4 +1,4 @@
-//! Rules about what we depend on, as `deny.toml` says.
+//! Rules about dependencies, based on `deny.toml`.
 
 use super::layers::metadata;
 use super::tree::Tree;
@@ -56,7 +56,7 @@ pub(crate) fn licences_and_bans(tree: &Tree) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The packages that are really built somewhere: those in the resolved graph.
+/// The packages that some build really uses: those in the resolved graph.
 fn used(metadata: &Value) -> BTreeSet<&str> {
     let nodes = metadata.pointer("/resolve/nodes").and_then(Value::as_array);
     nodes
@@ -66,7 +66,7 @@ fn used(metadata: &Value) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Whether one way of choosing among the alternatives of an SPDX expression is allowed.
+/// Whether the allowed licences satisfy an SPDX expression with at least one choice of its alternatives.
 pub(crate) fn acceptable(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.replace('/', " OR ");
     let all = |part: &str| {

@@ -1,4 +1,4 @@
-//! Rules about documents.
+//! Rules about documentation files.
 
 use super::tree::Tree;
 use anyhow::{Context as _, Result};
@@ -16,8 +16,8 @@ pub(crate) fn config_keys(tree: &Tree) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Keys with no comment on their line or above them, that no comment explains by name either (keys of a table that is
-/// shown several times are explained once).
+/// Keys without a comment on their line or above it that no comment explains by name either (keys of a table that
+/// occurs several times are explained once).
 pub(crate) fn undocumented(text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let mut commented = false;

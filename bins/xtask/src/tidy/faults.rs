@@ -1,4 +1,4 @@
-//! The fault list, `docs/faults.md`: every row names tests that exist, or says why it has none.
+//! The fault list, `docs/faults.md`: every row names existing tests, or the reason why it has none.
 
 use super::tree::Tree;
 use anyhow::Result;
@@ -6,9 +6,9 @@ use regex::Regex;
 use std::collections::BTreeSet;
 
 const LIST: &str = "docs/faults.md";
-/// Rows of the list.
+/// The number of rows in the list.
 const ROWS: u8 = 30;
-/// What a row without a test says.
+/// The start of the text in a row without a test.
 const LEFT_OUT: &str = "left out: ";
 
 /// A row of the list.
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     left_out: bool,
 }
 
-/// The rows, as they are written down.
+/// Parses the rows.
 pub(crate) fn listed(text: &str) -> Result<Vec<Row>> {
     let line = Regex::new(r"(?m)^\| (\d+) \| ([^|]*) \| [^|]* \| ([^|]*) \|$")?;
     let name = Regex::new(r"`(\w+)`")?;
@@ -36,13 +36,13 @@ pub(crate) fn listed(text: &str) -> Result<Vec<Row>> {
     Ok(line.captures_iter(text).filter_map(row).collect())
 }
 
-/// What is missing in the list: rows, tests of rows, and tests that do not exist.
+/// Reports missing rows, rows without tests, and tests that do not exist.
 pub(crate) fn rows(tree: &Tree) -> Result<Vec<String>> {
     check(&tree.text(LIST)?, tree)
 }
 
 fn check(text: &str, tree: &Tree) -> Result<Vec<String>> {
-    // A function, or a line of a macro that makes tests.
+    // A function, or a line of a macro that generates tests.
     let test = Regex::new(r"(?m)\bfn (\w+)\(|^ +(\w+): ")?;
     let sources = tree.sources.iter();
     let known: BTreeSet<&str> = sources
@@ -68,7 +68,7 @@ fn check(text: &str, tree: &Tree) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The list, a line a row.
+/// The list, one line per row.
 pub(crate) fn lines(tree: &Tree) -> Result<Vec<String>> {
     let line = |row: Row| {
         let proof = match row.tests.as_slice() {

@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// A workspace member as the rules see it.
+/// A workspace member as far as the rules need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     /// The package's name.
     pub(crate) name: String,
-    /// The folder of its manifest.
+    /// The directory of its manifest.
     pub(crate) folder: String,
     /// Its layer.
     pub(crate) layer: Option<u64>,
@@ -75,7 +75,7 @@ fn members(tree: &Tree) -> Result<Vec<Member>> {
     Ok(packages.iter().map(member).collect())
 }
 
-/// What cargo knows of the workspace.
+/// The output of `cargo metadata` for the workspace.
 #[expect(clippy::disallowed_methods, reason = "asks cargo for the dependency graph")]
 pub(crate) fn metadata(tree: &Tree, more: &[&str]) -> Result<Value> {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))

@@ -1,11 +1,11 @@
-//! The red-team list: attacks on agents, by number. Each has a test that is named after it, or a reason why it has none.
+//! The red-team list: numbered attacks on agents. Each has a test named after it, or a reason why it has none.
 
 use super::tree::Tree;
 use anyhow::Result;
 use regex::Regex;
 use std::collections::BTreeMap;
 
-/// What each row attacks.
+/// The attack of each row.
 pub(crate) const ROWS: [(u8, &str); 54] = [
     (1, "git options that write a file"),
     (2, "git options before the command"),
@@ -72,10 +72,10 @@ pub(crate) const ROWS: [(u8, &str); 54] = [
     (54, "a temporary file that was made before"),
 ];
 
-/// Rows without a test, and why.
+/// Rows without a test, with the reason.
 pub(crate) const LEFT_OUT: [(u8, &str); 0] = [];
 
-/// A row, and the tests that are named after it.
+/// A row and the tests named after it.
 pub(crate) struct Covered {
     pub(crate) row: u8,
     pub(crate) about: &'static str,
@@ -87,7 +87,7 @@ pub(crate) struct Covered {
 pub(crate) fn covered(tree: &Tree) -> Result<Vec<Covered>> {
     let name = Regex::new(r"\bfn (redteam_((?:\d\d_and_)*\d\d)_\w+)\(")?;
     let mut found: BTreeMap<u8, Vec<String>> = BTreeMap::new();
-    // This tool's own tests only talk of such names.
+    // This tool's own tests only mention such names.
     let sources = tree
         .sources
         .iter()

@@ -4,10 +4,10 @@ use super::tree::{Source, Tree};
 use anyhow::Result;
 use regex::Regex;
 
-/// A file without its tests may have this many lines.
+/// The most lines of a file, not counting its tests.
 const MAX_LINES: usize = 400;
 
-/// Words that say nothing about a thing.
+/// Words that carry no information in a name.
 const EMPTY_WORDS: [&str; 7] = ["manager", "handler", "util", "helper", "common", "data", "info"];
 
 pub(crate) fn file_sizes(tree: &Tree) -> Result<Vec<String>> {
@@ -88,7 +88,7 @@ pub(crate) fn names(tree: &Tree) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The words of a CamelCase name, in lower case.
+/// The words of a CamelCase name in lower case.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for c in name.chars() {

@@ -1,4 +1,4 @@
-//! The files of the workspace, read once.
+//! The files of the workspace, loaded once.
 
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A source file.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// Its path below the root, with `/`.
+    /// Its path relative to the root, with `/`.
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
@@ -47,7 +47,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Reads the tree.
+    /// Loads the tree.
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut tree = Self {
             root: root.to_path_buf(),
@@ -80,7 +80,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A file below the root, as text.
+    /// The content of a file below the root.
     pub(crate) fn text(&self, path: &str) -> Result<String> {
         fs::read_to_string(self.root.join(path)).with_context(|| format!("cannot read {path}"))
     }

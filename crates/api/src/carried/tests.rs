@@ -1,7 +1,7 @@
 use super::*;
 use agentd_protocol::FaultClass;
 
-/// The lines of a content as an export has them.
+/// The lines of a content as in an export.
 fn lines(content: &Bytes, frame: u64) -> Vec<BlobPart> {
     let name = agentd_store::Blob::new(content.clone()).name().to_owned();
     let (mut parts, mut offset) = (Vec::new(), 0);

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const PAGE: &str = include_str!("../../../../docs/protocol.md");
 
-/// What a section says about its method.
+/// The section of a method.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Section {
     scope: String,
     parameters: BTreeSet<String>,
 }
 
-/// The methods of a page: their headings, and the scope and parameters below each.
+/// The methods of a page: each heading, with the scope and parameters below it.
 fn sections(page: &str) -> BTreeMap<String, Section> {
     let mut found = BTreeMap::new();
     let mut method = None;
@@ -39,13 +39,13 @@ fn sections(page: &str) -> BTreeMap<String, Section> {
     found
 }
 
-/// The word in backticks right after `prefix` at the beginning of a line.
+/// The text in backticks right after `prefix` at the beginning of a line.
 fn quoted(line: &str, prefix: &str) -> Option<String> {
     let rest = line.strip_prefix(prefix)?.strip_prefix('`')?;
     Some(rest.split_once('`')?.0.to_owned())
 }
 
-/// The fields of a parameter struct, as serde names them when it refuses another one.
+/// The fields of a parameter struct, as listed in serde's error for an unknown field.
 fn fields<P: Serialize + DeserializeOwned>() -> BTreeSet<String> {
     let refused = from_named::<P>(&json!({ "no such field": 1 }));
     let error = refused.err().unwrap_or_default();

@@ -106,7 +106,7 @@ fn an_undo_that_was_cut_off_and_done_again_counts_for_what_it_had_put_back_befor
         files: vec![wanted("a"), wanted("b")],
         ..HistoryStarted::default()
     };
-    // The second try found `a` put back already and wrote `b` alone.
+    // The second attempt found `a` restored already and wrote only `b`.
     let applied = UndoApplied {
         undoes: vec![1, 2],
         undo_id: "u".into(),

@@ -1,4 +1,4 @@
-//! An api over the real memory store and the real feed. The supervisor is played by an actor that writes what it is told.
+//! An api over the real memory store and the real feed. A fake supervisor actor writes the commands that it receives.
 
 #[path = "harness/log.rs"]
 mod log;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
-/// Everything a test holds.
+/// The parts that a test uses.
 pub(crate) struct Harness {
     pub(crate) api: Arc<Api>,
     pub(crate) log: Log,
@@ -69,12 +69,12 @@ fn facts() -> NodeFacts {
 }
 
 impl Harness {
-    /// Everything with the default settings.
+    /// Starts with the default settings.
     pub(crate) async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// Everything with changed settings.
+    /// Starts with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let backend = agentd_store::open("memory:", dir.path(), Options::default()).unwrap();
@@ -124,7 +124,7 @@ impl Harness {
         }
     }
 
-    /// Who calls.
+    /// The caller.
     pub(crate) fn ana() -> Principal {
         Principal::user("ana")
     }
@@ -140,7 +140,7 @@ impl Harness {
         (fault.class, fault.code)
     }
 
-    /// A session with a title.
+    /// Creates a session with a title.
     pub(crate) async fn session(&self, title: &str) -> SessionId {
         let created = self
             .call(
@@ -152,7 +152,7 @@ impl Harness {
         serde_json::from_value::<Created>(created).unwrap().session
     }
 
-    /// A directory that is there.
+    /// An existing directory.
     pub(crate) fn workdir(&self) -> String {
         self.dir.path().to_str().unwrap().to_owned()
     }

@@ -1,4 +1,4 @@
-//! The api over the real store and feed; the supervisor and the gate are played.
+//! The api over the real store and feed; the supervisor and the gate are fakes.
 
 #[cfg(test)]
 mod attach;

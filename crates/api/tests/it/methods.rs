@@ -1,4 +1,4 @@
-//! Creating, listing, ending; what is refused.
+//! Creating, listing and ending sessions; refused requests.
 
 use crate::harness::Harness;
 use agentd_actor_kit::LiveStatus;
@@ -94,7 +94,7 @@ async fn a_headless_session_has_a_deadline_for_people() {
     );
 }
 
-/// A creation with these parameters over a good working directory is refused with this code.
+/// Checks that a creation with these parameters in a valid working directory is refused with this code.
 async fn check_refused(h: &Harness, extra: Value, code: &str) {
     let mut params = json!({ "workdir": h.workdir() });
     for (key, value) in extra.as_object().unwrap() {
@@ -202,7 +202,7 @@ async fn i1_the_same_key_and_body_get_the_same_answer_and_another_body_is_a_conf
     assert_eq!(h.call("input.send", send.clone()).await.unwrap(), sent);
     let get = h.call("session.get", json!({ "session": "one" })).await.unwrap();
     assert_eq!((&get["seq"], &sent["seq"]), (&json!(2), &json!(2)));
-    // Somebody else's key is another key.
+    // Another user's key is a different key.
     let bob = h
         .api
         .call(&Principal::user("bob"), "input.send", send)
@@ -275,7 +275,7 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         seq,
         status: Status::new(RunState::Waiting(reason), "waits", Timestamp(1)),
     };
-    // The second was answered, and has not reported that it goes on.
+    // The second session was answered, but has not reported yet that it continues.
     h.played.lock().unwrap().overlay.extend([
         (ids[3], said(None, WaitReason::Permit)),
         (ids[2], said(Some(0), WaitReason::Approval)),

@@ -1,4 +1,4 @@
-//! Words for sessions, and the inbox.
+//! References to sessions, and the inbox.
 
 use crate::harness::Harness;
 use agentd_protocol::*;
@@ -87,7 +87,7 @@ async fn of_two_deciders_one_wins_and_the_other_gets_a_conflict() {
         }
     );
     assert_eq!(lost.unwrap_err().class, FaultClass::Conflict);
-    // Also long after, by its short form.
+    // The same holds much later, and by its short form.
     let late = h
         .refused(
             "approval.decide",

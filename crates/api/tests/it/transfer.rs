@@ -1,4 +1,4 @@
-//! Out and in again.
+//! Export and import.
 
 use crate::harness::Harness;
 use agentd_protocol::*;
@@ -42,7 +42,7 @@ async fn i2_an_export_is_quoted_elsewhere_byte_for_byte() {
         .collect();
     let kinds: Vec<&str> = head.iter().map(|event| event.body.kind()).collect();
     assert_eq!(kinds, ["session.imported", "session.created"]);
-    // The same once more makes no second session.
+    // Repeating the import does not create a second session.
     other.call("session.import", first).await.unwrap();
     assert_eq!(other.call("session.import", last).await.unwrap(), json!(created));
 }

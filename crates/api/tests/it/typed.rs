@@ -1,4 +1,4 @@
-//! Inputs that a person typed, custom agents, and the prompt that is shown.
+//! Inputs that a person typed, custom agents, and the displayed prompt.
 
 use crate::harness::Harness;
 use agentd_protocol::*;
@@ -90,7 +90,7 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     assert_eq!(heard(&h).await, [line]);
 }
 
-/// The beginning of a PNG, as far as anybody looks.
+/// The beginning of a PNG, as much as is checked.
 fn png(width: u32) -> Vec<u8> {
     let head = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &width.to_be_bytes()];
     [&head.concat()[..], &1_u32.to_be_bytes(), &[8, 2, 0, 0, 0]].concat()

@@ -23,7 +23,7 @@ async fn next(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
         .push
 }
 
-/// The next of what happened; that the watcher has caught up is said at times of its own.
+/// The next push except `CaughtUp`, whose timing is not fixed.
 async fn news(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
     loop {
         match next(pushes).await {
@@ -33,7 +33,7 @@ async fn news(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
     }
 }
 
-/// What an event is, with its cursor.
+/// The type, seq and cursor of the next event.
 async fn event(pushes: &mut mpsc::Receiver<Pushed>) -> (String, Seq, u64) {
     match news(pushes).await {
         Push::Event { json, cursor } => {

@@ -1,4 +1,4 @@
-//! Against the real server.
+//! The client against the real server.
 
 use crate::harness::Harness;
 use agentd_actor_kit::FeedMsg;

@@ -1,4 +1,4 @@
-//! Against sockets that are not there, and servers that misbehave.
+//! The client against missing sockets and misbehaving servers.
 
 use agentd_client::{Client, ClientError, ConnectOptions};
 use agentd_protocol::{AttachParams, Fault, FaultClass, Principal};
@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 const LIMITS: FrameLimits = FrameLimits::of_answers();
 
-/// The server's end of one connection, by hand.
+/// The server's end of one connection, driven by the test.
 struct Server {
     stream: UnixStream,
     decoder: Decoder,
@@ -107,20 +107,20 @@ async fn an_attach_that_nobody_waits_for_is_left_whenever_its_answer_comes() {
     };
     let left = |request: Request| (request.method, request.params);
     let detach = |sub| ("session.detach".to_owned(), json!({ "sub": sub }));
-    // Given up before the answer.
+    // The caller stops waiting before the answer.
     let caller = attach();
     let asked = server.request().await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
     server.send(&subscribed(asked.id, 7)).await;
     assert_eq!(left(server.request().await), detach(7));
-    // Taken and dropped.
+    // The caller receives the subscription and drops it.
     let caller = attach();
     let asked = server.request().await;
     server.send(&subscribed(asked.id, 8)).await;
     drop(caller.await.unwrap().unwrap());
     assert_eq!(left(server.request().await), detach(8));
-    // One that is refused leaves nothing to leave.
+    // A refused request leaves no subscription to end.
     let caller = attach();
     let asked = server.request().await;
     caller.abort();

@@ -1,9 +1,9 @@
-//! The list itself. A key that is not here and not modelled is a failure.
+//! The list. A key that is neither here nor modelled is a failure.
 
 use super::{Key, added, both};
 use agentd_provider::Dialect::{Anthropic, Gemini, Ollama, OpenaiChat, OpenaiResponses};
 
-/// All keys that are left out, by dialect.
+/// All ignored keys, by dialect.
 pub const KEYS: &[Key] = &[
     both(
         Anthropic,

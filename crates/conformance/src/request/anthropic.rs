@@ -8,7 +8,7 @@ use agentd_provider::{Dialect, ToolDef};
 use agentd_settings::ThinkingForm;
 use serde_json::{Value, json};
 
-/// The smallest thinking budget there is.
+/// The smallest thinking budget that the protocol allows.
 const MIN_BUDGET: u32 = 1_024;
 
 /// Reads a recorded body.
@@ -69,7 +69,7 @@ fn thinking(asked: &mut Asked, body: &Value) -> Result<(), Unfit> {
         "" => (ThinkingForm::Effort, level),
         "disabled" => (ThinkingForm::Adaptive, Some(ThinkingLevel::Off)),
         "adaptive" => (ThinkingForm::Adaptive, Some(level.unwrap_or(ThinkingLevel::High))),
-        // The smallest number fits below every limit of the answer.
+        // The smallest budget is below every limit of the answer.
         "enabled" => (ThinkingForm::Budget, Some(ThinkingLevel::Minimal)),
         other => return Err(Unfit::skip(format!("thinking of type {other}"))),
     };
@@ -123,7 +123,7 @@ fn block(part: &Value, role: Role) -> Result<Block, Unfit> {
                 is_error: part.get("is_error").and_then(Value::as_bool).unwrap_or_default(),
             }
         }
-        // The provider's own blocks go back as they came.
+        // The provider's own blocks are sent back unchanged.
         _ if role == Role::Assistant => Block::Thinking {
             text: text(part, "thinking").to_owned(),
             raw: Some(part.to_string()),
@@ -132,7 +132,7 @@ fn block(part: &Value, role: Role) -> Result<Block, Unfit> {
     })
 }
 
-/// One text stands for a list of texts, and what is said is said in one way.
+/// Normalises a body: lists of texts become one text, and optional forms become one form.
 pub(super) fn normal(body: &mut Value) {
     if let Some(system) = take(body, "system").filter(|system| !joined(system, "").is_empty()) {
         set(body, "system", joined(&system, "\n\n").into());
@@ -143,7 +143,7 @@ pub(super) fn normal(body: &mut Value) {
     if body.get("tools").is_none() {
         take(body, "tool_choice");
     }
-    // A model that thinks has this temperature whether it is said or not.
+    // With thinking on, this temperature is the default anyway.
     let thinks = body
         .get("thinking")
         .is_some_and(|thinking| text(thinking, "type") != "disabled");

@@ -1,4 +1,4 @@
-//! Requests of Chat Completions, as all its servers take them.
+//! Requests of Chat Completions, in the variants of all its servers.
 
 mod normal;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 pub(super) use normal::{normal, object, parsed};
 
-/// Fields of an answer that go back as they came.
+/// Fields of an answer that are sent back unchanged.
 const REASONING: [&str; 4] = [
     "reasoning_content",
     "reasoning",
@@ -19,7 +19,7 @@ const REASONING: [&str; 4] = [
     "reasoning_details",
 ];
 
-/// What we never ask for, and what it is called.
+/// Features that we never request, with their names.
 const NEVER: [(&str, &str); 4] = [
     ("functions", "functions of the time before tools"),
     ("function_call", "functions of the time before tools"),
@@ -63,7 +63,7 @@ fn tool_def(tool: &Value) -> Result<ToolDef, Unfit> {
     })
 }
 
-/// The forms in which OpenAI's protocols say which tool must be called.
+/// The tool choice, in the forms of OpenAI's protocols.
 pub(super) fn choice(said: Option<&Value>) -> Result<Choice, Unfit> {
     Ok(match said {
         None => Choice::Unsaid,
@@ -157,7 +157,7 @@ fn messages(asked: &mut Asked, body: &Value) -> Result<(), Unfit> {
             });
             continue;
         }
-        // The results of one step are one message of ours.
+        // The results of one step form one message in our types.
         asked.say(Message {
             role: Role::User,
             content: std::mem::take(&mut results),
@@ -202,7 +202,7 @@ fn user(content: &Value) -> Result<Vec<Block>, Unfit> {
     }
 }
 
-/// An image that is a data URL.
+/// An image given as a data URL.
 pub(super) fn image(url: Option<&Value>) -> Result<Block, Unfit> {
     let found = url
         .and_then(Value::as_str)

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(super) use normal::normal;
 
-/// Reads a recorded body; the model is in the path.
+/// Parses a recorded body; the model is in the path.
 pub(super) fn read(body: &Value, path: &str) -> Result<Asked, Unfit> {
     if body.get("cachedContent").is_some() {
         return Err(Unfit::skip("a prompt that is kept at the server"));
@@ -125,10 +125,10 @@ fn format(asked: &mut Asked, generation: &Value) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// A call that waits for its result: its name and our id.
+/// Calls that wait for their results: name and our id.
 type Calls = Vec<(String, String)>;
 
-/// The parts of an answer as the reader of answers keeps them: what belongs to a part stands in a closed block before it.
+/// The parts of an answer as our decoder stores them: a part's signature and id are in a closed block before it.
 fn model(content: &Value, calls: &mut Calls, turn: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     for part in items(content, "parts") {

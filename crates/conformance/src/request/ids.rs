@@ -1,15 +1,15 @@
-//! Names of calls: only which result belongs to which call matters.
+//! Call ids: only the match between results and calls matters.
 
 use serde_json::Value;
 
-/// Names in order of appearance.
+/// Ids in order of appearance.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     seen: Vec<String>,
 }
 
 impl Ids {
-    /// Replaces the name in a field by its number.
+    /// Replaces the id in a field by its number.
     pub(super) fn number(&mut self, value: &mut Value, key: &str) {
         let Some(Value::String(id)) = value.get_mut(key) else {
             return;

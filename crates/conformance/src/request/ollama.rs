@@ -123,7 +123,7 @@ fn assistant(message: &Value, calls: &mut Vec<(String, String)>, turn: usize) ->
     content
 }
 
-/// A result names its call, or only the tool; then it belongs to the first call of the tool that has none.
+/// A result names its call, or only the tool; then it belongs to that tool's first call without a result.
 fn result(message: &Value, calls: &mut Vec<(String, String)>) -> Block {
     let (id, name) = (text(message, "tool_call_id"), text(message, "tool_name"));
     let place = calls
@@ -136,7 +136,7 @@ fn result(message: &Value, calls: &mut Vec<(String, String)>) -> Block {
     }
 }
 
-/// What can be left unsaid is left unsaid; neighbours of a role that we join are joined.
+/// Normalises a body: optional defaults are dropped, adjacent messages that we would join are joined.
 pub(super) fn normal(body: &mut Value) {
     if body.get("stream") == Some(&json!(true)) {
         take(body, "stream");

@@ -9,7 +9,7 @@ use agentd_provider::{Dialect, ToolDef};
 use agentd_settings::ThinkingForm;
 use serde_json::{Value, json};
 
-/// What stays at the server, which a request that carries the whole conversation never asks for.
+/// References to server-side state, which a request with the whole conversation never uses.
 const STATE: [(&str, &str); 4] = [
     (
         "previous_response_id",
@@ -20,7 +20,7 @@ const STATE: [(&str, &str); 4] = [
     ("background", "an answer that is fetched later"),
 ];
 
-/// The server that knows `instructions`.
+/// The server that supports `instructions`.
 const OPENAI: &str = "https://api.openai.com/v1";
 
 /// Reads a recorded body.
@@ -32,7 +32,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Unfit> {
     let mut asked = Asked::of(Dialect::OpenaiResponses, body);
     asked.limit(body.get("max_output_tokens"));
     asked.parallel = body.get("parallel_tool_calls").and_then(Value::as_bool);
-    // There, reasoning without its content would be a name that nobody keeps.
+    // On that server, reasoning without its content would refer to an id that is not stored.
     let kept = |item: &Value| text(item, "type") != "reasoning" || has(item, "encrypted_content");
     if has(body, "instructions") && items(body, "input").all(kept) {
         OPENAI.clone_into(&mut asked.spec.base_url);
@@ -68,7 +68,7 @@ fn tool_def(tool: &Value) -> Result<ToolDef, Unfit> {
     })
 }
 
-/// Items that follow each other on one side of the conversation are one message of ours.
+/// Adjacent items on the same side of the conversation form one message in our types.
 fn conversation(asked: &mut Asked, body: &Value) -> Result<(), Unfit> {
     let mut system = vec![text(body, "instructions").to_owned()];
     let mut open: Option<Message> = None;
@@ -95,11 +95,11 @@ fn conversation(asked: &mut Asked, body: &Value) -> Result<(), Unfit> {
             (kind, _) if kind.ends_with("_output") => {
                 return Err(Unfit::skip(format!("content of type {kind}")));
             }
-            // The provider's own items go back as they came.
+            // The provider's own items are sent back unchanged.
             _ => (Role::Assistant, vec![closed(item)]),
         };
         match &mut open {
-            // Results are one message; what a person says is one of its own.
+            // Results are merged into one message; text from a person is a message of its own.
             Some(message)
                 if message.role == side && (side == Role::Assistant || results(message, &blocks)) =>
             {
@@ -184,7 +184,7 @@ fn result(item: &Value) -> Result<Block, Unfit> {
     })
 }
 
-/// One item for each text, the system prompt in one place, arguments are JSON and not text.
+/// Normalises a body: one item per text, the system prompt in one place, arguments as JSON.
 pub(super) fn normal(body: &mut Value) {
     if body.get("stream") == Some(&json!(false)) {
         take(body, "stream");
@@ -239,7 +239,7 @@ pub(super) fn normal(body: &mut Value) {
     set(body, "input", told.into());
 }
 
-/// What a message says, piece by piece.
+/// The pieces of a message.
 fn said(item: &mut Value) -> Vec<Value> {
     let (role, phase) = (text(item, "role").to_owned(), item.get("phase").cloned());
     let parts = match take(item, "content") {

@@ -1,4 +1,4 @@
-//! Requests by hand: what must be equal is, and what is not is found.
+//! Hand-written requests: equivalent forms compare equal, and differences are found.
 
 use super::*;
 use crate::cassette::{Then, When};

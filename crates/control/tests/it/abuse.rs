@@ -1,4 +1,4 @@
-//! Clients that break the rules. Each is told, and costs nobody else anything.
+//! Clients that break the protocol. Each gets a fault, and none affects the others.
 
 use crate::wire_client::{Raw, Server};
 use agentd_protocol::FaultClass;
@@ -138,7 +138,7 @@ async fn redteam_50_i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_giv
     let mut slow = server.client().await;
     let whole = encode(&json!({ "id": 1, "method": "node.status" }), 1_000).unwrap();
     write(&mut slow, &whole[..whole.len() - 1]).await;
-    // From here the clock runs ahead whenever everybody waits.
+    // From here on the clock advances automatically whenever all tasks wait.
     tokio::time::pause();
     assert_eq!(mute.last_word().await.as_deref(), Some("hello_late"));
     assert_eq!(slow.last_word().await.as_deref(), Some("frame_late"));
@@ -155,7 +155,7 @@ async fn redteam_50_i6_connections_over_the_limit_are_told_and_the_others_go_on(
     assert_eq!(c.last_word().await.as_deref(), Some("too_many_connections"));
     a.ok("node.status", json!({})).await;
     drop(b);
-    // The place is free once the daemon has noticed.
+    // The seat is free once the daemon has noticed the close.
     loop {
         let mut raw = server.silent().await;
         if raw.stream.write_all(&hello()).await.is_ok()
@@ -230,7 +230,7 @@ async fn subscriptions_of_one_connection_are_bounded() {
     }
 }
 
-/// A server, somebody who announced a frame of 8 MiB and stopped, one who asks small things, and one who has not begun.
+/// A server and three clients: one announced a frame of 8 MiB and stopped, one sends small requests, one has sent nothing.
 async fn behind_a_large_frame(frames_bytes: u64) -> (Server, [Raw; 3]) {
     let server = Server::start(|settings| settings.limits.frames_bytes = frames_bytes).await;
     let mut holder = server.client().await;
@@ -256,7 +256,7 @@ async fn redteam_49_i6_large_frames_of_all_connections_share_a_bound_and_small_o
     let (_server, [holder, mut small, mut large]) = behind_a_large_frame(8 << 20).await;
     let answer = send_large(&mut large);
     tokio::pin!(answer);
-    // Far more time than an answer takes that does not wait.
+    // Takes much longer than an answer that does not have to wait.
     let many = async {
         for _ in 0..1_000 {
             small.ok("node.status", json!({})).await;

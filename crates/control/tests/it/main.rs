@@ -1,4 +1,4 @@
-//! The socket over the real api, store and feed; the supervisor and the gate are played.
+//! The socket over the real api, store and feed; the supervisor and the gate are fakes.
 
 #[cfg(test)]
 mod abuse;

@@ -1,4 +1,4 @@
-//! Who may connect.
+//! Which peers may connect.
 
 use crate::wire_client::Server;
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, Hello, ServerFrame, VersionRange, decode, encode};
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Plays a tool: the test below runs this test in a child process, with the socket in its working directory.
+/// Acts as a tool: the test below runs this test in a child process, with the socket in its working directory.
 #[test]
 fn a_child_process_that_finds_a_socket_is_refused_by_it() {
     let Ok(mut stream) = UnixStream::connect(Path::new("agentd.sock")) else {
@@ -17,7 +17,7 @@ fn a_child_process_that_finds_a_socket_is_refused_by_it() {
         client: "tool".into(),
         token: None,
     };
-    // The daemon may have closed already; what it said is still there to read.
+    // The daemon may have closed already; its frame can still be read.
     let _ = stream.write_all(&encode(&ClientFrame::Hello(hello), 1_000).unwrap());
     let (mut decoder, mut bytes) = (Decoder::new(FrameLimits::default()), Vec::new());
     let _ = stream.read_to_end(&mut bytes);
@@ -48,6 +48,6 @@ async fn i7_a_process_that_the_daemon_started_may_not_control_it() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    // The process itself is no tool.
+    // The process itself is not a tool.
     server.client().await;
 }

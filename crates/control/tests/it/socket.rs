@@ -7,7 +7,7 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-/// Longer than anything takes.
+/// Longer than any operation takes.
 const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn a_socket_that_is_served_is_not_taken_over() {
     let server = Server::start(|_| {}).await;
     let error = bind(&server.path).await.unwrap_err();
     assert!(matches!(error, ControlError::InUse { .. }), "{error}");
-    // Also when whoever serves it knows nothing of our lock.
+    // This also holds when the server of the socket does not know our lock.
     let other = server.h.dir.path().join("other.sock");
     let _foreign = tokio::net::UnixListener::bind(&other).unwrap();
     let error = bind(&other).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for() {
     let mut opening = std::pin::pin!(opening);
     let moment = std::time::Duration::from_millis(300);
     assert!(tokio::time::timeout(moment, &mut opening).await.is_err());
-    // A process that another test just starts may have a copy of the lock: from here time passes as it does.
+    // A process that another test is just starting may have a copy of the lock: from here on time runs normally.
     tokio::time::resume();
     drop(held);
     opening.await.unwrap();
@@ -82,7 +82,7 @@ async fn i6_a_socket_that_was_removed_is_made_again_and_another_file_is_left_alo
     assert_eq!(mode, 0o600);
     server.client().await.ok("node.status", json!({})).await;
     before.ok("node.status", json!({})).await;
-    // What somebody put there is not ours, also not at the end.
+    // A file that someone else put there is not ours, not even at shutdown.
     std::fs::remove_file(&server.path).unwrap();
     std::fs::write(&server.path, "precious").unwrap();
     server.shutdown.send_replace(true);

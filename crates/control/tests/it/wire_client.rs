@@ -1,4 +1,4 @@
-//! A client that speaks frames by hand, so that it can misbehave.
+//! A client that builds frames by hand, so that it can misbehave.
 
 use crate::harness::Harness;
 use agentd_control::{bind, serve};
@@ -109,7 +109,7 @@ impl Raw {
         }
     }
 
-    /// The answer to a request, past everything that is pushed meanwhile.
+    /// The answer to a request; skips all frames pushed meanwhile.
     pub(crate) async fn call(&mut self, id: u64, method: &str, params: Value) -> ServerFrame {
         self.request(id, method, params).await;
         loop {

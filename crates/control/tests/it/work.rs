@@ -1,4 +1,4 @@
-//! Clients that keep the rules.
+//! Clients that follow the protocol.
 
 use crate::harness::Harness;
 use crate::wire_client::Server;

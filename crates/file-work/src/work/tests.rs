@@ -4,7 +4,7 @@ use std::sync::mpsc::{Sender, channel};
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Work that blocks until the sender is dropped, and the place of its thread.
+/// Work that blocks until the sender is dropped, together with that sender.
 fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     let (hold, held) = channel::<()>();
     (hold, move || {
@@ -12,7 +12,7 @@ fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {
     })
 }
 
-/// A requester that no other test has.
+/// A requester that no other test uses.
 fn requester(name: &str) -> FileWork {
     FileWork::of_session(name)
 }

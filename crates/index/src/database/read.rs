@@ -1,4 +1,4 @@
-//! Asking an index.
+//! Queries on an index.
 
 use super::{BUSY, VERSION, meta};
 use crate::error::IndexError;
@@ -6,11 +6,11 @@ use crate::vector::{Best, likeness};
 use rusqlite::{Connection, InterruptHandle, OpenFlags, OptionalExtension as _, params};
 use std::path::Path;
 
-/// A connection that reads.
+/// A read connection.
 #[derive(Debug)]
 pub(crate) struct Reader(Connection);
 
-/// Where a piece is.
+/// The location of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) path: String,
@@ -20,11 +20,11 @@ pub(crate) struct Place {
     pub(crate) names: String,
 }
 
-/// Paths from, and up to.
+/// The first path, and the exclusive end.
 type Range = (String, String);
 
 impl Reader {
-    /// Opens an index; nothing when there is none.
+    /// Opens an index; `None` if there is none.
     pub(crate) fn open(file: &Path) -> Result<Option<Self>, IndexError> {
         if !file.exists() {
             return Ok(None);
@@ -37,12 +37,12 @@ impl Reader {
         Ok((version == VERSION).then_some(Self(connection)))
     }
 
-    /// Ends a query from outside.
+    /// Interrupts a query from another thread.
     pub(crate) fn interrupt_handle(&self) -> InterruptHandle {
         self.0.get_interrupt_handle()
     }
 
-    /// How many files it has, and whether it ever had all.
+    /// The number of indexed files, and whether a pass ever saw all files.
     pub(crate) fn extent(&self) -> Result<(u64, bool), IndexError> {
         let files: i64 = self
             .0
@@ -50,7 +50,7 @@ impl Reader {
         Ok((files.cast_unsigned(), meta(&self.0, "complete")?.is_some()))
     }
 
-    /// The pieces that match a question of the full-text index, the best first.
+    /// The chunks that match a full-text query, the best first.
     pub(crate) fn matching(&self, question: &str, below: &str, most: u32) -> Result<Vec<i64>, IndexError> {
         let ids = if below.is_empty() {
             let mut select = self
@@ -70,12 +70,12 @@ impl Reader {
         Ok(ids)
     }
 
-    /// Whether somebody made vectors.
+    /// The model that made the vectors, if any.
     pub(crate) fn embedded_by(&self) -> Result<Option<String>, IndexError> {
         Ok(meta(&self.0, "embedding")?)
     }
 
-    /// The pieces whose vectors are nearest: all are looked at.
+    /// The chunks with the nearest vectors, by a scan of all vectors.
     pub(crate) fn nearest(&self, vector: &[u8], below: &str, most: usize) -> Result<Vec<i64>, IndexError> {
         let mut best = Best::new(most);
         let (from, upto) = range(below);
@@ -94,7 +94,7 @@ impl Reader {
         Ok(best.ids())
     }
 
-    /// Where a piece is.
+    /// The location of a chunk.
     pub(crate) fn place(&self, chunk: i64) -> Result<Option<Place>, IndexError> {
         let mut select = self.0.prepare_cached(
             "SELECT path, stamp, first, last, names FROM chunk JOIN file ON file.id = chunk.file WHERE chunk.id = ?1",
@@ -112,7 +112,7 @@ impl Reader {
     }
 }
 
-/// The paths below a directory: `/` comes right before `0`.
+/// The paths below a directory: `0` follows directly after `/`.
 fn range(below: &str) -> Range {
     (format!("{below}/"), format!("{below}0"))
 }

@@ -1,4 +1,4 @@
-//! Writing an index.
+//! Updates of an index.
 
 use super::{meta, set_meta};
 use crate::chunk::Chunk;
@@ -6,7 +6,7 @@ use crate::error::IndexError;
 use crate::words::write_down;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// The connection that writes.
+/// The write connection.
 #[derive(Debug)]
 pub(crate) struct Writer {
     connection: Connection,
@@ -14,7 +14,7 @@ pub(crate) struct Writer {
     open: bool,
 }
 
-/// What is known of a file.
+/// The indexed version of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) id: i64,
@@ -23,7 +23,7 @@ pub(crate) struct Known {
     pub(crate) hash: Vec<u8>,
 }
 
-/// A piece that has no vector yet.
+/// A chunk without a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) chunk: i64,
@@ -42,7 +42,7 @@ impl Writer {
         }
     }
 
-    /// Begins a batch unless one has begun.
+    /// Starts a batch, unless one is open.
     fn begin(&mut self) -> Result<(), IndexError> {
         if !self.open {
             self.mark_writing()?;
@@ -52,7 +52,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the batch: what it wrote is there for searches.
+    /// Commits the batch, which makes it visible to searches.
     pub(crate) fn commit(&mut self) -> Result<(), IndexError> {
         if self.open {
             self.connection.execute_batch("COMMIT")?;
@@ -61,16 +61,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the batch up.
+    /// Abandons the batch.
     pub(crate) fn roll_back(&mut self) {
         if self.open {
-            // It may be rolled back already, by the error that leads here.
+            // The error that leads here may have rolled it back already.
             let _ = self.connection.execute_batch("ROLLBACK");
             self.open = false;
         }
     }
 
-    /// What is known of a file.
+    /// The indexed version of a file, if any.
     pub(crate) fn known(&self, path: &str) -> Result<Option<Known>, IndexError> {
         let mut select = self
             .connection
@@ -86,7 +86,7 @@ impl Writer {
         Ok(known.optional()?)
     }
 
-    /// The same content with another stamp.
+    /// Updates the stamp of a file with unchanged content.
     pub(crate) fn touch(&mut self, id: i64, stamp: u64) -> Result<(), IndexError> {
         self.begin()?;
         self.connection
@@ -95,7 +95,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts a file in the place of what was known of it; its id.
+    /// Inserts a file, or replaces its indexed version. Returns its id.
     pub(crate) fn put(
         &mut self,
         path: &str,
@@ -134,7 +134,7 @@ impl Writer {
         Ok(file)
     }
 
-    /// Forgets a file and everything of it.
+    /// Removes a file with its chunks, words and vectors.
     pub(crate) fn forget(&mut self, file: i64) -> Result<(), IndexError> {
         self.begin()?;
         for statement in [
@@ -150,7 +150,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The ids of the next files after one, in their order.
+    /// The ids of the next files after this one, in order.
     pub(crate) fn files_after(&self, id: i64, most: u32) -> Result<Vec<i64>, IndexError> {
         let mut select = self
             .connection
@@ -159,7 +159,7 @@ impl Writer {
         Ok(ids.collect::<Result<_, _>>()?)
     }
 
-    /// Notes who makes the vectors. Those that somebody else made are of no use any more.
+    /// Records the model that makes the vectors. Deletes the vectors of any other model, because they are not comparable.
     pub(crate) fn embedded_by(&mut self, who: &str) -> Result<(), IndexError> {
         if meta(&self.connection, "embedding")?.as_deref() != Some(who) {
             self.begin()?;
@@ -170,7 +170,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The next pieces after one that have no vector.
+    /// The next chunks after this one that have no vector.
     pub(crate) fn without_vector(&self, after: i64, most: u32) -> Result<Vec<Waiting>, IndexError> {
         let mut select = self.connection.prepare_cached(
             "SELECT chunk.id, path, stamp, first, last FROM chunk JOIN file ON file.id = chunk.file
@@ -188,7 +188,7 @@ impl Writer {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Keeps the vectors of pieces.
+    /// Stores the vectors of chunks.
     pub(crate) fn put_vectors(&mut self, vectors: &[(i64, Vec<u8>)]) -> Result<(), IndexError> {
         self.begin()?;
         for (chunk, bytes) in vectors {
@@ -199,7 +199,7 @@ impl Writer {
         self.commit()
     }
 
-    /// Leaves a mark until the pass is over: when the machine goes down meanwhile, the file may be damaged.
+    /// Sets a mark until the pass ends: if the machine goes down before that, the file may be damaged.
     fn mark_writing(&mut self) -> Result<(), IndexError> {
         if meta(&self.connection, "writing")?.is_some() {
             return Ok(());
@@ -211,7 +211,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Every file was seen, and all that was written is on the disk.
+    /// Ends a pass: marks the index as complete, with all changes on disk.
     pub(crate) fn complete(&mut self) -> Result<(), IndexError> {
         self.commit()?;
         if meta(&self.connection, "writing")?.is_some() {
@@ -227,7 +227,7 @@ impl Writer {
     }
 
     fn checkpoint(&self) -> Result<(), IndexError> {
-        // Readers may keep a part of it from being done, which is no harm: it is done the next time.
+        // Readers may keep part of it from running; the next checkpoint does the rest.
         self.connection
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The actor.
+//! Tests of the actor.
 
 use super::World;
 use super::vectors::Table;
@@ -43,7 +43,7 @@ impl Running {
         Self::waiting(world, enabled, embedder, Duration::from_secs(60)).await
     }
 
-    /// The first search waits at most so long.
+    /// The first search waits at most this long.
     async fn waiting(world: &World, enabled: Indexing, embedder: Option<Arc<Table>>, wait: Duration) -> Self {
         let (parent, _) = Actor::spawn(None, Parent, ()).await.unwrap();
         let mut limits = world.limits;
@@ -96,7 +96,7 @@ async fn the_first_search_makes_the_index_and_later_ones_see_changes() {
     let workdir = world.workdir();
     assert_eq!(running.paths(&workdir, "alpha_dog").await.unwrap(), ["a.rs"]);
     world.put("b.rs", "fn beta_cat() {}");
-    // A search waits a moment for what changed; on a busy machine the next one has it.
+    // A search waits only a moment for changes; on a busy machine only the next search sees them.
     let mut found = Vec::new();
     while found.is_empty() {
         found = running.paths(&workdir, "beta_cat").await.unwrap();
@@ -117,7 +117,7 @@ async fn searches_at_the_same_time_in_several_directories_are_all_answered() {
         let running = &running;
         async move { running.paths(dir, &format!("thing_{n}")).await.unwrap() }
     });
-    // Joined by hand: no future library here.
+    // Joined by hand, because the crate has no futures library.
     let mut all: Vec<_> = all.map(Box::pin).collect();
     for one in &mut all {
         found.push(one.await);

@@ -1,4 +1,4 @@
-//! Vectors, from an embedder that goes by a table: for the plumbing, not for how good a model is.
+//! Tests of vectors with an embedder that uses a table: they test the mechanism, not the quality of a model.
 
 use super::World;
 use crate::{Embedder, Pace, Progress, Unembedded, ask, bring_up_to_date};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// Words that mean the same have the same direction.
+/// Words with the same meaning have the same direction.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) asked: AtomicU32,
-    /// So many requests fail first.
+    /// This many requests fail first.
     pub(super) failing: u32,
     pub(super) for_good: bool,
     pub(super) texts: std::sync::Mutex<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Questions to models beside the turns: each is one more kid, and nobody waits for it longer than its deadline.
+//! Questions to models outside of the turns: each runs in another worker, and is awaited no longer than its deadline.
 
 use super::puppets::bash;
 use super::world::{World, creation};
@@ -21,7 +21,7 @@ fn rules() -> SideRules {
     }
 }
 
-/// A session that nobody named, with planning and its gate.
+/// A session without a title, with planning and its gate.
 async fn session(world: &World, prompt: &str) -> SessionId {
     let limits = LoopLimits {
         planning: Planning {

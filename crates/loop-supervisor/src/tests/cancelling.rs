@@ -1,4 +1,4 @@
-//! Cancel, in every phase: everything stops, every call has its end.
+//! Cancelling in every phase: everything stops, and every call gets its end.
 
 use super::peers::Trick;
 use super::puppets::{bash, read};
@@ -72,8 +72,8 @@ async fn i4_a_call_whose_intent_is_on_the_way_to_the_store_never_starts() {
     tokio::task::yield_now().await;
     let done = world.strings.swallowed.lock().unwrap().pop().unwrap();
     let head = world.events(session).await.len() as u64;
-    // The loop cancels before it hears of the commit: the paused clock moves on only when everybody is done. The end is not
-    // durable yet, so nobody is told of it.
+    // The loop cancels before it learns of the commit: the paused clock only advances when every task is idle. The end
+    // is not durable yet, so it is not announced.
     world.pass(Duration::from_millis(1)).await;
     assert!(!world.tells(session, RunState::Idle), "idle is told too early");
     done.answer(agentd_store::Outcome::Committed { head, cursor: 0 });

@@ -1,4 +1,4 @@
-//! A model that writes the summary of a conversation: it is one more kid, and whatever happens to it, the session goes on.
+//! A model writes the summary of a conversation: it is one more worker, and whatever happens to it, the session continues.
 
 use super::puppets::{ModelPuppet, bash};
 use super::world::{World, creation};
@@ -59,7 +59,7 @@ async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
         kid.job.tools.is_empty() && !body.contains("\"tools\""),
         "it is given no tools"
     );
-    // Nobody is shown the words while they come.
+    // The summary is not shown to viewers while it is written.
     kid.text("1. Task");
     kid.answer("1. Task: port it.");
     let told = compacted(&mut world, session).await;

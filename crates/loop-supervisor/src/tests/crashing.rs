@@ -14,7 +14,7 @@ async fn i6_a_crashed_loop_is_woken_again_and_its_turn_goes_on() {
     let session = world.create_with(LoopLimits::default(), None).await;
     world.panic_at_starts(1);
     let lost = world.post(session, Command::Send(input("go")));
-    // The handler that panicked had not sent its append: nobody was told otherwise.
+    // The handler panicked before it sent its append: the caller was not told that it succeeded.
     assert!(lost.await.is_err());
     world.ask(other, rename("still here")).await.unwrap();
     world.ask(session, Command::Send(input("go"))).await.unwrap();
@@ -78,7 +78,7 @@ async fn an_evicted_session_is_gone_with_its_kids_and_comes_back_from_its_log() 
     assert_eq!(world.model().await.job.attempt, 2);
 }
 
-/// Sub-agents that are as their parents.
+/// Sub-agents configured like their parents.
 #[derive(Debug)]
 struct Alike;
 
@@ -93,7 +93,7 @@ impl SubagentSource for Alike {
     }
 }
 
-/// A parent whose task is a sub-agent that crashes too often: at once, or when it runs a tool.
+/// A parent whose sub-agent crashes too often: immediately, or when it runs a tool.
 async fn parent_of_a_faulted(at_once: bool) {
     let mut world = World::new().await;
     world.make_subagents(Box::new(Alike));

@@ -30,7 +30,7 @@ async fn a_drain_lets_a_running_call_end_and_starts_nothing_after_it() {
     assert_eq!(drained.await, Ok(0));
     assert_eq!(world.kinds(session).await.last(), Some(&"tool.finished"));
     assert!(world.no_job());
-    // The next start goes on.
+    // The next start continues the turn.
     world.crash().await;
     world.model().await.answer("done");
     world.until(session, "turn.finished").await;

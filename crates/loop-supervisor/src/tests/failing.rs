@@ -1,4 +1,4 @@
-//! Kids that fail, panic, or speak too late.
+//! Workers that fail, panic, or answer too late.
 
 use super::puppets::bash;
 use super::world::{World, assert_every_call_has_one_result};
@@ -12,7 +12,7 @@ async fn the_result_of_a_kid_counts_although_its_end_is_seen_first() {
     let mut world = World::new().await;
     for _ in 0..50 {
         let session = world.create().await;
-        // The answer and the end are sent in one go: the supervision event overtakes the answer.
+        // The answer and the exit are sent together: the supervision event overtakes the answer.
         world.model().await.answer("done");
         world.until(session, "turn.finished").await;
         assert!(!world.kinds(session).await.contains(&"model.failed"));

@@ -1,4 +1,4 @@
-//! Background jobs: what they do to the session that started them.
+//! Background jobs and their effect on the session that started them.
 
 use super::puppets::{ToolPuppet, bash};
 use super::world::{World, assert_gap_free, input};
@@ -8,7 +8,7 @@ use agentd_tools::{JobEnding, JobNews};
 use agentd_turn::Command;
 use std::time::Duration;
 
-/// A session whose turn is over and whose job runs.
+/// A session whose turn is over and whose job is still running.
 async fn with_job(world: &mut World) -> (SessionId, ractor::ActorRef<SessionMsg>) {
     let session = world.create().await;
     world.model().await.call(&[bash("npm run dev")]);

@@ -1,4 +1,4 @@
-//! Hooks of questions, inputs, sessions and the ends of turns, through the whole loop.
+//! Lifecycle hooks (questions, inputs, sessions, ends of turns) through the whole loop.
 
 use super::puppets::{HookPuppet, bash};
 use super::world::{CANCEL, World, assert_every_call_has_one_result, assert_gap_free};
@@ -18,7 +18,7 @@ async fn hearing(event: HookEvent) -> World {
     World::hooked(vec![hook("h", event)]).await
 }
 
-/// The answers that mean that there is none.
+/// Hook failures that count as no answer.
 fn broken() -> [fn(HookPuppet); 5] {
     [
         |hook| hook.exit(1, &json!(null), "oh"),

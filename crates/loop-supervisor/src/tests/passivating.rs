@@ -83,7 +83,7 @@ async fn a_closed_session_leaves_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Commands at every distance from the moment of passivation: each is answered, each is in the log once, in order.
+    /// Commands at random distances from the passivation: each is answered, and is in the log once and in order.
     #[test]
     fn i1_passivation_loses_no_command(gaps in prop::collection::vec(prop_oneof![
         Just(0u64), Just(59_999), Just(60_000), Just(60_001), 59_990u64..60_010, 0u64..130_000,
@@ -112,7 +112,7 @@ async fn i1_a_loop_that_wants_to_sleep_stays_for_a_command_on_its_way() {
     let session = world.create().await;
     let model = world.model().await;
     let who = model.job.to.get_id();
-    // The loop said that it had seen one command, when a second one was already in its mailbox.
+    // The loop reported one command as handled when a second one was already in its mailbox.
     let answer = world.post(session, rename("in time"));
     let idle = SupervisorMsg::Idle {
         session,
@@ -123,7 +123,7 @@ async fn i1_a_loop_that_wants_to_sleep_stays_for_a_command_on_its_way() {
     world.supervisor.cast(idle).unwrap();
     answer.await.unwrap().unwrap();
     assert_eq!(world.stats().await.hot, 1);
-    // And an earlier incarnation has no say.
+    // A report from an earlier incarnation is ignored.
     let other = world.create().await;
     let stranger = SupervisorMsg::Idle {
         session: other,
@@ -147,7 +147,7 @@ async fn a_session_that_waits_long_for_a_provider_is_cold_until_its_time() {
     assert!(failed.elapsed() < Duration::from_secs(5));
     let stats = world.stats().await;
     assert_eq!((stats.hot, stats.timed), (0, 1));
-    // Its kid is gone, and with it the permit.
+    // Its worker is gone, and the permit with it.
     kid.get_cell().wait(None).await.unwrap();
     let second = world.model().await;
     assert_eq!(second.job.attempt, 2);

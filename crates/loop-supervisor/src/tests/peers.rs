@@ -1,4 +1,4 @@
-//! The other actors, reduced to what a test wants of them.
+//! Test doubles of the other actors.
 
 use agentd_actor_kit::{CallDetail, Done, FeedMsg, GateMsg, Read, StoreMsg, ToolMsg};
 use agentd_policy::Judgement;
@@ -10,32 +10,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What the store does with the next append instead of writing it.
+/// Faults of the store at the next append.
 #[derive(Debug)]
 pub(super) enum Trick {
     Answer(Outcome),
-    /// Writes it, and says nothing for ever.
+    /// Writes it and never answers.
     Swallow,
-    /// Drops the question: it went down. Nothing is written.
+    /// Drops the request, as after a crash. Nothing is written.
     Drop,
-    /// Writes it, and drops the question.
+    /// Writes it, but drops the request.
     WriteAndDrop,
-    /// Drops the question, and writes it only when the next change comes: the disk stood still.
+    /// Drops the request, and writes it only with the next change: the disk was stalled.
     Stall,
 }
 
-/// What the test says to its peers, and what it sees of them.
+/// The controls of the test doubles, and their observations.
 #[derive(Debug)]
 pub(super) struct Strings {
     pub(super) log: Arc<CountingLog>,
     pub(super) tricks: Mutex<VecDeque<Trick>>,
     pub(super) swallowed: Mutex<Vec<Done<Outcome>>>,
-    /// What stands in the writer's queue.
+    /// The append in the writer's queue.
     pub(super) queued: Mutex<Option<Append>>,
     pub(super) commits: UnboundedSender<(SessionId, Vec<String>)>,
-    /// By tool; absent: allow. `None`: the gate says nothing (it drops the question).
+    /// By tool; absent: allow. `None`: the gate does not answer (it drops the request).
     pub(super) verdicts: Mutex<BTreeMap<String, Option<VerdictKind>>>,
-    /// The gate keeps questions about these and never answers.
+    /// The gate keeps requests for these tools and never answers.
     pub(super) hanging: Mutex<Vec<Done<Judgement>>>,
     pub(super) hang: Mutex<bool>,
     pub(super) deciders: Mutex<u32>,
@@ -43,7 +43,7 @@ pub(super) struct Strings {
     pub(super) states: UnboundedSender<(SessionId, RunState)>,
 }
 
-/// A supervisor that lets everything happen.
+/// A supervisor that ignores all events.
 pub(super) struct Root;
 
 impl Actor for Root {
@@ -140,7 +140,7 @@ impl Strings {
         done.answer(self.write(append).await);
     }
 
-    /// What was queued before is written first.
+    /// Writes what was queued before.
     async fn catch_up(&self) {
         let queued = self.queued.lock().unwrap().take();
         if let Some(append) = queued {

@@ -1,4 +1,4 @@
-//! Kids that do what the test says.
+//! Workers controlled by the test.
 
 use agentd_actor_kit::{CallEvent, RunEvent, SessionMsg};
 use agentd_hooks::{Ended, Launch};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-/// What the test orders.
+/// A command of the test to a worker.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 pub(super) enum Order {
@@ -53,7 +53,7 @@ impl Actor for Puppet {
     }
 }
 
-/// A kid that started, in the order of starting.
+/// A started worker, in order of start.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 pub(super) enum Job {
@@ -95,12 +95,12 @@ impl ModelPuppet {
         ));
     }
 
-    /// Answers with text and ends, as a real kid does.
+    /// Answers with text and exits, as a real worker does.
     pub(super) fn answer(self, text: &str) {
         self.finish(vec![Block::text(text)], StopReason::EndTurn);
     }
 
-    /// Asks for tools and ends.
+    /// Requests tool calls and exits.
     pub(super) fn call(self, calls: &[(&str, Value)]) {
         let block = |(n, (name, input)): (usize, &(&str, Value))| Block::ToolUse {
             id: format!("provider-{n}"),
@@ -129,7 +129,7 @@ impl ModelPuppet {
         self.kid.cast(Order::End).unwrap();
     }
 
-    /// Fails and ends.
+    /// Fails and exits.
     pub(super) fn fail(self, class: FailureClass, retry_after_ms: Option<u64>) {
         let failure = ModelFailure {
             retry_after_ms,
@@ -143,7 +143,7 @@ impl ModelPuppet {
         self.kid.cast(Order::Panic).unwrap();
     }
 
-    /// Waits until the kid is gone.
+    /// Waits until the worker is gone.
     pub(super) async fn gone(&self) {
         self.kid.get_cell().wait(None).await.unwrap();
     }
@@ -186,11 +186,11 @@ pub(super) fn read(path: &str) -> (&'static str, Value) {
     ("Read", json!({ "file_path": path }))
 }
 
-/// Starts puppets and tells the test.
+/// Starts controlled workers and notifies the test.
 #[derive(Debug)]
 pub(super) struct Puppets {
     pub(super) jobs: UnboundedSender<Job>,
-    /// So many starts panic: the loop's handler goes down with them.
+    /// The number of starts that panic and crash the loop's handler.
     pub(super) panics: AtomicU32,
 }
 
@@ -224,7 +224,7 @@ impl Workers for Puppets {
     }
 }
 
-/// A hook that was asked and says what the test wants.
+/// A hook that was asked and gives the answer that the test wants.
 #[derive(Debug)]
 pub(super) struct HookPuppet {
     pub(super) name: String,
@@ -246,13 +246,13 @@ impl HookPuppet {
         drop(self.done);
     }
 
-    /// Waits until nobody waits for it any more.
+    /// Waits until the request is abandoned.
     pub(super) async fn killed(mut self) {
         self.done.closed().await;
     }
 }
 
-/// Tells the test of each hook.
+/// Notifies the test of each hook.
 #[derive(Debug)]
 pub(super) struct HookPuppets(pub(super) UnboundedSender<HookPuppet>);
 

@@ -1,4 +1,4 @@
-//! The whole supervisor is killed in each phase; another starts on the same log and goes on.
+//! The whole supervisor is killed in each phase; another starts on the same log and continues.
 
 use super::puppets::{bash, read};
 use super::world::{World, assert_every_call_has_one_result, assert_gap_free, input};
@@ -142,6 +142,6 @@ async fn many_open_turns_are_woken_at_a_measured_pace() {
     for _ in 0..20 {
         world.model().await;
     }
-    // Five in each tenth of a second.
+    // Five per tenth of a second.
     assert!(before.elapsed().as_millis() >= 300, "{:?}", before.elapsed());
 }

@@ -1,4 +1,4 @@
-//! Commands and where they go.
+//! Commands and their routing.
 
 use super::peers::Trick;
 use super::world::{World, creation, input, rename};
@@ -97,7 +97,7 @@ async fn i1_a_key_is_kept_with_the_answer_that_its_command_got() {
         stored.answer,
         serde_json::json!({ "input": input, "seq": seq }).to_string()
     );
-    // The same command again, past the check at the door: it gets the first answer, and the log has one input.
+    // The same command again, past the first key check: it gets the first answer, and the log has one input.
     assert_eq!(send(1).await.unwrap(), Ok(Reply::Sent { input, seq }));
     let again = send(2).await.unwrap().unwrap_err();
     assert_eq!(
@@ -130,7 +130,7 @@ async fn with_a_full_store_commands_are_refused_and_nothing_is_lost() {
         (fault.class, fault.code.as_str()),
         (FaultClass::Storage, "disk_full")
     );
-    // Nothing but this command waits for space: it is told so, and it is not carried out later.
+    // Only this command waits for space: it gets an error, and is not executed later.
     let fault = first.await.unwrap().unwrap_err();
     assert_eq!(
         (fault.class, fault.code.as_str()),

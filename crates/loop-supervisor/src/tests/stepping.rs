@@ -1,4 +1,4 @@
-//! The usual way: an input, answers, tools, the end.
+//! The normal flow: an input, answers, tools, the end.
 
 use super::puppets::{bash, read};
 use super::world::{World, assert_every_call_has_one_result, assert_gap_free};

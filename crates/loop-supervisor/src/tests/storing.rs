@@ -1,4 +1,4 @@
-//! A store that refuses, forgets to answer, or goes down.
+//! A store that refuses, does not answer, or goes down.
 
 use super::peers::Trick;
 use super::world::{World, input, rename};
@@ -18,7 +18,7 @@ async fn i9_a_loop_whose_append_is_fenced_stops_and_its_state_is_forgotten() {
     model.gone().await;
     world.until_cold(session).await;
     assert!(!world.kinds(session).await.contains(&"session.updated"));
-    // A command claims it anew, and the turn goes on from the log.
+    // A command claims it again, and the turn continues from the log.
     world.ask(session, rename("again")).await.unwrap();
     assert_eq!(world.model().await.job.attempt, 2);
 }
@@ -53,7 +53,7 @@ async fn a_turn_goes_on_after_the_store_lost_an_append() {
     world.until(session, "turn.finished").await;
 }
 
-/// Found by the simulator: the list row is read beside the writer, so it may be older than what the writer still has.
+/// Found by the simulator: the list row is read without waiting for the writer, so it may be older than a pending append.
 #[tokio::test(start_paused = true)]
 async fn i6_an_input_that_a_slow_disk_keeps_after_all_is_not_forgotten() {
     let mut world = World::new().await;
@@ -65,7 +65,7 @@ async fn i6_an_input_that_a_slow_disk_keeps_after_all_is_not_forgotten() {
         .unwrap_err();
     assert_eq!(fault.class, FaultClass::Storage);
     world.model().await.gone().await;
-    // Nobody asks again, and the turn begins all the same.
+    // No further command arrives, and the turn begins anyway.
     world.model().await.answer("done");
     world.until(session, "turn.finished").await;
 }

@@ -1,4 +1,4 @@
-//! A world of its own for each test.
+//! An isolated world for each test.
 
 use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
 use super::puppets::{HookPuppet, HookPuppets, Job, ModelPuppet, Puppets, ToolPuppet};
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-/// Longer than anything that a test waits for; in the paused clock's time.
+/// Longer than anything that a test waits for, in paused-clock time.
 const LONG: Duration = Duration::from_secs(100_000);
 
 pub(super) type Answer = oneshot::Receiver<Result<Reply, Fault>>;
@@ -137,7 +137,7 @@ impl World {
         Self::build(Bounds::default(), hooks, SideRules::default()).await
     }
 
-    /// Models are asked beside the turns.
+    /// A world in which models are asked outside of the turns.
     pub(super) async fn beside(side: SideRules) -> Self {
         Self::build(Bounds::default(), Vec::new(), side).await
     }
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// Kills the supervisor with all its loops, as a crash of the daemon does, and starts another on the same store.
+    /// Kills the supervisor with all its loops, like a crash of the daemon, and starts another on the same store.
     pub(super) async fn crash(&mut self) {
         self.supervisor.kill_and_wait(None).await.unwrap();
         while self.jobs.try_recv().is_ok() {}
@@ -245,7 +245,7 @@ impl World {
             .unwrap()
     }
 
-    /// The next kid, which must be a model call.
+    /// The next worker, which must be a model call.
     pub(super) async fn model(&mut self) -> ModelPuppet {
         match self.job().await {
             Job::Model(puppet) => puppet,
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    /// The next kid, which must be a tool call.
+    /// The next worker, which must be a tool call.
     pub(super) async fn tool(&mut self) -> ToolPuppet {
         match self.job().await {
             Job::Tool(puppet) => puppet,
@@ -269,12 +269,12 @@ impl World {
             .unwrap()
     }
 
-    /// No hook was asked and not yet taken.
+    /// Whether every requested hook has been taken.
     pub(super) fn no_hook(&mut self) -> bool {
         self.hooks.try_recv().is_err()
     }
 
-    /// No kid was started and not yet taken.
+    /// Whether every started worker has been taken.
     pub(super) fn no_job(&mut self) -> bool {
         self.jobs.try_recv().is_err()
     }
@@ -296,13 +296,13 @@ impl World {
         );
     }
 
-    /// Waits until the session left memory.
+    /// Waits until the session has left memory.
     pub(super) async fn until_cold(&mut self, session: SessionId) {
         let wait = async { while self.cold.recv().await.is_some_and(|cold| cold != session) {} };
         tokio::time::timeout(LONG, wait).await.expect("it stays hot");
     }
 
-    /// Waits until viewers are told of this state.
+    /// Waits until viewers have been told this state.
     pub(super) async fn until_state(&mut self, session: SessionId, state: RunState) {
         let wait = async {
             while self
@@ -317,7 +317,7 @@ impl World {
             .expect("the state does not come");
     }
 
-    /// Whether this state was told by now; what was told is forgotten.
+    /// Whether this state has been announced; forgets all announcements so far.
     pub(super) fn tells(&mut self, session: SessionId, state: RunState) -> bool {
         let mut told = false;
         while let Ok(one) = self.states.try_recv() {
@@ -326,7 +326,7 @@ impl World {
         told
     }
 
-    /// Lets the paused clock run on, to see that something does not happen. Costs no wall time.
+    /// Lets the paused clock run to check that something does not happen. Takes no wall time.
     pub(super) async fn pass(&self, time: Duration) {
         tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
     }
@@ -369,7 +369,7 @@ impl World {
         self.strings.tricks.lock().unwrap().push_back(trick);
     }
 
-    /// From now on tasks become sessions.
+    /// From now on, delegated tasks become sessions.
     pub(super) fn make_subagents(&self, source: Box<dyn agentd_actor_kit::SubagentSource>) {
         self.args.services.subagents.open(source);
     }
@@ -380,8 +380,8 @@ impl World {
 }
 
 thread_local! {
-    /// The directory of a test's sessions. Slots for file work belong to directories: in a common one, a test with a paused
-    /// clock would find those of another test taken, and no time passes while it waits.
+    /// The directory of a test's sessions. Slots for file work are per directory: in a shared one, a test with a paused
+    /// clock could find the slots taken by another test, and its clock does not advance while it waits.
     static WORKDIR: TempDir = tempfile::tempdir().unwrap();
 }
 
@@ -436,7 +436,7 @@ pub(super) const CANCEL: Command = Command::CancelTurn {
     jobs: false,
 };
 
-/// I3: every call that the model asked for in a finished turn has exactly one result.
+/// I3: every call that the model requested in a finished turn has exactly one result.
 pub(super) fn assert_every_call_has_one_result(events: &[Event]) {
     let mut results: BTreeMap<ToolCallId, u32> = BTreeMap::new();
     for event in events {

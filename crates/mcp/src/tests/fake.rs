@@ -1,4 +1,4 @@
-//! A server that is played.
+//! A fake server.
 
 use crate::launch::{Child, Launch, Process};
 use crate::spec::{Command, ServerSpec, Transport};
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What the server does when it is told something.
+/// The reaction of the server to a message.
 pub(super) enum Act {
     Say(Value),
     Die(&'static str),
@@ -21,14 +21,14 @@ pub(super) enum Act {
 
 type Behaviour = dyn Fn(usize, &Value) -> Option<Vec<Act>> + Send + Sync;
 
-/// Plays servers: what `behaviour` leaves out is done as a good server does it.
+/// Fakes servers: handles every message that `behaviour` leaves out as a correct server does.
 pub(super) struct Fake {
     behaviour: Box<Behaviour>,
     /// The directories of the servers that were started.
     pub(super) started: watch::Sender<Vec<String>>,
-    /// All that they were told.
+    /// All messages that they received.
     pub(super) heard: watch::Sender<Vec<Value>>,
-    /// How many were ended.
+    /// The number of ended servers.
     pub(super) ended: watch::Sender<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Fake {
         self.started.borrow().len()
     }
 
-    /// Waits until it was told something of a method.
+    /// Waits until a server receives a message of a method.
     pub(super) async fn told(&self, method: &str) -> Value {
         let mut heard = self.heard.subscribe();
         let of = |message: &&Value| message["method"] == method;
@@ -98,7 +98,7 @@ impl Process for Played {
     }
 }
 
-/// Starts played servers.
+/// Starts fake servers.
 #[derive(Debug)]
 pub(super) struct Stage(pub(super) Arc<Fake>);
 
@@ -187,7 +187,7 @@ pub(super) fn offered(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| tool(name)).collect()
 }
 
-/// A server that is played.
+/// The spec of a fake server.
 pub(super) fn spec(name: &str) -> ServerSpec {
     let command = Command::new(vec!["played".to_owned()]);
     ServerSpec {

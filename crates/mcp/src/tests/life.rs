@@ -1,4 +1,4 @@
-//! How servers live, fail and end.
+//! How servers start, fail and end.
 
 use super::*;
 
@@ -112,7 +112,7 @@ async fn i5_a_server_ends_soon_after_its_session_was_closed_unless_another_uses_
     let pool = pool(&fake, vec![spec("fake")]);
     let (begun, mut ended) = (tokio::time::Instant::now(), fake.ended.subscribe());
     echo(&pool).await;
-    // Another directory's session has nothing to do with it, and one of the same directory goes on using it.
+    // Sessions of another directory do not affect it, and one of the same directory keeps using it.
     pool.release(Path::new("/elsewhere"));
     pool.release(Path::new(DIR));
     tokio::time::advance(Duration::from_secs(20)).await;

@@ -1,4 +1,4 @@
-//! What is said: lists, calls, progress, cancels, refusals.
+//! The messages: lists, calls, progress, cancellations, refusals.
 
 use super::*;
 

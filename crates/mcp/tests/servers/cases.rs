@@ -1,4 +1,4 @@
-//! The cases with played servers, and the list of all.
+//! The cases with fake servers, and the list of all cases.
 
 use crate::npm;
 use agentd_mcp::{
@@ -58,7 +58,7 @@ pub(crate) fn run(filter: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A pool whose servers see these variables besides PATH and HOME.
+/// A pool whose servers see these variables in addition to PATH and HOME.
 pub(crate) fn pool(specs: Vec<ServerSpec>) -> Pool {
     behind(Sandboxing::None, specs)
 }
@@ -195,7 +195,7 @@ async fn i8_a_server_sees_the_listed_environment_only() {
         .lines()
         .filter_map(|line| line.split_once('='))
         .map(|(name, _)| name)
-        // The warden's own mark.
+        // The mark that the warden itself sets.
         .filter(|name| !name.starts_with("AGENTD_"))
         .collect();
     assert_eq!(names, ["GIVEN", "HOME", "PATH", "PWD"]);
@@ -214,7 +214,7 @@ async fn i5_what_a_server_started_ends_with_it() {
     assert_eq!(poll(&mut fds, Some(&within)).unwrap(), 1);
 }
 
-/// A server that writes where it is told.
+/// A server that writes to a given path.
 fn writing(walls: Walls) -> ServerSpec {
     let exe = std::env::current_exe().unwrap();
     let argv = [&exe.display().to_string(), "__server", "writing"].map(str::to_owned);
@@ -243,7 +243,7 @@ async fn a_server_is_behind_the_walls_unless_the_operator_says_otherwise() {
     ] {
         if let Finding::Missing(why) = finding {
             let test = "a_server_is_behind_the_walls_unless_the_operator_says_otherwise";
-            // What could be installed is no excuse in CI.
+            // In CI a program that could be installed is no reason to skip the test.
             let installable = why.message.contains("on the PATH");
             let kind = if installable { "" } else { "kernel: " };
             npm::skipped(test, &format!("{kind}{}", why.message));
@@ -268,7 +268,7 @@ async fn a_server_is_behind_the_walls_unless_the_operator_says_otherwise() {
             let answer = call(&pool, &workdir, "mcp__played__go", &arguments).await.outcome;
             assert_eq!(answer.status, ToolStatus::Ok, "{answer:?}");
             assert!(pool.close(Duration::from_secs(10)).await);
-            // Isolated servers may write to a temporary directory of their own that has the same name.
+            // Sandboxed servers may write to a private temporary directory that has the same name.
             assert_eq!(path.exists(), written, "{level:?} {walls:?}: {answer:?}");
             let _ = std::fs::remove_file(path);
         }

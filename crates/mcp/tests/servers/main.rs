@@ -1,5 +1,5 @@
-//! The pool with servers that are real processes under real wardens. The program is its own warden, plays its own servers
-//! and is the client of the conformance suite, so it has a `main`.
+//! The pool with real server processes under real wardens. The program is its own warden, its own fake servers, and the
+//! client of the conformance suite, so it has a `main`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Servers and the conformance suite of the protocol's own project, from npm.
+//! Servers and the conformance suite of the MCP project, from npm.
 
 use crate::cases::{call, pool, stdio};
 use agentd_mcp::{Call, OnProgress, Pool, ServerSpec, Transport};
@@ -15,11 +15,11 @@ const PACKAGES: [&str; 4] = [
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/conformance@0.1.16",
-    // The conformance suite needs this version.
+    // The version that the conformance suite requires.
     "node@22",
 ];
-/// The scenarios of the suite that are about what this client does: the others are about OAuth and about answering
-/// questions of servers, which are declined here.
+/// The scenarios of the suite for features of this client: the others test OAuth and questions from servers, which this
+/// client declines.
 const CORE: [&str; 3] = ["initialize", "tools_call", "sse-retry"];
 
 #[expect(clippy::disallowed_methods, reason = "starts the programs of the tests")]
@@ -27,7 +27,7 @@ fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-/// Where the packages are installed; nothing when they cannot be.
+/// Where the packages are installed; `None` if they cannot be installed.
 fn installed(test: &str) -> Option<&'static Path> {
     static DIR: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match DIR.get_or_init(install) {
@@ -98,7 +98,7 @@ async fn offered(pool: &Pool, workdir: &Path) -> Vec<String> {
     offers.tools.iter().map(|offer| offer.tool.clone()).collect()
 }
 
-/// What is true of the everything server, however it is reached.
+/// Checks what holds for the everything server over any transport.
 async fn everything(pool: &Pool) {
     let here = Path::new("/tmp");
     let tools = offered(pool, here).await;
@@ -205,7 +205,7 @@ pub(crate) async fn the_everything_server_works_over_http() {
     let url = format!("http://127.0.0.1:{port}/mcp");
     let pool = pool(vec![at(&url)]);
     everything(&pool).await;
-    // Its end is seen, and told.
+    // The pool notices and reports its end.
     child.kill().unwrap();
     child.wait().unwrap();
     let answer = call(
@@ -253,7 +253,7 @@ pub(crate) async fn the_filesystem_server_works() {
     assert!(outside.llm_text.contains("denied"), "{}", outside.llm_text);
 }
 
-/// The client of the conformance suite: it does with a server what a session does.
+/// The client for the conformance suite: uses a server as a session does.
 pub(crate) fn be_client(url: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -299,7 +299,7 @@ pub(crate) async fn the_client_passes_the_core_of_the_conformance_suite() {
                 .output()
                 .unwrap()
         };
-        // Of this one the suite wants that the client, asked to wait for 500 ms, is back within 700.
+        // This scenario asks the client to wait for 500 ms and requires it to be back within 700 ms.
         let tries = if scenario == "sse-retry" { 5 } else { 1 };
         let mut played = std::iter::repeat_with(play).take(tries);
         let mut output = played.next().unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, Write as _};
 use std::process::{ExitCode, Stdio};
 
-/// Plays a server. What it does in a call is its mode.
+/// Runs a fake server; the mode decides what it does in a call.
 pub(crate) fn serve(mode: &str) -> ExitCode {
     match mode {
         "broken" => {

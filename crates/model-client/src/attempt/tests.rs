@@ -12,7 +12,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, SupervisionEvent};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// What happened to a session, in the order in which it noticed.
+/// The events of a session, in the order in which it noticed them.
 #[derive(Debug)]
 enum Noticed {
     Message(SessionMsg),
@@ -20,7 +20,7 @@ enum Noticed {
     Ended,
 }
 
-/// Stands for a session loop: passes on what it hears.
+/// A stand-in for the session loop: it forwards what it receives.
 struct Puppet;
 
 impl Actor for Puppet {
@@ -141,7 +141,7 @@ impl World {
         noticed
     }
 
-    /// The next event of a call, with its attempt; other things are skipped.
+    /// The next event of a call, with its attempt; other messages are skipped.
     async fn event(&mut self) -> (u32, CallEvent) {
         loop {
             if let Noticed::Message(SessionMsg::Model { attempt, event, .. }) = self.next().await {
@@ -167,7 +167,7 @@ impl World {
             .unwrap()
     }
 
-    /// Asks until the permits are all back; an answer comes after every message that was sent before it.
+    /// Polls until all permits are back; the status arrives after every message sent before it.
     async fn all_back(&self) {
         while self.status().await.running > 0 {
             tokio::task::yield_now().await;
@@ -236,7 +236,7 @@ async fn an_attempt_is_granted_streams_answers_and_ends() {
         credential: None,
     };
     assert_eq!(answer, expected);
-    // Supervision overtakes messages, so the end may have been noticed before the answer was.
+    // Supervision events overtake messages, so the end may be noticed before the answer.
     while !world.ended {
         world.next().await;
     }
@@ -494,7 +494,7 @@ async fn another_credential_takes_over_from_one_that_is_refused() {
     );
 }
 
-/// Sends a piece when it is told to, and never ends.
+/// Sends a piece when the semaphore permits, and never ends.
 struct Streams(Arc<Semaphore>);
 
 impl Caller for Streams {

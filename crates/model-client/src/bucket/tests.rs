@@ -25,7 +25,7 @@ fn requests(gauge: Gauge) -> Rates {
     }
 }
 
-/// How many calls of one request go at once.
+/// The number of one-request calls that may start at once.
 fn at_once(buckets: &mut Buckets, now: Timestamp) -> u32 {
     let one = charge(1, 0, 0);
     let mut went = 0;
@@ -70,9 +70,9 @@ fn a_call_larger_than_the_bucket_goes_when_it_is_full_and_is_paid_off_later() {
     let large = charge(1, 5_000, 0);
     assert_eq!(buckets.opens_in(&large, T0), 0);
     buckets.change(&large, &Charge::default(), T0);
-    // Four thousand in debt, and a thousand wanted: five thousand at a hundred a second.
+    // A debt of four thousand, and a thousand requested: five thousand at a hundred per second.
     assert_eq!(buckets.opens_in(&large, T0), 50_000);
-    // It took only half of the estimate.
+    // The call used only half of its estimate.
     buckets.change(&charge(1, 2_500, 0), &large, T0);
     assert_eq!(buckets.opens_in(&large, T0), 25_000);
 }
@@ -81,7 +81,7 @@ fn a_call_larger_than_the_bucket_goes_when_it_is_full_and_is_paid_off_later() {
 fn what_a_server_says_is_learned_and_only_lowers_what_is_left() {
     let mut buckets = Buckets::default();
     buckets.learn(&requests(gauge(100, 40, 60_000)), T0);
-    // Sixty of a hundred come back in a minute.
+    // Sixty of a hundred refill within a minute.
     assert_eq!(at_once(&mut buckets, T0), 40);
     assert_eq!(buckets.opens_in(&charge(1, 0, 0), T0), 1_000);
     buckets.learn(&requests(gauge(100, 90, 10_000)), T0);

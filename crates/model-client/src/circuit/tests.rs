@@ -11,7 +11,7 @@ fn stamp(at: Timestamp) -> Stamp {
     Stamp::new(at, 7)
 }
 
-/// Breaks it with the calls from `first` on; for how long.
+/// Opens the circuit with five failures, from call `first` on; returns the length of the suspension.
 fn broken(circuit: &mut Circuit, first: u64, at: Timestamp) -> u64 {
     for number in first..first + 4 {
         assert_eq!(

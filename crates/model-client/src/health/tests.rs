@@ -9,7 +9,7 @@ fn cooldowns() -> Cooldowns {
     Cooldowns::of(&SchedulerConfig::default())
 }
 
-/// Fails again as soon as it may be tried again; how long it is left alone each time.
+/// Fails again as soon as a probe is possible; returns the length of each cooldown.
 fn in_a_row(class: FailureClass, times: u64) -> Vec<u64> {
     let mut health = Health::default();
     let mut now = T0;

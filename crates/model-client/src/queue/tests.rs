@@ -35,7 +35,7 @@ fn take(queue: &mut Queue<u64>) -> Option<Waiter<u64>> {
     queue.take(&pick)
 }
 
-/// Serves so many calls, each lined up again at once, and counts them by group.
+/// Serves this many calls, each queued again immediately, and counts them by group.
 fn serve(queue: &mut Queue<u64>, calls: u32) -> BTreeMap<String, u32> {
     let mut served = BTreeMap::new();
     for _ in 0..calls {
@@ -78,13 +78,13 @@ fn a_paused_teams_share_goes_to_the_others_and_is_not_saved_up() {
         serve(&mut queue, 400),
         shares(&[("a", 100), ("b", 100), ("c", 200)])
     );
-    // The third team stops asking.
+    // The third group stops asking.
     while take(&mut queue).is_some() {}
     add(&mut queue, 1, "a", Lane::Interactive);
     add(&mut queue, 2, "b", Lane::Interactive);
     let two = serve(&mut queue, 1_000);
     assert!(two.values().all(|count| (499..=501).contains(count)), "{two:?}");
-    // It comes back and gets its half, not more.
+    // It returns and gets its half, not more.
     add(&mut queue, 3, "c", Lane::Interactive);
     let back = serve(&mut queue, 40);
     assert!((19..=21).contains(&back["c"]), "{back:?}");
@@ -101,7 +101,7 @@ fn a_team_that_comes_back_for_each_call_gets_no_advantage() {
     for _ in 0..1_000 {
         let waiter = take(&mut queue).unwrap();
         of_one += u32::from(waiter.ask.group == "one");
-        // It leaves the line with every call and comes back at once.
+        // It leaves the queue with every call and returns immediately.
         queue.line_up(waiter).unwrap();
     }
     assert_eq!(of_one, 500);

@@ -10,7 +10,7 @@ mod random;
 
 const T0: Timestamp = Timestamp(100_000_000_000);
 
-/// Places from here on have nobody.
+/// The callers at places from here on are gone.
 const GONE: u64 = 1 << 40;
 
 fn setup(permits: u32, credentials: &[&str]) -> Setup {
@@ -36,7 +36,7 @@ fn ask(number: u64) -> Ask {
     }
 }
 
-/// An admission with its clock.
+/// An admission and its clock.
 struct World {
     admission: Admission<u64>,
     now: Timestamp,
@@ -58,7 +58,7 @@ impl World {
         self.now = self.now.plus_ms(ms);
     }
 
-    /// Lines up without looking who goes.
+    /// Queues a call without checking who goes next.
     fn wait(&mut self, number: u64) {
         assert!(self.admission.acquire(ask(number), number, self.now).is_none());
     }
@@ -189,7 +189,7 @@ fn i6_after_trouble_of_the_provider_those_who_were_sent_away_are_back_within_the
         for number in 0..101 {
             world.wait(number);
         }
-        // Two calls in ten seconds and a bit: a slow pace.
+        // Two calls in a little over ten seconds: a slow pace.
         let granted = world.granted();
         world.later(10_700);
         world.ends(&granted[0], &answered());

@@ -1,4 +1,4 @@
-//! When the tree gives up, and when it does not.
+//! Tests when the tree gives up, and when it does not.
 
 use super::world::{How, World};
 use crate::children::Child;

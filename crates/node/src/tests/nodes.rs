@@ -1,4 +1,4 @@
-//! Whole nodes over a store on disk.
+//! Tests of complete nodes with a store on disk.
 
 use super::world::{LONG, ask, assert_gap_free, attempts, creation, events, kinds, until};
 use crate::node::{Ended, Node, NodeArgs};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A node over `dir` whose only model says one thing, after so many milliseconds.
+/// A node in `dir` whose only model gives one answer, after this many milliseconds.
 async fn node(dir: &Path, delay_ms: u32) -> Node {
     let script = dir.join("script.toml");
     std::fs::write(

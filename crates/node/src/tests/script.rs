@@ -1,17 +1,17 @@
-//! What the models of these tests say.
+//! The scripted answers of the models in these tests.
 
 use agentd_provider::{
     ModelSpec, Registry as Models, Script, ScriptedCall, ScriptedConversation, ScriptedTurn,
 };
 use std::sync::Arc;
 
-/// The opening of a session in which the model talks for ten seconds.
+/// The first prompt of a session in which the model talks for ten seconds.
 pub(super) const TALK: &str = "talk";
-/// The opening of a session in which the model talks for ten seconds, reads a file, and says what is in it.
+/// The first prompt of a session in which the model talks for ten seconds, reads a file, and reports its content.
 pub(super) const READ: &str = "read";
 /// The model of most sessions.
 pub(super) const MODEL: &str = "scripted";
-/// A model of another provider, which takes one call at a time.
+/// A model of another provider, which accepts one call at a time.
 pub(super) const NARROW: &str = "narrow";
 
 pub(super) fn models() -> Models {
@@ -41,7 +41,7 @@ pub(super) fn models() -> Models {
     models
 }
 
-/// Ten pieces, one in a second.
+/// Ten pieces, one per second.
 fn talk() -> ScriptedTurn {
     ScriptedTurn {
         text: "a long story, told slow ".repeat(10),

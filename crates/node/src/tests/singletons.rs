@@ -1,4 +1,4 @@
-//! A singleton that goes down is restarted alone.
+//! Tests that a failed singleton restarts alone.
 
 use super::script::{MODEL, NARROW, READ, TALK};
 use super::world::{How, LONG, PERMITS, World, attempts, kinds, last_text, until_state};
@@ -8,8 +8,8 @@ use agentd_protocol::{
     EffectClass, Event, EventBody, RunState, SessionId, ToolStatus, VerdictKind, WaitReason,
 };
 
-/// Brings a singleton down while the model talks in one session. It alone is another afterwards, the session's log is
-/// that of a session that nothing happened to, and new sessions work.
+/// Brings down a singleton while the model talks in one session. Afterwards only that singleton is a new incarnation,
+/// the session's log shows no trace of the failure, and new sessions work.
 async fn it_costs_only_itself(child: &Child) {
     for how in [How::Kill, How::Panic] {
         let world = World::new().await;
@@ -117,7 +117,7 @@ async fn a_tool_call_that_waits_for_a_permit_gets_it_from_the_next_executor() {
 #[tokio::test(start_paused = true)]
 async fn i7_while_the_gate_is_down_nothing_is_allowed() {
     let world = World::new().await;
-    // The next gate does not get the rules that people made, so it is not up.
+    // The next gate does not get the rules that users added, so it does not start.
     world.log.stall(Some(SessionId::NIL));
     world.bring_down(&Child::PermissionGate, How::Kill);
     let session = world.create(READ).await;

@@ -1,4 +1,4 @@
-//! The session store and the loop supervisor go down.
+//! Tests failures of the session store and the loop supervisor.
 
 use super::script::{MODEL, READ, TALK};
 use super::world::{How, World, assert_gap_free, attempts, kinds, rename};
@@ -6,7 +6,7 @@ use crate::children::Child;
 use agentd_protocol::{Event, EventBody};
 use std::time::Duration;
 
-/// After the restart: the open turn went on by itself in a second attempt, once.
+/// After the restart, the open turn continued by itself in a second attempt, exactly once.
 async fn assert_the_turn_went_on(world: &World, session: agentd_protocol::SessionId) {
     let events = world.finished(session).await;
     assert_eq!(attempts(&events), [1, 2]);
@@ -15,7 +15,7 @@ async fn assert_the_turn_went_on(world: &World, session: agentd_protocol::Sessio
         "{:?}",
         kinds(&events)
     );
-    // Nobody else works on it: nothing comes after the end.
+    // No second loop works on it: nothing follows the end.
     world.pass(Duration::from_secs(30)).await;
     assert_eq!(kinds(&world.events(session).await), kinds(&events));
 }
@@ -89,7 +89,7 @@ async fn i1_what_is_acknowledged_while_store_or_supervisor_goes_down_is_in_the_l
             let world = &world;
             async move { (session, title, world.ask(session, rename(title)).await) }
         };
-        // Some before, some in the middle, some after.
+        // Some requests are sent before the failure, some during it, some after it.
         let mut first = std::pin::pin!(asks(sessions[0], "zero"));
         let acknowledged = first.as_mut().await;
         let asking = async {

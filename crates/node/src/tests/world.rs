@@ -1,4 +1,4 @@
-//! A tree of its own for each test.
+//! A separate tree for each test.
 
 use super::script::{MODEL, READ, models};
 use crate::children::{Child, ChildArgs, Handles};
@@ -29,12 +29,12 @@ use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// Longer than anything that a test waits for; in the paused clock's time.
+/// Longer than any wait of a test, in the time of the paused clock.
 pub(super) const LONG: Duration = Duration::from_secs(10_000);
-/// Tool calls that run at the same time.
+/// Concurrent tool calls.
 pub(super) const PERMITS: u32 = 2;
 
-/// How a singleton goes down.
+/// How a singleton is brought down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
     Kill,
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// Which incarnation of each singleton the handles point at.
+    /// The incarnations of the singletons to which the handles point.
     pub(super) fn ids(&self) -> BTreeMap<Child, ActorId> {
         let handles = &self.handles;
         let mut ids = BTreeMap::from([
@@ -115,14 +115,14 @@ impl World {
         ids
     }
 
-    /// Which singletons are others than before.
+    /// The singletons that are new incarnations.
     pub(super) fn replaced(&self, before: &BTreeMap<Child, ActorId>) -> Vec<Child> {
         let now = self.ids();
         let replaced = before.iter().filter(|(child, id)| now[child] != **id);
         replaced.map(|(child, _)| child.clone()).collect()
     }
 
-    /// Brings a singleton down: by a kill, or by a panic in its handler (the asker's callback runs there).
+    /// Brings down a singleton: kills it, or makes its handler panic (the caller's callback runs there).
     pub(super) fn bring_down(&self, child: &Child, how: How) {
         let (handles, session) = (&self.handles, SessionId::NIL);
         match child {
@@ -130,10 +130,10 @@ impl World {
                 sessions: vec![session],
                 done,
             }),
-            // Its handler only starts tasks: there is nothing to panic in.
+            // Its handler only starts tasks, so nothing in it can panic.
             Child::SessionStore => handles.store.actor().unwrap().kill(),
             Child::ModelClient(name) => down(&handles.models[name], how, |done| ModelMsg::Status { done }),
-            // Its handler waits for nobody and asks nobody.
+            // Its handler neither waits for nor calls other actors.
             Child::Indexer => handles.indexer.actor().unwrap().kill(),
             Child::ToolExecutor => down(&handles.tools, how, |done| ToolMsg::Acquire {
                 session,
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Waits until so many singletons were restarted.
+    /// Waits until this many singletons have been restarted.
     pub(super) async fn restarted(&self, times: u64) {
         let health = self
             .health_when(|health| health.restarts >= times || health.fatal.is_some())
@@ -160,7 +160,7 @@ impl World {
         );
     }
 
-    /// Waits until the tree gives up, and tells why.
+    /// Waits until the tree gives up. Returns the reason.
     pub(super) async fn fatal(&self) -> String {
         self.health_when(|health| health.fatal.is_some())
             .await
@@ -186,7 +186,7 @@ impl World {
         self.clock.stamp().session()
     }
 
-    /// A session with this opening, on the usual model.
+    /// Creates a session with this prompt, on the usual model.
     pub(super) async fn create(&self, opening: &str) -> SessionId {
         let session = self.new_id();
         self.create_as(session, MODEL, opening).await;
@@ -207,7 +207,7 @@ impl World {
         until(&*self.log, session, kind).await;
     }
 
-    /// Waits for the end of the turn; the log has no gap (I2). Answers with it.
+    /// Waits for the end of the turn, and checks that the log has no gap (I2). Returns the log.
     pub(super) async fn finished(&self, session: SessionId) -> Vec<Event> {
         self.until(session, "turn.finished").await;
         let events = self.events(session).await;
@@ -215,14 +215,14 @@ impl World {
         events
     }
 
-    /// A session that does all that sessions do ends as it should.
+    /// Checks that a session that uses every feature ends as it should.
     pub(super) async fn assert_it_works(&self) {
         let session = self.create(READ).await;
         let events = self.finished(session).await;
         assert!(last_text(&events).contains("forty-two"), "{:?}", kinds(&events));
     }
 
-    /// Follows what is said of a session.
+    /// Follows the events and deltas of a session.
     pub(super) async fn follow(&self, session: SessionId) -> mpsc::Receiver<FeedFrame> {
         let (queue, frames) = mpsc::channel(1_024);
         let viewer = Viewer {
@@ -240,7 +240,7 @@ impl World {
         frames
     }
 
-    /// Lets the paused clock run on. Costs no wall time.
+    /// Advances the paused clock. Takes no wall time.
     pub(super) async fn pass(&self, time: Duration) {
         tokio::time::sleep_until(Instant::now() + time).await;
     }
@@ -257,7 +257,7 @@ fn down<M: Message, T: Send + 'static>(handle: &Handle<M>, how: How, message: im
     }
 }
 
-/// Waits until a follower is told of this state.
+/// Waits until a follower receives this state.
 pub(super) async fn until_state(frames: &mut mpsc::Receiver<FeedFrame>, state: RunState) {
     let told = |frame: FeedFrame| match frame {
         FeedFrame::Delta(delta) => matches!(&*delta, Delta::Status(status) if status.state == state),
@@ -326,7 +326,7 @@ pub(super) fn attempts(events: &[Event]) -> Vec<u32> {
     events.iter().filter_map(attempt).collect()
 }
 
-/// What the model said at the end of the last turn.
+/// The model's last text in the last turn.
 pub(super) fn last_text(events: &[Event]) -> String {
     let text = |event: &Event| match &event.body {
         EventBody::TurnFinished(finished) => Some(finished.text.clone()),
@@ -335,7 +335,7 @@ pub(super) fn last_text(events: &[Event]) -> String {
     events.iter().rev().find_map(text).unwrap_or_default()
 }
 
-/// I2: 1, 2, 3, ….
+/// Checks I2: seqs are 1, 2, 3, ….
 pub(super) fn assert_gap_free(events: &[Event]) {
     let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
     assert_eq!(seqs, (1..=events.len() as u64).collect::<Vec<_>>());

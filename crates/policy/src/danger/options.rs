@@ -1,4 +1,4 @@
-//! The table of options that run, write or load: `options.txt`.
+//! The table of options that run a program, write a file or load code: `options.txt`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,14 +9,14 @@ static TABLE: LazyLock<HashMap<&'static str, Vec<Family>>> =
 /// The options of a family of programs.
 #[derive(Debug, Clone)]
 pub(super) struct Family {
-    /// They run a program or load code, write a file that they name, or load configuration.
+    /// Options that run a program or load code, write the file that they name, or load configuration.
     flags: Vec<&'static str>,
-    /// Sub-commands that mean something harmless by them.
+    /// Subcommands for which these options are harmless.
     unless: Vec<&'static str>,
 }
 
 impl Family {
-    /// Its options, where the first word behind the program is `first`.
+    /// Its options when the first word after the program is `first`.
     pub(super) fn flags(&self, first: &str) -> &[&'static str] {
         if self.unless.contains(&first) {
             &[]
@@ -26,7 +26,7 @@ impl Family {
     }
 }
 
-/// The families of a program; a version at the end of its name (`gcc-13`) does not matter.
+/// The families of a program; ignores a version at the end of its name (`gcc-13`).
 pub(super) fn of(name: &str) -> impl Iterator<Item = &'static Family> {
     let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     TABLE

@@ -1,4 +1,4 @@
-//! What a person is told of a call: a title, the whole of it, and what to look out for.
+//! The description of a call for people: a title, the full text, and the risks.
 
 use super::Case;
 use crate::danger::danger;

@@ -1,10 +1,10 @@
-//! Options that run, write or load, family by family, and against the lists that the programs themselves print.
+//! Options that run, write or load, family by family, and compared with the lists that the programs themselves print.
 
 use super::check;
 use crate::danger::{Danger, danger, knows};
 use std::process::{Command, Stdio};
 
-/// A rule, a harmless command, and commands beside it that run, write or load.
+/// A rule, a harmless command, and similar commands that run, write or load.
 type Row = (&'static str, &'static str, &'static [&'static str]);
 
 const ROWS: &[Row] = &[
@@ -34,7 +34,7 @@ const ROWS: &[Row] = &[
             "git merge --gpg-sign=x y",
             "git daemon",
             "git send-email --smtp-server=./x y",
-            // openai/codex pull request 15796 and issue 18694: options in front of the sub-command.
+            // openai/codex pull request 15796 and issue 18694: options before the subcommand.
             "git --exec-path=x status",
             "git -p status",
             "git --namespace=x status",
@@ -324,7 +324,7 @@ fn i7_redteam_programs_that_are_there_to_run_others_need_an_exact_rule() {
     }
 }
 
-/// Words of a help text that say that an option runs something.
+/// Phrases in a help text that say that an option runs something.
 const RUNS: [&str; 15] = [
     "command to run",
     "run command",
@@ -343,8 +343,7 @@ const RUNS: [&str; 15] = [
     "another program",
 ];
 
-/// The options of a program whose own help says that they run something. A program whose help says so of an option that
-/// does not is told here, with why.
+/// Options whose help only seems to say that they run something; the comparison skips them.
 const HARMLESS: &[(&str, &str)] = &[
     ("gcc", "--help"),
     ("gcc", "--version"),
@@ -370,7 +369,7 @@ fn help(program: &str, args: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The options in the lines of a help text that say that something is run; a description may go on for some lines.
+/// The options in a help text that run something according to it; a description may continue for some lines.
 fn running(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut current: Vec<String> = Vec::new();
@@ -431,7 +430,7 @@ fn i7_the_table_knows_the_options_that_programs_say_run_something() {
     assert!(seen > 0, "no list of options was read");
 }
 
-/// The comparison fails for an option that nobody put into the table.
+/// The comparison fails for an option that is missing from the table.
 #[test]
 fn an_option_that_runs_something_and_is_not_in_the_table_is_found() {
     let text =

@@ -1,4 +1,4 @@
-//! Writes to paths that act without an explicit build or run: none goes through in `accept-edits`, or by a rule that was
+//! Writes to paths that act without an explicit build or run: none is allowed in `accept-edits`, or by a rule that was
 //! written with ordinary files in mind. `docs/security/protected.md` has the table.
 
 use super::{judged, policy};
@@ -8,7 +8,7 @@ use agentd_protocol::{EffectClass, PermissionMode, Scope, VerdictKind};
 
 const EDITORS: [&str; 5] = ["Write", "Edit", "MultiEdit", "ApplyPatch", "UndoPatch"];
 
-/// Paths with where an attack by way of them was published.
+/// Paths, each with the publication of an attack that uses it.
 const ATTACKS: [(&str, &str); 34] = [
     (
         ".git/modules/lib/config",

@@ -1,5 +1,5 @@
-//! The red-team list, row by row, as far as the verdict decides: each row with a command that the same rules allow.
-//! That the effect is blocked, too, is the sandbox's to prove.
+//! The red-team list, row by row, as far as the verdict decides: each row has a command that the same rules allow.
+//! The tests of the sandbox prove that it blocks the effect, too.
 
 use super::{asked, check, reason, verdict};
 use agentd_protocol::{PermissionMode, VerdictKind};
@@ -155,7 +155,7 @@ fn redteam_14_words_that_hide_what_they_are() {
             "/usr/bin/touc? M",
         ],
     );
-    // Empty quotes hide nothing: the words are the same, and so is the verdict.
+    // Empty quotes hide nothing: the words are the same, and therefore the verdict.
     asked(&["allow Bash(echo:*)"], "ec''ho M", &["to''uch M"]);
 }
 

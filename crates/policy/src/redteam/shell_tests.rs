@@ -1,4 +1,4 @@
-//! What a shell makes of a text.
+//! Texts as a shell interprets them.
 
 use super::verdict;
 use agentd_protocol::{PermissionMode, VerdictKind};

@@ -1,4 +1,4 @@
-//! Deny rules in mode yolo, against text that hides what it runs. Each attack is allowed once the rule is taken away.
+//! Deny rules in mode yolo, against text that hides what it runs. Each attack is allowed without the rule.
 
 use super::verdict;
 use agentd_protocol::{PermissionMode, VerdictKind};
@@ -31,7 +31,7 @@ fn i7_redteam_a_denied_command_is_found_in_what_yolo_would_run() {
             "bash <<'E'\nif true; then danger; fi\nE",
             "sh <<< danger",
             "python3 -c \"import os; os.system('danger now')\"",
-            // Values that the text tells, in pieces.
+            // Values that are set in the text, in pieces.
             "a=dan; b=ger; $a$b x",
             "x='danger now'; $x",
             "x=ls; x=danger; ${x} -l",
@@ -49,7 +49,7 @@ fn i7_redteam_a_denied_command_is_found_in_what_yolo_would_run() {
             "echo now | xargs -I{} sh -c 'danger {}'",
             "php -r 'system(\"danger\");'",
             "lua -e 'os.execute(\"danger\")'",
-            // Claude Code issue 23314: deny patterns did not look behind a here-document.
+            // Claude Code issue 23314: deny patterns did not look past a here-document.
             "cat > x.sh <<'E'\ndanger now\nE\nsh x.sh",
             // Claude Code issue 70369: brace group and process substitution.
             "{ danger now; }",
@@ -112,7 +112,7 @@ fn i7_redteam_a_denied_path_is_found_in_what_yolo_would_run() {
             "f=.app/config; cp x $f",
             "find . -name x -exec cp {} .app/config ';'",
             "env A=b cp x .app/config",
-            // Claude Code issue 70369: a deny rule for writing did not hold for commands.
+            // Claude Code issue 70369: a deny rule for writing did not apply to commands.
             "python3 -c \"open('.app/config', 'w').write('x')\"",
             "sh <<E\necho x > .app/config\nE",
             "node -e \"require('fs').writeFileSync('.app/config', '')\"",
@@ -129,7 +129,7 @@ fn i7_redteam_a_denied_path_is_found_in_what_yolo_would_run() {
             "cat .e*",
             "cat .en?",
             "cat ./x/../.env",
-            // A one-liner of the interpreter read what Read was kept from (melodic-software/claude-code-plugins 1598).
+            // A one-liner of the interpreter read a file denied to Read (melodic-software/claude-code-plugins 1598).
             "python3 -c \"print(open('.env').read())\"",
             "perl -ne 'print' .env",
             "f=.env; cat $f",

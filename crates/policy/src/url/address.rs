@@ -7,11 +7,11 @@ use url::{Host, Url};
 #[derive(Debug)]
 pub(crate) struct Address {
     parts: Option<Parts>,
-    /// The host as another reader might see it.
+    /// The host as a different parser might see it.
     other: Option<String>,
 }
 
-/// What patterns are compared with.
+/// The parts that patterns are compared with.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) scheme: String,
@@ -19,19 +19,19 @@ pub(crate) struct Parts {
     pub(crate) port: Option<u16>,
     pub(crate) usual_port: bool,
     pub(crate) path: String,
-    /// The path without percent signs.
+    /// The percent-decoded path.
     pub(crate) decoded: String,
-    /// The path holds an encoded separator or dot: servers disagree about what it means.
+    /// The path has an encoded separator or dot: servers disagree about its meaning.
     pub(crate) ambiguous: bool,
     pub(crate) query: Option<String>,
 }
 
 impl Address {
-    /// Reads an address.
+    /// Parses an address.
     pub(crate) fn read(text: &str) -> Self {
         let parts = Url::parse(text).ok().and_then(|url| Parts::of(&url));
         let seen = textual_host(text).map(|host| host.trim_end_matches('.').to_ascii_lowercase());
-        // Another spelling of the same host is no other host.
+        // Another spelling of the same host does not count as a different host.
         let same = |seen: &String| {
             let spelled = Host::parse(seen).map(|host| host.to_string());
             parts
@@ -44,17 +44,17 @@ impl Address {
         }
     }
 
-    /// Its parts; nothing when it cannot be read.
+    /// Its parts; `None` when it cannot be parsed.
     pub(crate) const fn parts(&self) -> Option<&Parts> {
         self.parts.as_ref()
     }
 
-    /// Whether readers disagree about its host.
+    /// Whether parsers disagree about its host.
     pub(crate) const fn is_disputed(&self) -> bool {
         self.other.is_some()
     }
 
-    /// The host; with `broad`, also what a careless reader takes for it.
+    /// The host; with `broad`, also the one that a careless parser sees.
     pub(crate) fn hosts(&self, broad: bool) -> impl Iterator<Item = &str> {
         let host = self.parts.iter().map(|parts| parts.host.as_str());
         host.chain(self.other.as_deref().filter(|_| broad))
@@ -81,7 +81,7 @@ impl Parts {
     }
 }
 
-/// Whether an address is written so plainly that a rule may allow it: http or https, no user, no odd character.
+/// Whether an address is plain enough for a rule to allow it: http or https, no user, no unusual character.
 pub(crate) fn is_plain(url: &str) -> bool {
     let rest = url
         .strip_prefix("https://")
@@ -99,8 +99,7 @@ pub(crate) fn is_plain(url: &str) -> bool {
     })
 }
 
-/// The pattern of everything at the place of a plain address: its host, or its host and port where that is not the usual
-/// one.
+/// The pattern that covers the whole site of a plain address: its host, with the port if that is not the default.
 pub(crate) fn site(url: &str) -> Option<String> {
     let parts = Address::read(url)
         .parts
@@ -112,7 +111,7 @@ pub(crate) fn site(url: &str) -> Option<String> {
     })
 }
 
-/// The host as one finds it by looking at the text alone.
+/// The host found by looking only at the text.
 fn textual_host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;

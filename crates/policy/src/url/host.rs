@@ -9,13 +9,13 @@ use url::Host;
 pub(crate) enum HostPattern {
     /// Every host.
     Any,
-    /// This one, in its one spelling.
+    /// This host, in its canonical form.
     Exactly(String),
-    /// The labels of the host from the right; `None` is any one label.
+    /// The labels of the host from the right; `None` matches any one label.
     Labels {
         /// From the right.
         labels: Vec<Option<String>>,
-        /// One label or more stand before them.
+        /// One or more labels precede them.
         below: bool,
     },
     /// A glob over the whole name, in rules that forbid.
@@ -23,7 +23,7 @@ pub(crate) enum HostPattern {
 }
 
 impl HostPattern {
-    /// Reads a host. In a rule that forbids, a wildcard may stand anywhere and for anything in the name.
+    /// Parses a host. In a rule that forbids, a wildcard may be anywhere in the name and match anything.
     pub(crate) fn parse(text: &str, broad: bool) -> Result<Self, String> {
         let text = text.strip_suffix('.').unwrap_or(text);
         if text.is_empty() {
@@ -45,12 +45,12 @@ impl HostPattern {
         labels(text)
     }
 
-    /// Whether it is every host.
+    /// Whether it matches every host.
     pub(crate) const fn is_everything(&self) -> bool {
         matches!(self, Self::Any)
     }
 
-    /// Whether a host in its one spelling fits.
+    /// Whether a host in canonical form matches.
     pub(crate) fn matches(&self, host: &str) -> bool {
         match self {
             Self::Any => true,
@@ -74,7 +74,7 @@ fn fits(label: Option<&str>, part: &str) -> bool {
     label.map_or_else(|| !part.is_empty(), |label| label == part)
 }
 
-/// A host in its one spelling: lower case, ASCII, an address in four decimal numbers or in brackets.
+/// A host in canonical form: lower case, ASCII, an IP address in dotted decimal form or in brackets.
 fn plain(text: &str) -> Result<String, String> {
     Host::parse(text)
         .map(|host| host.to_string())
@@ -118,7 +118,7 @@ fn labels(text: &str) -> Result<HostPattern, String> {
             .map(Some)
             .map_err(|_| format!("{part:?} is no label of a host"))
     };
-    // A number is an address of its own to the parser, and a label here.
+    // The parser would read a number as an IP address; here it is a label.
     let read = |part: &&str| match part.parse::<u32>() {
         Ok(number) => Ok(Some(number.to_string())),
         Err(_) => literal(part),

@@ -51,7 +51,7 @@ const CROSSINGS: &[Row] = &[
         "https://*.docs.rs/**",
         "https://a.docs.rs/x?y",
         &[
-            // The report: the wildcard of the host reached into the path.
+            // The report: the wildcard of the host extended into the path.
             "https://evil2.com/.docs.rs/?q=x",
             "https://evil2.com/a.docs.rs/x",
             "https://evil2.com?.docs.rs/",
@@ -65,7 +65,7 @@ const CROSSINGS: &[Row] = &[
             "https://evildocs.rs/",
             "https://evil2.com%2f.docs.rs/",
             "https://evil2.com%00.docs.rs/",
-            // Claude Code CVE-2026-24052 (a trusted domain compared with startsWith), and its kin for port and scheme.
+            // Claude Code CVE-2026-24052 (a trusted domain compared with startsWith), and variants for port and scheme.
             "https://docs.rs.evil2.com/x",
             "https://a.docs.rs:8443/x",
             "http://a.docs.rs/x",
@@ -117,7 +117,7 @@ const CROSSINGS: &[Row] = &[
     ),
 ];
 
-/// Wherever a wildcard stands, it stays in its part; each row with an address that the same pattern allows.
+/// A wildcard stays in its part wherever it is; each row has an address that the same pattern allows.
 #[test]
 fn i7_redteam_a_wildcard_never_crosses_a_part_of_an_address() {
     for (pattern, control, attacks) in CROSSINGS {
@@ -142,7 +142,7 @@ fn i7_a_rule_that_forbids_is_read_broadly() {
         ("https://docs.rs/admin/**", "https://docs.rs/%61dmin/x"),
         ("https://docs.rs/admin/**", "https://docs.rs/x/../ADMIN/x"),
         ("https://docs.rs/admin", "https://docs.rs/admin?x"),
-        // What cannot be read is forbidden.
+        // An address that cannot be parsed is forbidden.
         ("evil.example", "https://[fe80::1%25eth0]/"),
         ("evil.example", "https://docs.rs:99999/"),
     ] {

@@ -9,14 +9,14 @@ use agentd_settings::ThinkingForm;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// The smallest budget of thinking that is taken.
+/// The smallest thinking budget that the API accepts.
 const MIN_BUDGET: u32 = 1_024;
 
-/// Everything before the messages: the order is the one in which the provider caches.
+/// Everything before the messages, in the order in which the provider caches it.
 ///
-/// At most four cache marks are allowed. One is on the last tool and one on the system prompt, so sessions that differ in
-/// the one still share the other; one is the automatic one that the server moves along with the conversation; the fourth
-/// is the history's own, for steps of more blocks than the server looks back.
+/// At most four cache marks are allowed. One is on the last tool and one on the system prompt, so sessions that differ
+/// in one still share the other; one is the automatic mark, which the server moves along with the conversation; the
+/// fourth belongs to the history, for steps of more blocks than the server looks back.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let mut body = Map::new();
     body.insert("model".into(), json!(spec.model));
@@ -59,13 +59,13 @@ fn tool(tool: &ToolDef) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
-/// Everything after the messages: what may differ from call to call without touching what is cached.
+/// Everything after the messages: what may differ between calls without invalidating the cache.
 pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let mut fields = Map::new();
     let choice = tool_choice(params).filter(|_| !tools.is_empty());
     let forced = choice.is_some() && matches!(params.tool_choice, ToolChoice::Any | ToolChoice::Only(_));
     let level = thinking::level(spec);
-    // A call that must use a tool may not think first.
+    // A forced tool call cannot be combined with thinking.
     let thought = level
         .filter(|_| !forced)
         .and_then(|level| thinking(spec, params, level));
@@ -77,7 +77,7 @@ pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -
     if !output.is_empty() {
         fields.insert("output_config".into(), output.into());
     }
-    // A model that thinks takes no temperature.
+    // The API refuses a temperature while thinking is on.
     let temperature = spec
         .temperature
         .filter(|_| spec.capabilities.temperature && !thinks);
@@ -108,7 +108,7 @@ fn thinking(spec: &ModelSpec, params: &Params<'_>, level: ThinkingLevel) -> Opti
         (_, ThinkingLevel::Off) => Some(json!({ "type": "disabled" })),
         (ThinkingForm::Adaptive, _) => Some(json!({ "type": "adaptive", "display": "summarized" })),
         (ThinkingForm::Budget | ThinkingForm::Switch, _) => {
-            // The budget is a part of the answer, and a quarter of the answer is left for words.
+            // The budget is part of the output limit; a quarter of the limit is left for the answer itself.
             let limit = limit(spec, params);
             let budget = thinking::tokens(level).min(limit - limit / 4).max(MIN_BUDGET);
             (budget < limit).then(|| json!({ "type": "enabled", "budget_tokens": budget }))
@@ -138,7 +138,7 @@ fn output_config(spec: &ModelSpec, params: &Params<'_>, level: Option<ThinkingLe
     output
 }
 
-/// One message. Consecutive messages of one role are fine here.
+/// One message. This API accepts consecutive messages of the same role.
 pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
     let content = blocks(spec, &message.content);
     if content.is_empty() {
@@ -150,7 +150,7 @@ pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
     };
     let blocks = content.len();
     let bytes = [head, &content.join(&b','), b"]}"].concat();
-    // Before the brace that closes the last block. An answer may end in a block that takes no mark.
+    // Before the brace that closes the last block. Answers get no mark: they may end in a block that allows none.
     let markable = (user && spec.compat.prompt_cache).then(|| bytes.len().saturating_sub(3));
     Encoded {
         bytes,
@@ -160,7 +160,7 @@ pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
     }
 }
 
-/// Results come first, and an image that follows a result is a part of it: the API takes nothing between two results.
+/// Results come first, and an image after a result becomes part of it: the API allows nothing between two results.
 fn blocks(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
     let (mut results, mut rest): (Vec<Value>, Vec<Vec<u8>>) = Default::default();
     let mut after_result = false;
@@ -171,7 +171,7 @@ fn blocks(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
                 content,
                 is_error,
             } => {
-                // A failure must say something.
+                // The API refuses a failed result without text.
                 let content = match content.as_str() {
                     "" if *is_error => "[failed without a word]",
                     content => content,
@@ -194,7 +194,7 @@ fn put_into(result: Option<&mut Value>, image: Option<Value>) {
         return;
     };
     if let Value::String(text) = content {
-        // An empty text block would be refused.
+        // The API refuses an empty text block.
         let text = Some(std::mem::take(text)).filter(|text| !text.is_empty());
         *content = text
             .iter()
@@ -224,8 +224,8 @@ fn encode(spec: &ModelSpec, block: &Block) -> Option<Vec<u8>> {
         Block::Text { text } if text.trim().is_empty() => return None,
         Block::Text { text } => json!({ "type": "text", "text": text }),
         Block::Image { .. } => image(spec, block)?,
-        // Signed by the provider: it goes back byte for byte, or not at all when another dialect made it or the server
-        // was found to refuse it.
+        // Signed by the provider: it goes back byte for byte, or not at all if another dialect made it or the server
+        // has refused it.
         Block::Thinking { raw, .. } => {
             return raw
                 .as_ref()
@@ -240,7 +240,7 @@ fn encode(spec: &ModelSpec, block: &Block) -> Option<Vec<u8>> {
     Some(json_bytes(&value))
 }
 
-/// Blocks of newer kinds go back, too; the kinds of the one other dialect that names its kinds do not.
+/// Replays blocks of unknown newer kinds, too, but not those of the one other dialect whose blocks have a type.
 fn is_own(raw: &str) -> bool {
     kind(raw).is_some_and(|kind| {
         !matches!(kind.as_str(), "reasoning" | "message")

@@ -8,11 +8,11 @@ use crate::reply::ModelEvent;
 use agentd_protocol::{Block, StopReason, Usage};
 use serde_json::{Value, json};
 
-/// One block while it grows.
+/// A block that is still growing.
 #[derive(Debug)]
 struct Part {
     index: u64,
-    /// The block as the provider began it; unknown fields stay.
+    /// The block as it started; unknown fields are kept.
     start: Value,
     /// Its text, thinking or arguments so far.
     grown: String,
@@ -47,7 +47,7 @@ impl Reader for AnthropicStream {
         Ok(())
     }
 
-    /// Takes one event. The kind is in the data; the event's name is only the fallback.
+    /// Takes one event. Its kind is in the data; the event name is only a fallback.
     fn frame(
         &mut self,
         name: &str,
@@ -63,7 +63,7 @@ impl Reader for AnthropicStream {
                 let mut message = frame.get_mut("message").map(Value::take).unwrap_or_default();
                 let content = message.get_mut("content").map(Value::take);
                 self.start(&message)?;
-                // Gateways that cannot stream put the whole answer here. A repeated start repeats it.
+                // Gateways that cannot stream put the whole answer here. A repeated start event repeats it, too.
                 if let (Some(Value::Array(content)), true) = (content, self.parts.is_empty()) {
                     self.begin_all(content, events)?;
                 }
@@ -84,7 +84,7 @@ impl Reader for AnthropicStream {
             }
             "message_stop" => self.complete = true,
             "content_block_stop" => {}
-            // A ping shows that the server lives; events of a newer version are not ours to judge.
+            // A ping shows that the server is alive; events of newer versions are ignored.
             _ => return Ok(Progress::Alive),
         }
         Ok(Progress::Moved)
@@ -100,7 +100,7 @@ impl Reader for AnthropicStream {
 }
 
 impl AnthropicStream {
-    /// Takes what a message says of itself.
+    /// Reads the metadata of the message.
     fn start(&mut self, message: &Value) -> Result<(), ModelError> {
         let id = text(message, "id");
         if self.id.as_deref().is_some_and(|known| known != id) {
@@ -121,7 +121,7 @@ impl AnthropicStream {
             .try_for_each(|(index, block)| self.begin(index, block, events))
     }
 
-    /// Later counts replace earlier ones; a missing count leaves the earlier one.
+    /// Later counts replace earlier ones; a missing count keeps the earlier one.
     fn count(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
         let put = |slot: &mut u64, pointer: &str| {
@@ -202,7 +202,7 @@ impl AnthropicStream {
         }
     }
 
-    /// The answer, once `message_stop` has come.
+    /// The answer, if `message_stop` has arrived.
     fn into_outcome(self) -> Result<Outcome, ModelError> {
         if !self.complete {
             return Err(ModelError::transient(
@@ -222,7 +222,7 @@ impl AnthropicStream {
 }
 
 impl Part {
-    /// The server's summary of the conversation: pieces of text, and the form in which the server wants it back.
+    /// Appends to the server's summary of the conversation: its text, and the encrypted form that it expects back.
     fn compact(&mut self, delta: &Value) {
         let Some(fields) = self.start.as_object_mut() else {
             return;
@@ -250,7 +250,7 @@ impl Part {
             "tool_use" => Block::ToolUse {
                 id: text(&start, "id").to_owned(),
                 name: text(&start, "name").to_owned(),
-                // A whole input in the first event is what servers send that do not stream arguments.
+                // Servers that do not stream arguments send the whole input in the first event.
                 input: match start.get("input") {
                     Some(Value::Object(input)) if grown.is_empty() => Value::Object(input.clone()),
                     _ => parse_arguments(&grown),
@@ -264,7 +264,7 @@ impl Part {
                 }
             }
             "" => return None,
-            // Redacted thinking, server tools and newer kinds: kept closed, sent back as they came.
+            // Redacted thinking, server tools and newer kinds: stored opaquely, sent back unchanged.
             _ => {
                 let mut whole = start;
                 if let (Some(map), false) = (whole.as_object_mut(), grown.is_empty()) {

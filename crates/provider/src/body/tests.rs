@@ -271,7 +271,7 @@ fn a_growing_history_gives_the_same_bytes_as_a_fresh_one() {
             let mut fresh = EncodedHistory::new();
             fresh.extend(&spec, 0, &messages[..end]);
             assert_eq!(grown.fragments.concat(), fresh.fragments.concat());
-            // The cache prefix holds: only the end of an open text may be cut.
+            // The cached prefix stays valid: only the end of an open text may be replaced.
             let kept = before.concat();
             let kept = kept.get(..kept.len().saturating_sub(TEXT_END)).unwrap();
             assert!(grown.fragments.concat().starts_with(kept));
@@ -289,7 +289,7 @@ fn a_long_history_is_a_few_fragments() {
         messages.push(message(role, vec![Block::text(format!("{n:0200}"))]));
         history.extend(&spec, 0, &messages);
         let bytes: usize = history.fragments.iter().map(Bytes::len).sum();
-        // Full ones, and behind them such that each is less than half of the one before.
+        // Full fragments, followed by fragments of less than half the length of their predecessor.
         let most = 2 * bytes / FRAGMENT + 12;
         assert!(
             history.fragments.len() <= most,
@@ -323,7 +323,7 @@ fn anthropic() -> ModelSpec {
     }
 }
 
-/// What a request has after its messages, besides what every request has.
+/// What a request has after its messages, without the fields that every request has.
 fn said(spec: &ModelSpec, params: Params<'_>) -> Value {
     let mut sent = body(spec, &[], &[tool()], params);
     let map = sent.as_object_mut().unwrap();
@@ -774,12 +774,12 @@ fn the_cache_marks_are_four_at_most_and_a_long_step_has_its_own() {
             .collect();
         assert!(String::from_utf8_lossy(&bytes).matches("cache_control").count() <= 4);
         marks.push(marked.join(" "));
-        // A repeated attempt is the same request.
+        // A repeated attempt must send the same request.
         history.extend(&spec, 0, &messages);
         let again = RequestBody::new(prefix.clone(), &history, encode_suffix(&spec, &[tool()], &params));
         assert_eq!(again.to_bytes(), bytes);
     }
-    // Before the step of twelve calls the conversation ended with the second result of the step before it.
+    // Before the step of twelve calls, the conversation ended with the second result of the previous step.
     assert_eq!(marks, ["", "", "2.1", "", "6.0"]);
 }
 

@@ -1,4 +1,4 @@
-//! Reading what a server sent: errors, streams, answers in one piece.
+//! Reads what a server sent: errors, streams, and answers in one piece.
 
 use crate::call::Sink;
 use crate::classify::classify;
@@ -18,12 +18,12 @@ use std::error::Error as _;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How much of an error's body is read, and for how long.
+/// How much of an error's body is read; `ERROR_BODY_TIME` limits for how long.
 const ERROR_BODY: usize = 64 << 10;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
-/// The longest answer in one piece: parsed, it takes a multiple of its length.
+/// The longest unstreamed answer: parsed, it takes a multiple of its length.
 pub(crate) const MAX_WHOLE: usize = 16 << 20;
-/// The ways in which a body can be packed.
+/// The known content encodings.
 const PACKINGS: [&str; 7] = [
     "gzip",
     "x-gzip",
@@ -33,19 +33,19 @@ const PACKINGS: [&str; 7] = [
     "compress",
     "x-compress",
 ];
-/// How many characters of a page are quoted.
+/// How many characters of a page (HTML, say) an error quotes.
 const QUOTED: usize = 200;
 
-/// An answer that is none of an error.
+/// A successful response.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// Piece by piece.
+    /// The answer is streamed.
     Stream(Response),
-    /// At once, because it was asked for so or the server cannot do otherwise.
+    /// The answer is in one piece, by request or because the server cannot stream.
     Whole(Response),
 }
 
-/// Refuses every answer that is no success, with what its body says, and every one that cannot be read.
+/// Turns every unsuccessful response into an error with the message of its body; also refuses unreadable bodies.
 pub(crate) async fn accept(
     response: Response,
     streamed: bool,
@@ -54,7 +54,7 @@ pub(crate) async fn accept(
 ) -> Result<Accepted, ModelError> {
     let status = response.status();
     let headers = response.headers().clone();
-    // A small body may unpack to any size; a server that packs without being asked is not given the chance.
+    // A small compressed body may expand to any size, so a body that is compressed without a request for it is refused.
     let encoding = header(&headers, &CONTENT_ENCODING);
     let packed = encoding
         .split(',')
@@ -76,7 +76,7 @@ pub(crate) async fn accept(
     let whole = if is("text/event-stream") || is("application/x-ndjson") {
         false
     } else if is("application/json") {
-        // One object is a line, too, and some servers say this of many lines.
+        // One object is also a line, and some servers use this type for many lines.
         !(streamed && framing == Framing::Lines)
     } else {
         !streamed
@@ -95,8 +95,8 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
         .unwrap_or_default()
 }
 
-/// What came before any event of a stream: an answer or an error that is no stream at all, or a page of a proxy. What a
-/// server says its answer is counts for less than what it is.
+/// The start of a stream before any event: it may be an unstreamed answer or error, or the page of a proxy. The content
+/// decides; servers often declare the wrong type.
 #[derive(Debug, Default)]
 struct Head {
     bytes: Vec<u8>,
@@ -125,7 +125,7 @@ impl Head {
     }
 }
 
-/// A page in place of an answer, as an error.
+/// Turns a page (of a proxy, say), sent instead of an answer, into an error.
 fn page(bytes: &[u8]) -> Option<ModelError> {
     let begun = bytes.get(..bytes.len().min(ERROR_BODY)).unwrap_or_default();
     begun.trim_ascii_start().starts_with(b"<").then(|| {
@@ -136,7 +136,7 @@ fn page(bytes: &[u8]) -> Option<ModelError> {
     })
 }
 
-/// The words of a page, without its marks.
+/// The text of a page, without its tags.
 fn quote(page: &[u8]) -> String {
     let mut inside = false;
     let text: String = String::from_utf8_lossy(page)
@@ -150,7 +150,7 @@ fn quote(page: &[u8]) -> String {
     words.join(" ").chars().take(QUOTED).collect()
 }
 
-/// Reads an answer that came in one piece.
+/// Reads an answer that is not streamed.
 pub(crate) async fn read_whole<S: Sink>(
     response: Response,
     mut decoder: Decoder,
@@ -164,7 +164,7 @@ pub(crate) async fn read_whole<S: Sink>(
         return Err(page);
     }
     let begun = body.trim_ascii_start();
-    // Some servers say that a stream is JSON.
+    // Some servers label a stream as JSON.
     let streamed = [&b"data:"[..], b"event:", b":"]
         .iter()
         .any(|mark| begun.starts_with(mark));
@@ -180,7 +180,7 @@ pub(crate) async fn read_whole<S: Sink>(
     Ok((reply, None))
 }
 
-/// All bytes of a body. Blank ones are sent by servers that want to show that they live.
+/// Collects a whole body. Some servers send white space as a keep-alive.
 pub(crate) async fn collect<T>(mut bytes: T, pace: &mut Pace) -> Result<Vec<u8>, ModelError>
 where
     T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
@@ -208,7 +208,7 @@ where
     }
 }
 
-/// The beginning of an error's body; what cannot be read in time is left out.
+/// The beginning of an error's body, as far as it arrives in time.
 async fn error_body(response: Response, pace: &Pace) -> Vec<u8> {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
@@ -220,13 +220,13 @@ async fn error_body(response: Response, pace: &Pace) -> Vec<u8> {
             }
         }
     };
-    // Out of time is no failure of its own: the status tells enough.
+    // A time-out here is not a failure of its own: the status says enough.
     let _ = timeout(ERROR_BODY_TIME, timeout_at(pace.end(), reading)).await;
     body.truncate(ERROR_BODY);
     body
 }
 
-/// Reads a stream to its end. Returns the answer and when its first piece came.
+/// Reads a stream to its end. Returns the answer and the time of its first delta.
 pub(crate) async fn read_answer<T, S: Sink>(
     mut bytes: T,
     mut decoder: Decoder,
@@ -297,7 +297,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// An error below HTTP, with its causes and without its address: addresses can carry passwords.
+/// An error below HTTP, with its causes but without its URL: URLs can contain passwords.
 pub(crate) fn of_transport(what: &str, error: reqwest::Error) -> ModelError {
     let class = if error.is_builder() {
         FailureClass::InvalidRequest

@@ -80,7 +80,7 @@ async fn listen() -> (TcpListener, String) {
     (listener, url)
 }
 
-/// Reads one request: its head, and as much body as it announces.
+/// Reads one request: its headers, and as much body as they announce.
 async fn read_request(socket: &mut TcpStream) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     loop {
@@ -181,7 +181,7 @@ fn answer(kind: &str, body: &str) -> String {
 
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
 
-/// What comes of a server that answers this.
+/// The result of a call to a server with this answer.
 async fn told(answer: String, stream: bool) -> Result<Vec<Block>, ModelError> {
     let (_server, url) = answering(answer).await;
     let spec = ModelSpec { stream, ..spec(&url) };
@@ -390,7 +390,7 @@ async fn a_dropped_call_drops_its_connection() {
     assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
 }
 
-/// Reads a stream that gives each text after its wait, and then nothing more.
+/// Reads a stream that yields each text after its delay, and then ends or stays silent.
 async fn paced(parts: &[(u64, &'static str)], ends: bool) -> (Result<ModelReply, ModelError>, u64) {
     let spec = spec("http://unused");
     let deadlines = Deadlines {

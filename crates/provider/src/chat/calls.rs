@@ -1,4 +1,4 @@
-//! Tool calls that arrive in fragments, each server cutting them in its own way.
+//! Assembles tool calls from fragments, which every server cuts differently.
 
 use crate::decoder::check_blocks;
 use crate::error::ModelError;
@@ -16,20 +16,20 @@ struct Part {
     arguments: String,
 }
 
-/// The calls of one answer so far.
+/// The tool calls of one answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct Calls(Vec<Part>);
 
 impl Calls {
-    /// Whether nothing was called: a call without a name and without arguments is none.
+    /// Whether there is no call: one without a name and arguments does not count.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(Part::is_empty)
     }
 
-    /// Takes one fragment; `next_block` numbers a new call.
+    /// Takes one fragment; `next_block` is the block number of the next new call.
     ///
     /// # Errors
-    /// When there are more calls than anybody could run.
+    /// When there are more calls than any client could run.
     pub(crate) fn take(
         &mut self,
         fragment: &Value,
@@ -63,7 +63,7 @@ impl Calls {
             return Ok(());
         };
         let unnamed = part.name.is_empty();
-        // Some servers repeat the id and the name in each fragment, some send them empty.
+        // Some servers repeat the id and the name in each fragment; others send them empty.
         if part.id.is_empty() {
             id.clone_into(&mut part.id);
         }
@@ -98,7 +98,7 @@ impl Calls {
         self.0.len().saturating_sub(1)
     }
 
-    /// The calls as blocks; a call without an id gets one.
+    /// The calls as blocks; a call without an id gets a generated one.
     pub(crate) fn into_blocks(self) -> impl Iterator<Item = Block> {
         self.0
             .into_iter()
@@ -120,13 +120,13 @@ impl Part {
         self.name.is_empty() && matches!(self.arguments.trim(), "" | "{}")
     }
 
-    /// Whether a fragment at this call's index is more of this call, and not the next one that repeats the index.
+    /// Whether a fragment with this call's index continues this call, rather than starting a new one with the same index.
     fn takes(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id;
         }
         let repeats = id.is_empty() && self.id.is_empty() && !name.is_empty() && !arguments.is_empty();
-        // Looked at last: to parse all arguments at each fragment would cost their length squared.
+        // Checked last: parsing all arguments at each fragment takes quadratic time.
         !(repeats && serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok())
     }
 }

@@ -7,11 +7,11 @@ use crate::spec::ModelSpec;
 use agentd_protocol::{Block, ImageSource, Message, Role};
 use serde_json::{Map, Value, json};
 
-/// The length of the ids that one provider insists on.
+/// The length of the ids that Mistral requires.
 const SHORT_ID: usize = 9;
 
-/// One message: tool results become messages of their own, and a user's text goes on inside the user's text before it,
-/// because the templates of many local models insist that the roles alternate.
+/// One message: tool results become separate messages, and a user's text continues the user text before it,
+/// because the templates of many local models require alternating roles.
 pub(crate) fn message(spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
     match message.role {
         Role::User => user(spec, &message.content, after_text),
@@ -27,7 +27,7 @@ pub(crate) fn message(spec: &ModelSpec, message: &Message, after_text: bool) -> 
     }
 }
 
-/// Results carry text alone here, so the images of a result follow in a message of the user.
+/// Results can only carry text here, so their images follow in a user message.
 fn user(spec: &ModelSpec, content: &[Block], after_text: bool) -> Encoded {
     let results: Vec<Vec<u8>> = content
         .iter()
@@ -47,7 +47,7 @@ fn user(spec: &ModelSpec, content: &[Block], after_text: bool) -> Encoded {
     user_text(results, &texts.join("\n\n"), after_text)
 }
 
-/// Messages that come first, then the user's text, which goes on in the one before where it can.
+/// Writes the messages in `before`, then the user's text, which continues the previous message where possible.
 pub(crate) fn user_text(mut before: Vec<Vec<u8>>, text: &str, after_text: bool) -> Encoded {
     if text.is_empty() {
         return Encoded {
@@ -72,7 +72,7 @@ pub(crate) fn user_text(mut before: Vec<Vec<u8>>, text: &str, after_text: bool) 
     }
 }
 
-/// The rest of a JSON string that is already open, and the end of its message.
+/// The rest of a JSON string that is already open, up to the end of its message.
 fn continuation(text: &str) -> Vec<u8> {
     let mut bytes = br"\n\n".to_vec();
     let quoted = json_bytes(&json!(text));
@@ -91,13 +91,13 @@ fn tool_result(spec: &ModelSpec, block: &Block) -> Option<Value> {
     Some(json!({ "role": "tool", "tool_call_id": wire_id(spec, tool_use_id), "content": content }))
 }
 
-/// The id as this server takes it: the same for a call and its result, in this process and the next.
+/// The id in the form that this server accepts: the same for a call and its result, also after a restart.
 fn wire_id(spec: &ModelSpec, id: &str) -> String {
     let fits = id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !spec.compat.short_tool_ids || fits {
         return id.to_owned();
     }
-    // FNV-1a: small and the same everywhere. Nine places of 36 letters hold 46 bits, plenty for one conversation.
+    // FNV-1a: small and deterministic. Nine digits of base 36 hold 46 bits, plenty for one conversation.
     let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
@@ -110,13 +110,13 @@ fn wire_id(spec: &ModelSpec, id: &str) -> String {
     short
 }
 
-/// A text that says something.
+/// A text that is not blank.
 pub(crate) fn text(block: &Block) -> Option<&str> {
     let Block::Text { text } = block else { return None };
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// A text, or the words that stand for an image that is not sent.
+/// A text, or the placeholder of an image that is not sent.
 pub(crate) fn text_or_gap(block: &Block) -> Option<&str> {
     match block {
         Block::Image { .. } => Some("[image not available]"),
@@ -155,7 +155,7 @@ fn assistant(spec: &ModelSpec, content: &[Block]) -> Option<Value> {
         message.insert("tool_calls".into(), calls.into());
     }
     if spec.compat.replay_reasoning {
-        // Under the very field it came in: templates and servers look nowhere else.
+        // In the same field in which it arrived: templates and servers read no other.
         content
             .iter()
             .filter_map(raw_fields)
@@ -179,14 +179,14 @@ fn raw_fields(block: &Block) -> Option<Map<String, Value>> {
     serde_json::from_str(raw).ok()
 }
 
-/// Puts reasoning back where it was; what another dialect made has other fields and stays out.
+/// Puts reasoning back where it was; that of other dialects has other fields and is left out.
 fn replay(message: &mut Map<String, Value>, fields: Map<String, Value>, words: &str) {
     if fields.contains_key("type") {
         return;
     }
     for (name, value) in fields {
         match value {
-            // Reasoning that came as parts of the content: the words become a part behind it.
+            // Reasoning that arrived as parts of the content: the text becomes a part after it.
             Value::Array(mut parts) if name == "content" => {
                 parts.extend((!words.is_empty()).then(|| json!({ "type": "text", "text": words })));
                 message.insert(name, parts.into());

@@ -1,4 +1,4 @@
-//! Words and reasoning while they grow, and reasoning in the form in which it is sent back.
+//! Accumulates text and reasoning, and keeps the reasoning in the form in which it is sent back.
 
 use crate::decoder::check_blocks;
 use crate::error::ModelError;
@@ -7,10 +7,10 @@ use crate::reply::ModelEvent;
 use agentd_protocol::Block;
 use serde_json::{Map, Value, json};
 
-/// Where servers put the reasoning; the first that is not empty counts.
+/// The fields in which servers send reasoning; the first non-empty one counts.
 pub(crate) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// A block of words while it grows.
+/// A block of text that is still growing.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     block: Option<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Appends a piece and returns the number of the block, taking a new one for the first piece.
+    /// Appends a piece and returns the block's number, which the first piece allocates.
     pub(crate) fn grow(&mut self, piece: &str, next_block: &mut u32) -> u32 {
         self.text.push_str(piece);
         *self.block.get_or_insert_with(|| {
@@ -34,7 +34,7 @@ impl Words {
 pub(crate) struct Reasoning {
     words: Words,
     field: Option<&'static str>,
-    /// It came as parts of the content.
+    /// It arrived as parts of the content.
     in_parts: bool,
     details: Vec<Value>,
 }
@@ -44,12 +44,12 @@ impl Reasoning {
         self.words.text.is_empty() && self.details.is_empty()
     }
 
-    /// How much there is of what is not for people.
+    /// The number of details, which are not shown to people.
     pub(crate) const fn details(&self) -> usize {
         self.details.len()
     }
 
-    /// Takes what a piece of an answer says under the fields of reasoning. `whole`: it is no piece but all of it.
+    /// Reads the reasoning fields of a delta. `whole`: it is the complete answer, not a delta.
     pub(crate) fn take(
         &mut self,
         delta: &Value,
@@ -73,7 +73,7 @@ impl Reasoning {
         check_blocks(self.details.len())
     }
 
-    /// Takes reasoning that is a part of the content.
+    /// Takes reasoning that arrives as a part of the content.
     pub(crate) fn take_part(&mut self, thinking: &Value, next_block: &mut u32, events: &mut Vec<ModelEvent>) {
         self.in_parts = true;
         match thinking {
@@ -95,8 +95,8 @@ impl Reasoning {
         }
     }
 
-    /// Joins a streamed piece to the detail that it goes on with: a signature must come back on one text, not beside its
-    /// splinters. A detail that has its signature is closed.
+    /// Joins a streamed piece to the detail that it continues: a signature must come back with its whole text, not with
+    /// fragments of it. A detail with a signature is complete.
     fn goes_on(&mut self, piece: &Value) -> bool {
         let kind = text(piece, "type");
         let grows = match kind {
@@ -122,7 +122,7 @@ impl Reasoning {
         true
     }
 
-    /// The block, with what goes back to the server as it came.
+    /// The block, with the data that goes back to the server unchanged.
     pub(crate) fn into_block(self) -> Option<Block> {
         if self.is_empty() {
             return None;

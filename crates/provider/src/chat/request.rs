@@ -9,10 +9,10 @@ use agentd_settings::ThinkingSwitch;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is looked into.
+/// The depth to which schemas are checked.
 const SCHEMA_DEPTH: u32 = 16;
 
-/// Everything before the messages, the system message included.
+/// Everything before the messages, including the system message.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
     let limit_name = if spec.compat.max_completion_tokens {
@@ -37,7 +37,7 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     bytes.into()
 }
 
-/// The system message; nothing where there is no system prompt.
+/// The system message; empty without a system prompt.
 pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
     if prompt.system.is_empty() {
         return Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
     json_bytes(&json!({ "role": role, "content": prompt.system }))
 }
 
-/// A tool in the form that most servers took over.
+/// A tool in OpenAI's format, which most servers have adopted.
 pub(crate) fn tool(tool: &ToolDef) -> Value {
     let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
     json!({ "type": "function", "function": function })
@@ -92,7 +92,7 @@ fn tool_choice(choice: ToolChoice<'_>) -> Option<Value> {
     })
 }
 
-/// Strict decoding refuses schemas that leave something open: every object names all that it may have, as required.
+/// Strict decoding refuses open schemas: every object must list all its properties as required, and allow no others.
 fn is_closed(schema: &Value, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;

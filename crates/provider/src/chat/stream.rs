@@ -10,7 +10,7 @@ use crate::reply::ModelEvent;
 use agentd_protocol::{Block, FailureClass, StopReason, Usage};
 use serde_json::Value;
 
-/// The names of an answer that was cut off by the output limit.
+/// The finish reasons of an answer that the output limit cut off.
 const CUT: [&str; 3] = ["length", "max_output_tokens", "max_tokens"];
 
 /// Reads the chunks of one answer.
@@ -46,7 +46,7 @@ impl Reader for ChatStream {
             ));
         }
         self.frame("", body, events)?;
-        // The end of the body is the end of the answer; a model may have nothing to say.
+        // The end of the body ends the answer; a model may have nothing to say.
         self.ended = true;
         self.finish.get_or_insert_with(|| "stop".to_owned());
         Ok(())
@@ -63,7 +63,7 @@ impl Reader for ChatStream {
     /// Takes one chunk.
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
         let (frame, pieces) = (&frame, events.len());
-        // Groq counts here, too, and in streams of some models only here.
+        // Groq reports usage here, too, and for some models only here.
         self.count(frame.pointer("/x_groq/usage"));
         self.count(frame.get("usage"));
         let choices = frame.get("choices").and_then(Value::as_array);
@@ -95,12 +95,12 @@ impl Reader for ChatStream {
                 "the provider ended the answer with an error",
             )),
             Some(reason) if !reason.is_empty() => {
-                // OpenRouter calls an answer that ran into its limit `tool_calls` and keeps the truth beside it.
+                // OpenRouter reports `tool_calls` for a truncated answer and keeps the real reason here.
                 let cut = CUT.contains(&text(choice, "native_finish_reason").to_lowercase().as_str());
                 self.finish = Some(if cut { CUT[0] } else { reason }.to_owned());
                 Ok(Progress::Moved)
             }
-            // An empty piece is what some servers send to show that they live.
+            // Some servers send empty deltas as a keep-alive.
             _ if !grew => Ok(Progress::Alive),
             _ => Ok(Progress::Moved),
         }
@@ -108,7 +108,7 @@ impl Reader for ChatStream {
 }
 
 impl ChatStream {
-    /// A chunk of another answer after the end of this one means that two were spliced.
+    /// A chunk of a different answer after the end of this one means that two streams were mixed up.
     fn name(&mut self, frame: &Value, choice: Option<&Value>) -> Result<(), ModelError> {
         let id = text(frame, "id");
         if self.id.is_empty() {
@@ -144,14 +144,14 @@ impl ChatStream {
         {
             self.calls.take(fragment, &mut self.next_block, events)?;
         }
-        // The form that calls had before there could be several.
+        // The older format, which allows a single call.
         if let Some(call) = delta.get("function_call").filter(|call| call.is_object()) {
             self.calls.take(call, &mut self.next_block, events)?;
         }
         Ok(())
     }
 
-    /// One part of content that is an array, as Mistral sends it.
+    /// One part of a content array, as Mistral sends it.
     fn part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) {
         match part.get("thinking") {
             Some(thinking) if text(part, "type") == "thinking" => {
@@ -171,7 +171,7 @@ impl ChatStream {
         }
     }
 
-    /// The last usage counts, wherever in the stream it is.
+    /// The last usage counts, wherever it appears in the stream.
     fn count(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage.filter(|usage| usage.is_object()) else {
             return;
@@ -184,7 +184,7 @@ impl ChatStream {
             .unwrap_or_default();
         let cache_write = of("/prompt_tokens_details/cache_write_tokens").unwrap_or_default();
         let reasoning = of("/completion_tokens_details/reasoning_tokens").unwrap_or_default();
-        // xAI counts reasoning beside the completion, everybody else inside it; the total tells.
+        // xAI counts reasoning separately from the completion, all others include it; the total tells which.
         if reasoning > 0
             && of("/total_tokens") == Some(prompt.saturating_add(output).saturating_add(reasoning))
         {
@@ -201,7 +201,7 @@ impl ChatStream {
         self.cost_usd = usage.get("cost").and_then(Value::as_f64).or(self.cost_usd);
     }
 
-    /// The answer, once `[DONE]` or a finish reason has come.
+    /// The answer, if `[DONE]` or a finish reason has arrived.
     fn into_outcome(self) -> Result<Outcome, ModelError> {
         let empty = self.words.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
         if self.finish.is_none() && (!self.ended || empty) {
@@ -239,7 +239,7 @@ impl ChatStream {
             Some(_) => StopReason::Other,
         };
         match said {
-            // Some servers say that they stopped and call tools all the same, and the other way round.
+            // Some servers report a stop although they call tools, or the other way round.
             StopReason::EndTurn | StopReason::Other if !self.calls.is_empty() => StopReason::ToolUse,
             StopReason::ToolUse if self.calls.is_empty() => StopReason::EndTurn,
             other => other,

@@ -1,4 +1,4 @@
-//! What an error teaches: a request that says it differently may pass.
+//! Extracts advice from an error: how to change the request so that it may succeed.
 
 use super::patterns::{MISCALLED, has};
 use crate::error::Advice;
@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The advice of an error; `text` is all its words, in lower case.
+/// The advice of an error; `text` is its whole text in lower case.
 pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Advice> {
     match class {
         FailureClass::ContextOverflow => window(body, text),
@@ -25,24 +25,24 @@ pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Ad
     }
 }
 
-/// How models write the name of the tool that they call.
+/// The formats in which models write the name of the tool that they call.
 static CALLED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     all(&[
         r#""name"\s*:\s*"([\w.-]{1,64})""#,
         r"<function[=/( ]*([\w.-]{1,64})",
     ])
 });
-/// The longest piece of a failed call that is kept.
+/// The most bytes of a failed call that are kept.
 const LONGEST_CALL: usize = 4_096;
 
-/// What the model wrote, where the server tells it; else what the server says of it.
+/// What the model wrote, if the server quotes it; else the server's message.
 fn miscalled(body: &Value) -> Advice {
     let written = body.pointer("/error/failed_generation").and_then(Value::as_str);
     let said = written.map_or_else(|| error_message(body).unwrap_or_default(), str::to_owned);
     of_call(&said)
 }
 
-/// The advice for a call that could not be read.
+/// The advice for a call that could not be parsed.
 pub(crate) fn of_call(said: &str) -> Advice {
     let name = CALLED.iter().find_map(|one| one.captures(said)?.get(1));
     Advice::Miscalled {
@@ -54,10 +54,10 @@ pub(crate) fn of_call(said: &str) -> Advice {
     }
 }
 
-/// Windows outside of these bounds are numbers of something else.
+/// A number outside of these bounds is not a context window.
 const WINDOWS: std::ops::RangeInclusive<u64> = 128..=1_000_000_000;
 
-/// How servers say how much they take.
+/// The phrases by which servers state their limit.
 static TAKEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     all(&[
         r"tokens > ([\d,]+) maximum",
@@ -72,7 +72,7 @@ static TAKEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ])
 });
 
-/// How servers say how much they got.
+/// The phrases by which servers state the size of the request.
 static GOT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     all(&[
         r"([\d,]+) tokens > [\d,]+ maximum",
@@ -92,7 +92,7 @@ fn all(patterns: &[&str]) -> Vec<Regex> {
     patterns.iter().filter_map(|one| Regex::new(one).ok()).collect()
 }
 
-/// The first number that one of these finds.
+/// The first number that one of the patterns finds.
 fn found(patterns: &[Regex], text: &str) -> Option<u64> {
     let number = patterns.iter().find_map(|one| one.captures(text)?.get(1))?;
     number.as_str().replace(',', "").parse().ok()
@@ -108,7 +108,7 @@ fn window(body: &Value, text: &str) -> Option<Advice> {
         .then_some(Advice::Window { tokens, sent })
 }
 
-/// The reasoning of earlier answers is not taken back.
+/// The server refuses the reasoning of earlier answers.
 const REASONING: &[&[&str]] = &[
     &["invalid_encrypted_content"],
     &["encrypted content", "could not be"],
@@ -126,14 +126,14 @@ const REASONING: &[&[&str]] = &[
     &["'messages", ".reasoning", "unsupported"],
 ];
 
-/// Thinking wants the reasoning of earlier answers, and this conversation does not have it.
+/// With thinking on, the server requires the reasoning of earlier answers, which this conversation lacks.
 const MISSING: &[&[&str]] = &[
     &["reasoning_content", "must be passed back"],
     &["reasoning_content", "is missing"],
     &["expected `thinking`", "but found"],
 ];
 
-/// Words of a refusal.
+/// The words of a refusal.
 const REFUSED: &[&str] = &[
     "not support",
     "unsupported",
@@ -179,7 +179,7 @@ fn mended(text: &str) -> Option<Advice> {
     }
 }
 
-/// What stands before a list of what is taken.
+/// The phrases that precede a list of accepted values.
 const LISTS: &[&str] = &[
     "supported values are",
     "supported values:",
@@ -190,10 +190,10 @@ const LISTS: &[&str] = &[
     "allowed values",
     "supported levels",
 ];
-/// How long such a list can be.
+/// The longest list, in bytes.
 const LIST: usize = 200;
 
-/// The levels that an error says are taken; none where it says nothing of it.
+/// The levels that an error lists as accepted; none if it lists nothing.
 fn supported(text: &str) -> Option<Vec<ThinkingLevel>> {
     let (_, list) = LISTS.iter().find_map(|words| text.split_once(words))?;
     let list = list.get(..list.floor_char_boundary(LIST)).unwrap_or(list);

@@ -1,6 +1,6 @@
-//! The words by which errors are known: all words of a row, in lower case.
+//! The patterns of known errors: each row lists words that must all occur, in lower case.
 
-/// Whether a text has all words of a row.
+/// Whether a text contains all words of some row.
 pub(super) fn has(text: &str, rows: &[&[&str]]) -> bool {
     rows.iter()
         .any(|words| words.iter().all(|word| text.contains(word)))
@@ -32,7 +32,7 @@ pub(super) const OVERFLOW: &[&[&str]] = &[
     &["request_too_large"],
 ];
 
-/// The model wrote a tool call that its server could not read: Groq, Ollama, llama.cpp.
+/// The model wrote a tool call that its server could not parse: Groq, Ollama, llama.cpp.
 pub(super) const MISCALLED: &[&[&str]] = &[
     &["tool_use_failed"],
     &["error parsing tool call"],
@@ -57,7 +57,7 @@ pub(super) const QUOTA: &[&[&str]] = &[
     &["free-models-per-day"],
 ];
 
-/// The same, unless a wait is named: Google says it of limits per minute, too.
+/// The same, unless the error names a wait: Google uses these words for limits per minute, too.
 pub(super) const QUOTA_WITHOUT_WAIT: &[&[&str]] =
     &[&["exceeded your current quota"], &["monthly"], &["spend"]];
 
@@ -71,10 +71,10 @@ pub(super) const RATE: &[&[&str]] = &[
     &["throttl"],
 ];
 
-/// One request that is over the limit of a minute: a wait does not help, a shorter request does.
+/// A single request over the limit per minute: waiting does not help, a shorter request does.
 pub(super) const LARGER_THAN_RATE: &[&[&str]] = &[&["request too large", "tokens per min"]];
 
-/// The provider's policy.
+/// The provider's policy refuses the content.
 pub(super) const FILTER: &[&[&str]] = &[
     &["content_filter"],
     &["content_policy"],
@@ -86,7 +86,7 @@ pub(super) const FILTER: &[&[&str]] = &[
     &["invalid_prompt", "policy"],
 ];
 
-/// A credential that is not good.
+/// The credential is not valid.
 pub(super) const AUTH: &[&[&str]] = &[
     &["authentication_error"],
     &["permission_error"],
@@ -98,7 +98,7 @@ pub(super) const AUTH: &[&[&str]] = &[
     &["unauthenticated"],
 ];
 
-/// No capacity.
+/// The server has no capacity.
 pub(super) const OVERLOAD: &[&[&str]] = &[
     &["overloaded"],
     &["slow_down"],
@@ -108,7 +108,7 @@ pub(super) const OVERLOAD: &[&[&str]] = &[
     &["capacity exceeded"],
 ];
 
-/// Broken on their side.
+/// A failure on the server's side.
 pub(super) const BROKEN: &[&[&str]] = &[
     &["api_error"],
     &["timeout_error"],
@@ -117,7 +117,7 @@ pub(super) const BROKEN: &[&[&str]] = &[
     &["internal server error"],
 ];
 
-/// Wrong on our side.
+/// A mistake in the request.
 pub(super) const INVALID: &[&[&str]] = &[
     &["invalid_request"],
     &["not_found"],
@@ -125,7 +125,7 @@ pub(super) const INVALID: &[&[&str]] = &[
     &["unsupported"],
 ];
 
-/// Local servers answer 500 to requests that they will never take.
+/// Local servers answer 500 to requests that they will never accept.
 pub(super) const NEVER: &[&[&str]] = &[
     &["requires --jinja"],
     &["cannot use both"],

@@ -1,5 +1,5 @@
-//! The two requests of a completion. The first has the messages and all parameters; the second the same parameters, with
-//! the prompt in place of the messages.
+//! The two requests of a completion. The first has the messages and all parameters; the second has the same parameters,
+//! with the prompt in place of the messages.
 
 use crate::body::{Encoded, Params, Prompt, RequestBody};
 use crate::chat;
@@ -11,14 +11,14 @@ use agentd_protocol::{Block, Message, ThinkingLevel};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// Everything before the messages: the parameters follow behind them, so that they can be used twice.
+/// Everything before the messages. The parameters follow after them, so that both requests can use them.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>) -> Bytes {
     let mut bytes = br#"{"messages":["#.to_vec();
     bytes.extend(chat::request::system(spec, prompt));
     bytes.into()
 }
 
-/// One message. Templates know no images.
+/// One message. Chat templates do not support images.
 pub(crate) fn message(spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
     let image = |block: &Block| matches!(block, Block::Image { .. });
     if !message.content.iter().any(image) {
@@ -44,7 +44,7 @@ pub(crate) fn suffix(spec: &ModelSpec, params: &Params<'_>) -> Bytes {
     fields.insert("n_predict".into(), json!(limit));
     fields.insert("cache_prompt".into(), json!(true));
     if spec.stream {
-        // A long prompt is read for minutes; news of that is progress, silence is not.
+        // Processing a long prompt takes minutes; progress reports count as progress, silence does not.
         fields.insert("return_progress".into(), json!(true));
     }
     let temperature = spec.temperature.filter(|_| spec.capabilities.temperature);
@@ -60,7 +60,7 @@ pub(crate) fn suffix(spec: &ModelSpec, params: &Params<'_>) -> Bytes {
     close_messages(fields)
 }
 
-/// The second request from the first and its answer.
+/// Builds the second request from the first and its answer.
 pub(crate) fn with_prompt(asked: &RequestBody, answer: &Value) -> Result<RequestBody, ModelError> {
     let prompt = answer
         .get("prompt")
@@ -68,7 +68,7 @@ pub(crate) fn with_prompt(asked: &RequestBody, answer: &Value) -> Result<Request
         .ok_or_else(|| ModelError::transient("the server made no prompt of the messages"))?;
     let mut head = br#"{"prompt":"#.to_vec();
     head.extend(json_bytes(prompt));
-    // Without the bracket that closed the messages.
+    // Skips the bracket that closed the messages.
     let end = asked.end();
     let parameters = end.slice(end.len().min(1)..);
     Ok(RequestBody::of(vec![head.into(), parameters]))

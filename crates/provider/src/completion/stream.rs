@@ -15,7 +15,7 @@ pub(crate) struct CompletionStream {
     window: u64,
     model: String,
     thoughts: Thoughts,
-    /// The prompt left the reasoning open.
+    /// The prompt ended inside the reasoning.
     opened: bool,
     usage: Usage,
     stop: Option<StopReason>,
@@ -41,7 +41,7 @@ impl Reader for CompletionStream {
         if frame.get("stop") == Some(&Value::Bool(true)) {
             self.end(&frame);
         }
-        // A piece may be held back until it is known whether it is a mark, so it counts as it came.
+        // A piece counts when it arrives, because it may be held back until it is clear whether it is a mark.
         let grew = !text(&frame, "content").is_empty() || frame.get("prompt_progress").is_some();
         Ok(if grew || self.stop.is_some() {
             Progress::Moved
@@ -72,7 +72,7 @@ impl Reader for CompletionStream {
 }
 
 impl CompletionStream {
-    /// For a model with a window of so many tokens.
+    /// A reader for a model with a window of this many tokens.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             window,
@@ -87,7 +87,7 @@ impl CompletionStream {
         self.stop = Some(self.stop_reason(frame));
     }
 
-    /// `tokens_cached` is what the server keeps now, not what it had before: that is the prompt less what was read anew.
+    /// `tokens_cached` is the cache size after the answer, not before: cache hits are the prompt less the tokens processed.
     fn count(&mut self, frame: &Value) {
         let read = number(frame, "/timings/prompt_n").unwrap_or_default();
         let prompt = number(frame, "/tokens_evaluated").unwrap_or(read);
@@ -111,12 +111,12 @@ impl CompletionStream {
         let used = self.usage.input + self.usage.cache_read + self.usage.output;
         let full = self.window > 0 && used >= self.window;
         match text(frame, "stop_type") {
-            // A part of the conversation was forgotten, so this answers another question.
+            // The server dropped a part of the conversation, so this answers a different question.
             _ if is("truncated") => StopReason::ContextWindow,
             "limit" if full => StopReason::ContextWindow,
             "limit" => StopReason::MaxTokens,
             "word" => StopReason::StopSequence,
-            // Older servers have a field for each.
+            // Older servers have a separate field for each reason.
             "" if is("stopped_limit") => StopReason::MaxTokens,
             _ => StopReason::EndTurn,
         }

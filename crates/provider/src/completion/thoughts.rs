@@ -1,4 +1,4 @@
-//! Reasoning that a raw completion has in its text, between two marks at its beginning.
+//! Reasoning within the text of a raw completion: between two marks at its beginning.
 
 use crate::reply::ModelEvent;
 use agentd_protocol::Block;
@@ -8,22 +8,22 @@ const CLOSE: &str = "</think>";
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The beginning may still turn out to be the mark.
+    /// The text so far may be the start of the opening mark.
     #[default]
     Start,
     Thinking,
     Text,
 }
 
-/// Takes the text apart while it comes.
+/// Separates reasoning from text while it streams.
 #[derive(Debug, Default)]
 pub(crate) struct Thoughts {
     phase: Phase,
-    /// What may be the beginning of a mark.
+    /// A suffix that may be the beginning of a mark.
     held: String,
     thinking: String,
     text: String,
-    /// Whether the text's number was taken already by reasoning.
+    /// Whether reasoning already took the first block number.
     thought: bool,
 }
 
@@ -61,7 +61,7 @@ impl Thoughts {
             self.phase = Phase::Text;
             return self.say(&after, events);
         }
-        // All marks are ASCII, so a cut before one is a cut between characters.
+        // All marks are ASCII, so a cut before one is at a character boundary.
         let tail = (1..CLOSE.len())
             .rev()
             .find(|length| {
@@ -102,7 +102,7 @@ impl Thoughts {
         }
     }
 
-    /// The blocks. `opened`: the prompt itself ended with the mark, so the text began inside the reasoning.
+    /// The blocks. `opened`: the prompt itself ended with the opening mark, so the text starts inside the reasoning.
     pub(crate) fn into_blocks(mut self, opened: bool) -> Vec<Block> {
         let held = std::mem::take(&mut self.held);
         match self.phase {

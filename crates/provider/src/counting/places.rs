@@ -1,4 +1,4 @@
-//! Where each kind of server counts, and what it wants to be sent. Pure.
+//! The counting endpoint of each kind of server, and the request that it expects. Pure.
 
 use crate::address::{beside, join};
 use crate::fields::number;
@@ -7,35 +7,35 @@ use crate::spec::ModelSpec;
 use agentd_settings::Dialect;
 use serde_json::{Map, Value, json};
 
-/// A way to have a request counted.
+/// A counting endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The protocol of Anthropic: the request without what only an answer needs.
+    /// The protocol of Anthropic: the request without the fields that only an answer needs.
     Messages,
     /// The Responses protocol.
     Responses,
-    /// Gemini: the request inside another one.
+    /// Gemini: the request wrapped in another one.
     Gemini,
-    /// llama.cpp: any request of the chat protocol.
+    /// llama.cpp: any request in the chat protocol.
     LlamaCpp,
-    /// vLLM: it tells the tokens themselves, with their number.
+    /// vLLM: it returns the tokens themselves along with their number.
     Vllm,
 }
 
-/// What servers of a kind are asked, in this order, until one of them knows the address.
+/// The endpoints to try, in this order, until the server knows one of them.
 pub(crate) fn places(spec: &ModelSpec) -> &'static [Place] {
     match spec.dialect {
         Dialect::Anthropic => &[Place::Messages],
         Dialect::OpenaiResponses => &[Place::Responses],
         Dialect::Gemini => &[Place::Gemini],
-        // Those of the cloud that speak this protocol do not count.
+        // Cloud servers that speak this protocol do not count.
         Dialect::OpenaiChat if spec.credentials.is_empty() => &[Place::LlamaCpp, Place::Vllm],
         Dialect::LlamaCompletion => &[Place::LlamaCpp],
         Dialect::OpenaiChat | Dialect::Ollama | Dialect::Scripted => &[],
     }
 }
 
-/// Fields that an endpoint of this kind knows; another one may be refused.
+/// The fields that this kind of endpoint accepts; it may refuse others.
 const OF_MESSAGES: [&str; 8] = [
     "model",
     "messages",
@@ -60,7 +60,7 @@ const OF_RESPONSES: [&str; 9] = [
 const OF_TOKENIZE: [&str; 4] = ["model", "messages", "tools", "chat_template_kwargs"];
 
 impl Place {
-    /// The address.
+    /// The URL.
     pub(crate) fn url(self, spec: &ModelSpec) -> String {
         let base = &spec.base_url;
         match self {
@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// What is sent, from the body of the call.
+    /// The body to send, derived from the body of the call.
     pub(crate) fn body(self, spec: &ModelSpec, call: &Map<String, Value>) -> Value {
         match self {
             Self::Messages => only(call, &OF_MESSAGES),
@@ -93,7 +93,7 @@ impl Place {
         }
     }
 
-    /// The number in an answer.
+    /// The count in an answer.
     pub(crate) fn tokens(self, answer: &Value) -> Option<u64> {
         let field = match self {
             Self::Messages | Self::Responses | Self::LlamaCpp => "/input_tokens",

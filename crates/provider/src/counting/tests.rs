@@ -49,7 +49,7 @@ fn body(spec: &ModelSpec) -> RequestBody {
     )
 }
 
-/// A server that answers each request with the next of these, and says what it was asked.
+/// A server that gives these answers in turn, and passes on the requests that it receives.
 async fn server(answers: Vec<(&'static str, String)>) -> (String, UnboundedReceiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -96,7 +96,7 @@ async fn counted(spec: &ModelSpec, within: Duration) -> Counted {
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Has a request counted by a server that gives this answer; says what the server was asked.
+/// Counts a request at a server with this answer; also returns the request that the server received.
 async fn asked(dialect: Dialect, path: &str, answer: Value) -> (Counted, String, Value) {
     let (url, mut asked) = server(vec![("200 OK", answer.to_string())]).await;
     let counted = counted(&spec(dialect, &format!("{url}{path}")), LONG).await;
@@ -169,7 +169,7 @@ async fn i6_what_cannot_be_counted_is_told_apart_and_never_waited_for() {
     check("200 OK", "garbage", Counted::Failed).await;
     check("200 OK", r#"{"input_tokens": "many"}"#, Counted::Failed).await;
     check("200 OK", r#"{"input_tokens": 0}"#, Counted::Failed).await;
-    // It takes the connection and says nothing.
+    // The server accepts the connection and stays silent.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let hanging = counted(&spec(Dialect::Anthropic, &url), Duration::from_millis(200)).await;

@@ -398,7 +398,7 @@ proptest! {
     }
 }
 
-/// Frames and rubble of frames, of all dialects.
+/// Frames and broken frames of all dialects.
 fn fragment(kind: u8) -> BoxedStrategy<Vec<u8>> {
     let frame = |value: Value| Just(format!("data: {value}\n\n").into_bytes()).boxed();
     match kind % 12 {
@@ -648,7 +648,7 @@ fn an_error_after_a_good_beginning_voids_the_answer() {
     assert!(transient(&anthropic(&late)));
 }
 
-/// A finished answer of each dialect, and whether its last frame is the end of it.
+/// A finished answer of each dialect, and whether its last frame is a terminal marker.
 fn finished_answers() -> [(Dialect, String, bool); 6] {
     let mut anthropic = vec![
         start("a"),
@@ -725,7 +725,7 @@ fn what_follows_the_end_is_ignored_in_every_dialect_however_it_is_cut() {
                 );
             }
         }
-        // A dialect that has an end of its own does not take the word for it.
+        // A dialect with its own terminal marker ignores `[DONE]`.
         let cut = &answer[..answer.len() - 2];
         let cut = &cut[..cut.rfind('\n').unwrap_or_default()];
         let early = format!("{cut}\n\n{line}{}", &answer[cut.len()..]);
@@ -775,7 +775,7 @@ fn a_call_without_name_and_arguments_is_no_call() {
         assert_eq!(reply.content, [Block::text("hi")]);
         assert_eq!(reply.stop_reason, StopReason::EndTurn);
     }
-    // What has a name, or arguments, is a call: the model is told what is wrong with it.
+    // A call with a name or arguments is a real call: the model is told what is wrong with it.
     let named = whole(json!({"tool_calls": [{"id": "c1", "function": {"name": "Ls", "arguments": ""}}]}));
     assert_eq!(named.stop_reason, StopReason::ToolUse);
     let nameless =

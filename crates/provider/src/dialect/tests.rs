@@ -1,4 +1,4 @@
-//! A conversation that began with a model of one dialect goes on with one of any other.
+//! A conversation started with a model of one dialect continues with a model of any other.
 
 use super::*;
 use crate::body::encode_message;
@@ -37,7 +37,7 @@ fn encoded(dialect: Dialect, content: Vec<Block>) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What each dialect keeps closed.
+/// The opaque blocks of each dialect.
 fn closed() -> Vec<(Dialect, Value)> {
     vec![
         (

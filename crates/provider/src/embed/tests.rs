@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 const KEY: &str = "sk-embed-canary-123456";
 
-/// A server that answers once; the request that it got.
+/// A server that answers once and returns the request that it received.
 async fn serve(answer: &'static str) -> (String, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

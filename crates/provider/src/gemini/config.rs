@@ -1,4 +1,4 @@
-//! What a request of Gemini asks for beside the conversation: limits, thinking, the choice of tools, the form of the answer.
+//! The settings of a Gemini request apart from the conversation: limits, thinking, tool choice, answer format.
 
 use crate::body::{Params, ToolChoice, ToolDef};
 use crate::fields::close_messages;
@@ -9,13 +9,13 @@ use agentd_settings::ThinkingForm;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// The smallest number of thinking tokens that every model takes which thinks by a number.
+/// The smallest thinking budget that every budget-based model accepts, in tokens.
 const MIN_THINKING: u32 = 512;
 
-/// The largest number of thinking tokens that every model takes which thinks by a number.
+/// The largest thinking budget that every budget-based model accepts, in tokens.
 const MAX_THINKING: u32 = 24_576;
 
-/// Everything after the messages. The protocol cannot say whether calls may be parallel.
+/// Everything after the messages. The protocol cannot express whether calls may be parallel.
 pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
     let mut fields = Map::new();
@@ -32,7 +32,7 @@ pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -
     if let Some(thinking) = thinking(spec, limit) {
         generation.insert("thinkingConfig".into(), thinking);
     }
-    // Models before the third generation refuse to be held to a schema while they have tools.
+    // Models before the third generation refuse a response schema while they have tools.
     let held = spec.capabilities.structured_output && (tools.is_empty() || is_third(&spec.model));
     if let Some((_, schema)) = params.schema.filter(|_| held) {
         generation.insert("responseMimeType".into(), json!("application/json"));
@@ -59,7 +59,7 @@ fn thinking(spec: &ModelSpec, limit: u32) -> Option<Value> {
         ThinkingForm::None => None,
         ThinkingForm::Effort | ThinkingForm::Adaptive => {
             let word = match level {
-                // There is no word for not at all.
+                // The API has no level that turns thinking off.
                 ThinkingLevel::Off | ThinkingLevel::Minimal => "minimal",
                 ThinkingLevel::Low => "low",
                 ThinkingLevel::Medium => "medium",
@@ -67,7 +67,7 @@ fn thinking(spec: &ModelSpec, limit: u32) -> Option<Value> {
             };
             Some(json!({ "includeThoughts": shown, "thinkingLevel": word }))
         }
-        // What is thought counts as output, so it leaves room for the answer.
+        // Thinking counts as output, so it must leave room for the answer.
         ThinkingForm::Budget => {
             let budget = match thinking::tokens(level) {
                 0 => 0,
@@ -75,14 +75,14 @@ fn thinking(spec: &ModelSpec, limit: u32) -> Option<Value> {
             };
             Some(json!({ "includeThoughts": shown, "thinkingBudget": budget }))
         }
-        // As much as the model sees fit.
+        // The model decides how much it thinks.
         ThinkingForm::Switch => {
             Some(json!({ "includeThoughts": shown, "thinkingBudget": if shown { -1 } else { 0 } }))
         }
     }
 }
 
-/// Whether a model is of the third generation or later; names without a number mean the newest.
+/// Whether a model is of the third generation or later; names without a number refer to the newest.
 pub(crate) fn is_third(model: &str) -> bool {
     let generation = model
         .rsplit('/')

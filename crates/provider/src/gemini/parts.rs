@@ -1,4 +1,4 @@
-//! The parts of an answer, and the blocks that they become.
+//! The parts of an answer, and the blocks made from them.
 
 use crate::fields::text;
 use crate::gemini::replay::{Mark, closed};
@@ -6,7 +6,7 @@ use crate::reply::ModelEvent;
 use agentd_protocol::Block;
 use serde_json::{Map, Value, json};
 
-/// One part while it grows.
+/// A part that is still growing.
 #[derive(Debug)]
 enum Part {
     Text {
@@ -24,7 +24,7 @@ enum Part {
         args: Value,
         mark: Mark,
     },
-    /// A kind that is not ours to know: it goes back as it came.
+    /// An unknown kind: it is sent back unchanged.
     Closed(Value),
 }
 
@@ -41,7 +41,7 @@ impl Parts {
         self.0.iter().any(|part| matches!(part, Part::Call { .. }))
     }
 
-    /// Takes one part of a chunk. Text goes on in the part before it, unless one of the two is signed.
+    /// Takes one part of a chunk. Text continues the part before it, unless one of the two is signed.
     pub(crate) fn take(&mut self, mut part: Value, events: &mut Vec<ModelEvent>) {
         let signature = Some(text(&part, "thoughtSignature").to_owned()).filter(|text| !text.is_empty());
         if let Some(call @ Value::Object(_)) = part.get_mut("functionCall").map(Value::take) {
@@ -69,7 +69,7 @@ impl Parts {
             Some(Value::Null) | None => json!({}),
             Some(args) => args,
         };
-        // No call at all; its signature would otherwise be taken for that of the next one.
+        // Not a call; its signature would otherwise be attributed to the next one.
         if name.is_empty() && args.as_object().is_some_and(Map::is_empty) {
             return;
         }
@@ -144,7 +144,7 @@ impl Parts {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// The parts as blocks; a call without an id gets one.
+    /// The parts as blocks; a call without an id gets a generated one.
     pub(crate) fn into_blocks(self) -> Vec<Block> {
         let mut blocks = Vec::new();
         for (part, number) in self.0.into_iter().zip(1_u32..) {
@@ -180,7 +180,7 @@ fn thought(text: String, signature: Option<String>) -> Block {
     closed(text, &Value::Object(part))
 }
 
-/// Whether a part is words, though the words may be missing: an empty text need not be written.
+/// Whether a part is text. The text may be missing, because an empty one is optional.
 fn is_text(part: &Value) -> bool {
     let known = |key: &String| matches!(key.as_str(), "text" | "thought" | "thoughtSignature");
     part.as_object().is_none_or(|fields| fields.keys().all(known))

@@ -1,25 +1,25 @@
-//! What a block of ours cannot say about a part: its signature and the id of its call. It stands in a closed thinking
-//! block of its own before the block, and goes back on exactly that part.
+//! What our blocks cannot express about a part: its signature and the id of its call. An opaque thinking block before
+//! the block stores them, and they go back on exactly that part.
 
 use crate::fields::text;
 use agentd_protocol::Block;
 use serde_json::{Map, Value, json};
 
-/// Stands for the signature of a call that another model made; the provider lets it pass.
+/// A placeholder for the signature of a call that another model made; the provider accepts it.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// What belongs to the part that follows.
+/// The metadata of the part that follows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) signature: Option<String>,
     /// The provider's own id of the call.
     pub(crate) id: Option<String>,
-    /// The part is a call.
+    /// The part is a tool call.
     pub(crate) call: bool,
 }
 
 impl Mark {
-    /// The mark of a text.
+    /// The mark of a text part.
     pub(crate) fn of_text(signature: Option<String>) -> Self {
         Self {
             signature,
@@ -27,7 +27,7 @@ impl Mark {
         }
     }
 
-    /// The mark of a call.
+    /// The mark of a tool call.
     pub(crate) fn of_call(signature: Option<String>, id: Option<String>) -> Self {
         Self {
             signature,
@@ -36,7 +36,7 @@ impl Mark {
         }
     }
 
-    /// The mark as a block, if there is anything to keep.
+    /// The mark as a block, unless it is empty.
     pub(crate) fn into_block(self) -> Option<Block> {
         if self.signature.is_none() && self.id.is_none() {
             return None;
@@ -52,7 +52,7 @@ impl Mark {
         Some(closed(String::new(), &Value::Object(raw)))
     }
 
-    /// Puts what is kept on the part of a text or a call.
+    /// Adds the metadata to the part of a text or a call.
     pub(crate) fn put_on(self, part: &mut Value) {
         let Some(fields) = part.as_object_mut() else {
             return;
@@ -68,23 +68,23 @@ impl Mark {
         }
     }
 
-    /// The provider wants a signature on the first call of each answer, also where another model made it.
+    /// The provider requires a signature on the first call of each answer, even if another model made it.
     pub(crate) fn signed(mut self) -> Self {
         self.signature.get_or_insert_with(|| NO_SIGNATURE.to_owned());
         self
     }
 }
 
-/// What a closed block is good for.
+/// The meaning of an opaque block.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Closed {
-    /// It belongs to the part that follows.
+    /// Metadata for the part that follows.
     Mark(Mark),
     /// A whole part.
     Part,
 }
 
-/// A thinking block that is a part of its own.
+/// Wraps a whole part in a thinking block.
 pub(crate) fn closed(text: String, part: &Value) -> Block {
     Block::Thinking {
         text,
@@ -92,12 +92,12 @@ pub(crate) fn closed(text: String, part: &Value) -> Block {
     }
 }
 
-/// Reads a closed block; nothing, when another dialect made it.
+/// Reads an opaque block; none if another dialect made it.
 pub(crate) fn read(raw: &str) -> Option<Closed> {
     let Ok(Value::Object(fields)) = serde_json::from_str(raw) else {
         return None;
     };
-    // Every other dialect's block has a type, or is named after reasoning, or is a field of a message.
+    // The blocks of all other dialects have a type, or a field named after reasoning, or the fields of a message.
     let foreign = |key: &String| {
         matches!(key.as_str(), "type" | "thinking" | "content") || key.starts_with("reasoning")
     };
@@ -115,7 +115,7 @@ pub(crate) fn read(raw: &str) -> Option<Closed> {
     })
 }
 
-/// The empty text that a signature can come on.
+/// An empty text part, the carrier of a signature.
 pub(crate) fn signed_nothing(signature: &str) -> Value {
     json!({ "text": "", "thoughtSignature": signature })
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What stands for an image that cannot be sent.
+/// The placeholder of an image that cannot be sent.
 const NO_IMAGE: &str = "[image not available]";
 
 /// Everything before the messages.
@@ -42,7 +42,7 @@ fn tool(tool: &ToolDef) -> Value {
     json!({ "name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema })
 }
 
-/// One message. `asked` is the last answer that had calls: results repeat the names of theirs.
+/// One message. `asked` is the last answer with tool calls: results repeat the names of their calls.
 pub(crate) fn message(spec: &ModelSpec, message: &Message, asked: Option<&Message>) -> Encoded {
     let (parts, mut bytes) = match message.role {
         Role::User => (
@@ -83,7 +83,7 @@ fn user(spec: &ModelSpec, content: &[Block], asked: Option<&Message>) -> Vec<Vec
     parts.iter().map(json_bytes).collect()
 }
 
-/// The name and the provider's id of each call, by ours.
+/// The name and the provider's id of each call, by our id.
 type Calls<'a> = BTreeMap<&'a str, (&'a str, Option<String>)>;
 
 fn calls(content: &[Block]) -> Calls<'_> {
@@ -109,7 +109,7 @@ fn calls(content: &[Block]) -> Calls<'_> {
     calls
 }
 
-/// A name that a model made up may begin with what no function's name begins with here.
+/// Adapts a name that a model made up: here, a function's name must begin with a letter or an underscore.
 fn function(name: &str) -> String {
     let name = wire_name(name);
     if name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
@@ -168,7 +168,7 @@ fn model(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
                 flush(&mut pending, &mut parts);
                 match read(raw) {
                     Some(Closed::Mark(mut mark)) => {
-                        // The id of a call stays, also where signatures are not wanted.
+                        // The id of a call is kept, even where signatures are not replayed.
                         mark.signature = mark.signature.filter(|_| spec.compat.replay_reasoning);
                         pending = mark;
                     }
@@ -204,7 +204,7 @@ fn model(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// A signature whose text is gone goes back on an empty one.
+/// A signature whose text is gone goes back on an empty text part.
 fn flush(pending: &mut Mark, parts: &mut Vec<Vec<u8>>) {
     let mark = std::mem::take(pending);
     if let (Some(signature), false) = (mark.signature, mark.call) {

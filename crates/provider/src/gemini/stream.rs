@@ -1,4 +1,4 @@
-//! Answers of Gemini. The protocol has no terminal marker: an answer is complete when the bytes end after a reason to finish.
+//! Answers of Gemini. There is no terminal marker: an answer is complete when the bytes end after a finish reason.
 
 use crate::classify::{classify_stream_error, of_call};
 use crate::decoder::{Outcome, Progress, check_blocks};
@@ -17,15 +17,15 @@ pub(crate) struct GeminiStream {
     model: String,
     parts: Parts,
     counts: Counts,
-    /// The last of the reasons counts: some answers go on after the first.
+    /// The last finish reason counts: some answers continue after the first.
     stop: Option<StopReason>,
-    /// Why the prompt was refused.
+    /// Why the provider blocked the prompt.
     blocked: Option<String>,
-    /// A gateway said that nothing follows.
+    /// A gateway sent `[DONE]`.
     done: bool,
 }
 
-/// Token counts as they came; a later chunk need not repeat those of an earlier one.
+/// The reported token counts; a later chunk may omit those of an earlier one.
 #[derive(Debug, Default)]
 struct Counts {
     prompt: u64,
@@ -36,7 +36,7 @@ struct Counts {
 }
 
 impl Reader for GeminiStream {
-    /// More of the answer can follow after a reason to finish, so only the end of the bytes completes it, or a gateway's
+    /// The answer may continue after a finish reason, so only the end of the bytes completes it, or a gateway's
     /// `[DONE]`.
     fn is_complete(&self) -> bool {
         self.done
@@ -51,7 +51,7 @@ impl Reader for GeminiStream {
         Ok(Progress::Moved)
     }
 
-    /// Takes one answer, or the list of chunks that a stream is without `alt=sse`.
+    /// Takes one answer, or the array of chunks that a stream without `alt=sse` consists of.
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         match body {
             Value::Array(chunks) => chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, events)),
@@ -128,7 +128,7 @@ impl GeminiStream {
             });
         };
         let stop_reason = match stop {
-            // The protocol has no reason of its own for calls.
+            // The protocol has no finish reason for tool calls.
             StopReason::EndTurn | StopReason::Other if self.parts.has_calls() => StopReason::ToolUse,
             other => other,
         };
@@ -157,7 +157,7 @@ impl Counts {
         }
     }
 
-    /// The prompt is counted with what came from the cache and without what the server's tools read.
+    /// The prompt count includes cached tokens and excludes what the server's tools read.
     fn usage(&self) -> Usage {
         Usage {
             input: self
@@ -172,7 +172,7 @@ impl Counts {
     }
 }
 
-/// Reasons that the model, and not the conversation, is to blame for: the same request can go well.
+/// Finish reasons that are the model's fault, not the conversation's: the same request can succeed.
 const STUMBLES: [&str; 5] = [
     "MALFORMED_FUNCTION_CALL",
     "MALFORMED_RESPONSE",

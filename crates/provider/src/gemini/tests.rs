@@ -368,7 +368,7 @@ fn a_signature_may_come_without_any_text() {
     .unwrap();
     let expected = json!([{"text": "hi"}, {"thoughtSignature": "s", "text": ""}]);
     assert_eq!(replayed(&spec("gemini-3-pro"), reply.content), expected);
-    // Its text was taken away since.
+    // The text of the signed part has been removed since.
     let lost = vec![
         closed("", r#"{"thoughtSignature":"s"}"#),
         used("a", "Ls", json!({})),

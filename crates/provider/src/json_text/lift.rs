@@ -1,18 +1,18 @@
-//! Finding calls in the text of an answer: the whole text, then a fenced block, then the first object that calls.
+//! Finds tool calls in the text of an answer: the whole text, then a fenced block, then the first object that is a call.
 
 use super::scan::{Part, closed, parts};
 use crate::fields::parse_arguments;
 use agentd_protocol::{Block, StopReason};
 use serde_json::{Map, Value, json};
 
-/// Longer texts are words, whatever is in them.
+/// Longer texts are not searched for calls.
 const LONGEST: usize = 4 << 20;
-/// More calls than this in one answer are a broken model.
+/// An answer with more calls than this comes from a broken model.
 const MOST_CALLS: usize = 64;
-/// Brackets without a partner that are passed over before the search is given up; each costs one pass over the text.
+/// The most unmatched brackets that the search skips before it gives up; each costs one pass over the text.
 const UNCLOSED: usize = 16;
 
-/// Under which keys models write the name of a tool, and its arguments. The first is the one they are told to use.
+/// The keys under which models write the name of a tool, and its arguments. The prompt asks for the first.
 const NAMES: &[&str] = &["tool", "tool_name", "name", "function", "action"];
 const ARGUMENTS: &[&str] = &[
     "args",
@@ -23,10 +23,10 @@ const ARGUMENTS: &[&str] = &[
     "tool_input",
     "action_input",
 ];
-/// Keys around one call or several.
+/// Keys that wrap one or several calls.
 const AROUND: &[&str] = &["tool_call", "function_call", "function", "tool_calls", "calls"];
 
-/// Finds the calls in an answer's text. The text stays as it is; the calls are added behind it.
+/// Finds the calls in an answer's text. The text is unchanged; the calls are appended.
 pub(crate) fn lift(mut content: Vec<Block>, stop: StopReason, tools: &[String]) -> (Vec<Block>, StopReason) {
     let told = content.iter().any(|block| matches!(block, Block::ToolUse { .. }));
     if told || tools.is_empty() || !is_whole(stop) {
@@ -53,7 +53,7 @@ pub(crate) fn lift(mut content: Vec<Block>, stop: StopReason, tools: &[String]) 
     (content, StopReason::ToolUse)
 }
 
-/// A call is only looked for in an answer that ended by itself: half a call is none.
+/// Only an answer that ended by itself is searched: a truncated call is not a call.
 const fn is_whole(stop: StopReason) -> bool {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence | StopReason::Other => true,
@@ -65,13 +65,13 @@ const fn is_whole(stop: StopReason) -> bool {
     }
 }
 
-/// What follows the reasoning that some templates leave in the text.
+/// The text after the reasoning that some templates leave in the answer.
 fn after_thinking(text: &str) -> &str {
     let trimmed = text.trim_start();
     if trimmed.starts_with("<think>") {
         return trimmed.split_once("</think>").map_or("", |(_, rest)| rest);
     }
-    // Where the template itself opens the reasoning, only its end is in the text.
+    // If the template itself opens the reasoning, only the closing tag is in the text.
     match trimmed.split_once("</think>") {
         Some((thinking, rest)) if !thinking.starts_with(['{', '[', '`']) => rest,
         Some(_) | None => trimmed,
@@ -101,7 +101,7 @@ fn find(text: &str, tools: &[String]) -> Option<Vec<Call>> {
     })
 }
 
-/// Blocks of other languages are samples of code.
+/// Blocks in other languages are code samples.
 fn is_data(language: &str) -> bool {
     [
         "",
@@ -117,7 +117,7 @@ fn is_data(language: &str) -> bool {
     .any(|known| known.eq_ignore_ascii_case(language))
 }
 
-/// A text that is calls and nothing else.
+/// A text that consists only of calls.
 fn whole(text: &str, tools: &[String]) -> Option<Vec<Call>> {
     let text = text.trim().trim_matches('`');
     let start = skip_between(text, 0);
@@ -125,8 +125,8 @@ fn whole(text: &str, tools: &[String]) -> Option<Vec<Call>> {
     (skip_between(text, end) == text.len() && calls.len() <= MOST_CALLS).then_some(calls)
 }
 
-/// The first calls among words. What is passed over (code, other objects) is passed over as a whole, so that a call that
-/// is quoted inside of it stays a quotation.
+/// The first calls within prose. Skipped parts (code, other objects) are skipped whole, so that a call quoted
+/// inside one is not executed.
 fn first(prose: &str, tools: &[String]) -> Option<Vec<Call>> {
     let (mut at, mut unclosed) = (0, 0);
     while let Some(start) = next_bracket(prose, at) {
@@ -153,7 +153,7 @@ fn first(prose: &str, tools: &[String]) -> Option<Vec<Call>> {
     None
 }
 
-/// The next `{`, or `[` that a `{` follows.
+/// The next `{`, or the next `[` followed by a `{`.
 fn next_bracket(text: &str, from: usize) -> Option<usize> {
     let rest = text.get(from..)?;
     let list = |at: usize| {
@@ -165,13 +165,13 @@ fn next_bracket(text: &str, from: usize) -> Option<usize> {
         .map(|(at, _)| from + at)
 }
 
-/// Not an argument, not inside inline code.
+/// Not an argument, not within inline code.
 fn stands_alone(text: &str, start: usize) -> bool {
     let before = text.get(..start).and_then(|before| before.chars().next_back());
     before.is_none_or(|c| c.is_whitespace() || matches!(c, ':' | '>' | '：'))
 }
 
-/// Calls from `start` on that follow each other with nothing but separators between them, and where they end.
+/// Consecutive calls from `start` on, with only separators between them, and their end.
 fn sequence(text: &str, start: usize, tools: &[String], shape: Shape) -> Option<(Vec<Call>, usize)> {
     let (mut calls, mut end) = (Vec::new(), start);
     loop {
@@ -190,7 +190,7 @@ fn sequence(text: &str, start: usize, tools: &[String], shape: Shape) -> Option<
     (!calls.is_empty()).then_some((calls, end))
 }
 
-/// Past what models write between calls: white space, commas, tags.
+/// Skips what models write between calls: white space, commas, tags.
 fn skip_between(text: &str, from: usize) -> usize {
     let mut rest = text.get(from..).unwrap_or_default();
     loop {
@@ -206,17 +206,17 @@ fn skip_between(text: &str, from: usize) -> usize {
     }
 }
 
-/// Which objects are calls.
+/// The objects that count as calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Those that name a tool that was offered, and those that look exactly as told: a wrong name is then an error that
-    /// the model hears of.
+    /// Those that name an offered tool, and those in exactly the requested form: a wrong name there is an error that is
+    /// reported to the model.
     Told,
-    /// Only those that name a tool that was offered.
+    /// Only those that name an offered tool.
     Known,
 }
 
-/// One call or several; nothing when anything among them is none.
+/// One call or several; none if any element is not a call.
 fn calls_of(value: Value, tools: &[String], shape: Shape) -> Option<Vec<Call>> {
     match value {
         Value::Array(items) if (1..=MOST_CALLS).contains(&items.len()) => {
@@ -264,14 +264,14 @@ fn one(value: Value, tools: &[String], shape: Shape) -> Option<Call> {
         Some(input @ Value::Object(_)) => input,
         Some(Value::Null) => json!({}),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => return None,
-        // Some models write the arguments beside the name. Under other keys that would be any object with a name.
+        // Some models put the arguments next to the name. With other keys, any object with a name would match.
         None if key.starts_with("tool") => Value::Object(object),
         None => return None,
     };
     Some(Call { name, input })
 }
 
-/// Exactly the keys that the model was told to write.
+/// Whether an object has exactly the requested keys.
 fn looks_as_told(object: &Map<String, Value>) -> bool {
     let name = object.get("tool").and_then(Value::as_str).unwrap_or_default();
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -281,7 +281,7 @@ fn looks_as_told(object: &Map<String, Value>) -> bool {
         && name.chars().all(word)
 }
 
-/// The same name but for case and for what stands between its words.
+/// Compares names, ignoring case and word separators.
 fn is_name(tool: &str, said: &str) -> bool {
     let letters = |name: &str| -> String {
         let kept = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));

@@ -1,10 +1,10 @@
-//! Finding JSON in text, in time that grows with the text and not with how hostile it is.
+//! Finds JSON in text in linear time, even in hostile text.
 
-/// Brackets that are open at the same time; deeper text is no JSON that anybody meant.
+/// The deepest nesting of brackets; no real JSON is deeper.
 const DEEPEST: usize = 100;
 
-/// Where the bracket at `start` is closed: the index behind its partner. Brackets inside strings do not count. Nothing when
-/// there is no bracket at `start`.
+/// The index after the bracket that closes the one at `start`. Brackets inside strings do not count. None if there is
+/// no bracket at `start`.
 pub(crate) fn closed(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes().get(start..)?;
     if !matches!(bytes.first(), Some(b'{' | b'[')) {
@@ -38,15 +38,15 @@ pub(crate) fn closed(text: &str, start: usize) -> Option<usize> {
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// Words between the fenced blocks.
+    /// Prose between the fenced blocks.
     Prose(&'a str),
-    /// A fenced block: its language and what is in it.
+    /// A fenced block: its language and its content.
     Fenced { language: &'a str, body: &'a str },
 }
 
 const FENCE: &str = "```";
 
-/// A text cut at its fenced blocks. A block that is not closed goes to the end.
+/// Splits a text at its fenced blocks. An unclosed block extends to the end.
 pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -74,14 +74,14 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Where a block is opened: at the beginning of a line.
+/// Finds an opening fence: at the beginning of a line.
 fn fence(text: &str) -> Option<usize> {
     text.match_indices(FENCE)
         .map(|(at, _)| at)
         .find(|at| begins_line(text, *at))
 }
 
-/// Where a block is closed: at the beginning of a line, or at the end of the line that opened it.
+/// Finds the closing fence: at the beginning of a line, or at the end of the opening line.
 fn close(inside: &str, marks: &str) -> Option<usize> {
     let line = inside.find('\n').unwrap_or(inside.len());
     let first = inside.get(..line).unwrap_or_default().trim_end();

@@ -19,7 +19,7 @@ fn use_of(number: u32, name: &str, input: Value) -> Block {
     }
 }
 
-/// The text stays, and these calls follow it.
+/// Checks that the text is kept, followed by these calls.
 fn check(text: &str, calls: &[(&str, Value)]) {
     let said = vec![Block::text(text)];
     let mut content = said.clone();
@@ -263,7 +263,7 @@ fn what_is_projected_is_found_again() {
     }
 }
 
-/// Passes over a text of one kind of bracket must not multiply: a million of them take no longer than a moment.
+/// Skipping brackets of one kind must not take quadratic time: a million of them take only a moment.
 #[test]
 fn i6_hostile_text_is_searched_in_linear_time() {
     let spent = |unit: &str, length: usize| {
@@ -289,7 +289,7 @@ fn i6_hostile_text_is_searched_in_linear_time() {
         "</think>",
         "<tool_call>",
     ] {
-        // Sixteen times as much: a pass for each bracket would take 256 times as long.
+        // Sixteen times the input: one pass per bracket would take 256 times as long.
         let (some, more) = (spent(unit, 1 << 16), spent(unit, 1 << 20));
         let most = some * 64 + std::time::Duration::from_secs(2);
         assert!(more < most, "{unit}: {some:?}, {more:?}");
@@ -335,7 +335,7 @@ fn roles(dialect: Dialect, messages: &[Arc<Message>]) -> Vec<String> {
         ..ModelSpec::scripted("m", Arc::new(Script::builtin()))
     };
     let mut history = EncodedHistory::new();
-    // Message by message, as a session does it.
+    // Message by message, as in a session.
     for count in 1..=messages.len() {
         history.extend(&spec, 1, &messages[..count]);
     }

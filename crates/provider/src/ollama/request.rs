@@ -11,7 +11,7 @@ use agentd_settings::ThinkingForm;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// Everything before the messages, the system message included.
+/// Everything before the messages, including the system message.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
     let mut options = json!({ "num_ctx": spec.context_window, "num_predict": limit });
@@ -23,7 +23,7 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     body.insert("model".into(), json!(spec.model));
     body.insert("stream".into(), json!(spec.stream));
     body.insert("options".into(), options);
-    // A server that knows these fails where others silently forget the beginning of the conversation.
+    // With these, a newer server fails where others silently drop the beginning of the conversation.
     body.insert("truncate".into(), json!(false));
     body.insert("shift".into(), json!(false));
     if !tools.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn suffix(spec: &ModelSpec, params: &Params<'_>) -> Bytes {
     close_messages(fields)
 }
 
-/// A few models take a level, the others only yes or no.
+/// A few models accept a level, the others only on or off.
 fn think(spec: &ModelSpec, level: ThinkingLevel) -> Value {
     match (spec.capabilities.thinking, level) {
         (_, ThinkingLevel::Off) => json!(false),
@@ -57,7 +57,7 @@ fn think(spec: &ModelSpec, level: ThinkingLevel) -> Value {
     }
 }
 
-/// One message; `asked` is the last answer that had calls, whose names the results repeat.
+/// One message; `asked` is the last answer with tool calls, whose names the results repeat.
 pub(crate) fn message(
     spec: &ModelSpec,
     message: &Message,
@@ -160,7 +160,7 @@ fn call(block: &Block) -> Option<Value> {
     Some(json!({ "id": id, "function": { "name": wire_name(name), "arguments": arguments(input) } }))
 }
 
-/// The reasoning that this dialect made; that of another has other fields.
+/// The reasoning that this dialect produced; that of others has other fields.
 fn thought(block: &Block) -> Option<Value> {
     let Block::Thinking { raw: Some(raw), .. } = block else {
         return None;

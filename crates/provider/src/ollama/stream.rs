@@ -1,4 +1,4 @@
-//! Answers of Ollama's own protocol: one JSON object a line, the last one counts the tokens.
+//! Answers of Ollama's own protocol: one JSON object per line, the last of which has the token counts.
 
 use crate::decoder::{Outcome, Progress, check_blocks};
 use crate::dialect::Reader;
@@ -70,7 +70,7 @@ impl Reader for OllamaStream {
 }
 
 impl OllamaStream {
-    /// For a model with a window of so many tokens.
+    /// A reader for a model with a window of this many tokens.
     pub(crate) fn new(window: u64) -> Self {
         Self {
             window,
@@ -98,7 +98,7 @@ impl OllamaStream {
         }
     }
 
-    /// A call comes whole, with an id only from newer servers.
+    /// A call arrives whole; only newer servers give it an id.
     fn call(&mut self, call: &Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         check_blocks(self.calls.len().saturating_add(1))?;
         let function = call.get("function").unwrap_or(&Value::Null);
@@ -169,9 +169,9 @@ impl OllamaStream {
         })
     }
 
-    /// An answer that was cut because the window was full is not one that was cut at its own limit: more of it cannot be
-    /// asked for. The counts tell; a prompt that was cut silently cannot be told from its counts, which leave out what
-    /// the server had cached, so the request forbids that.
+    /// Separates an answer cut off by the full window from one cut off by its own limit: the former cannot be continued.
+    /// The counts reveal it. They do not reveal a silently truncated prompt, because they leave out what the server had
+    /// cached, so the request forbids truncation.
     fn stop_reason(&self, done: &str) -> StopReason {
         let used = self.usage.input.saturating_add(self.usage.output);
         match done {
@@ -183,7 +183,7 @@ impl OllamaStream {
     }
 }
 
-/// The number of a block: its own, or the next one.
+/// The number of a block; the first use allocates the next free one.
 fn number_of(own: &mut Option<u32>, next: &mut u32) -> u32 {
     *own.get_or_insert_with(|| {
         let block = *next;

@@ -1,4 +1,4 @@
-//! What local servers tell of themselves, each kind in its own way.
+//! Asks local servers for their models, each kind in its own way.
 
 use super::{LocalServer, named};
 use crate::address::beside;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 /// The longest answer that is read.
 const LONGEST: usize = 4 << 20;
-/// Models that are asked after one by one.
+/// The most models that are queried one by one.
 const SHOWN: usize = 8;
 
-/// A server that lists its models as OpenAI does. That of llama.cpp tells its window and its slots at another place.
+/// A server that lists its models as OpenAI does. llama.cpp reports its window and its slots at a separate endpoint.
 pub(super) async fn others(client: &Client, base_url: &str, within: Duration) -> Option<LocalServer> {
     let models = client.get(beside(base_url, "v1/models"));
     let props = client.get(beside(base_url, "props"));
@@ -41,7 +41,7 @@ pub(super) async fn others(client: &Client, base_url: &str, within: Duration) ->
 }
 
 impl LocalServer {
-    /// Takes over what `/props` of llama.cpp says; it is about every model that said nothing of itself.
+    /// Applies llama.cpp's `/props`; it covers every model without data of its own.
     fn learn(&mut self, props: &Value) {
         let window = number(props, "/default_generation_settings/n_ctx").filter(|window| *window > 0);
         if self.models.is_empty() && window.is_some() {
@@ -61,7 +61,7 @@ impl LocalServer {
     }
 }
 
-/// Ollama: its models, and what those that are wanted can hold.
+/// Ollama: its models, and the limits of the wanted ones.
 pub(super) async fn ollama(
     client: &Client,
     base_url: &str,
@@ -77,7 +77,7 @@ pub(super) async fn ollama(
         .map(str::to_owned)
         .collect();
     let mut shown: Vec<&String> = wanted.iter().filter_map(|name| named(&models, name)).collect();
-    // A model that is not there is replaced by the first that is.
+    // If a wanted model is missing, the first available one replaces it.
     shown.extend(models.first().filter(|_| shown.len() < wanted.len()));
     shown.sort_unstable();
     shown.dedup();
@@ -105,12 +105,12 @@ pub(super) async fn ollama(
     (!server.models.is_empty()).then_some(server)
 }
 
-/// Models that only embed cannot talk.
+/// Whether a model can chat; embedding models cannot.
 fn talks(name: &str) -> bool {
     !name.is_empty() && !name.contains("embed")
 }
 
-/// A bounded answer that is JSON and came in time.
+/// A bounded JSON answer that arrives in time.
 async fn json(request: RequestBuilder, within: Duration) -> Option<Value> {
     let answer = async {
         let mut response = request.send().await.ok()?.error_for_status().ok()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a path is answered with; a path that is not there is not found.
+/// The answers by path; other paths are answered with 404.
 type Answers = &'static [(&'static str, &'static str)];
 
 async fn answer(mut socket: TcpStream, answers: Answers) {
@@ -21,7 +21,7 @@ async fn answer(mut socket: TcpStream, answers: Answers) {
     socket.write_all((head + body).as_bytes()).await.unwrap();
 }
 
-/// Probes one server on this machine that answers so, or accepts and says nothing.
+/// Probes a local server that gives these answers, or one that accepts connections and stays silent.
 async fn probe(dialect: Dialect, path: &str, answers: Option<Answers>) -> Vec<LocalServer> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}{path}", listener.local_addr().unwrap());

@@ -14,14 +14,14 @@ impl Sink for Nowhere {
     async fn send(&mut self, _: ModelEvent) {}
 }
 
-/// A path of its own, and nothing left of it in the end.
+/// A unique path, whose file is removed at the end.
 struct Place(PathBuf);
 
 impl Place {
     fn new(name: &str) -> Self {
         let name = format!("agentd-record-{name}-{}.toml", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // What a run with the same number left, when it was killed.
+        // A killed run with the same process id may have left a file.
         let _ = std::fs::remove_file(&path);
         Self(path)
     }
@@ -56,7 +56,7 @@ fn reply(content: Vec<Block>, stop_reason: StopReason) -> ModelReply {
     }
 }
 
-/// What the script in the file says to this conversation.
+/// Plays the script in the file for this conversation.
 async fn play(place: &Place, messages: &[Arc<Message>]) -> ModelReply {
     let text = std::fs::read_to_string(&place.0).unwrap();
     let script = Script::parse("recorded", &text).unwrap();

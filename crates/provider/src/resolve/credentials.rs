@@ -1,4 +1,4 @@
-//! Finding the keys of a provider.
+//! Finds the keys of a provider.
 
 use super::{Lookup, read_bounded};
 use crate::secret::Secret;
@@ -8,7 +8,7 @@ use agentd_settings::{Credential as CredentialConfig, CredentialSource, Provider
 /// The longest key file.
 const LONGEST_KEY: u64 = 64 << 10;
 
-/// All keys that are there, and what is missing; an error that names every fix when the provider needs a key and has none.
+/// All keys that exist, and what is missing; if a required key is missing, an error that lists every fix.
 pub(super) fn credentials(
     provider: &ProviderConfig,
     env: Lookup<'_>,
@@ -36,7 +36,7 @@ pub(super) fn credentials(
     }
 }
 
-/// Words in the names of headers whose values are nobody's business.
+/// Words in the names of headers whose values are secret.
 const SECRET_HEADERS: [&str; 7] = [
     "auth",
     "key",
@@ -47,7 +47,7 @@ const SECRET_HEADERS: [&str; 7] = [
     "credential",
 ];
 
-/// The keys among the configured headers; of one with a scheme before it (`Bearer`) both forms.
+/// The keys among the configured headers; if a scheme such as `Bearer` precedes a key, both forms.
 pub(super) fn in_headers(provider: &ProviderConfig) -> impl Iterator<Item = Secret> {
     let is_secret = |name: &str| {
         let name = name.to_ascii_lowercase();

@@ -1,11 +1,11 @@
-//! Choosing the model of sessions that name none.
+//! Chooses the default model, for sessions that name none.
 
 use crate::probe::LocalServer;
 use crate::registry::{Entry, Registry};
 use crate::script::Script;
 use agentd_settings::{Dialect, Settings};
 
-/// The place of a dialect among those that a key was found for.
+/// The rank of a dialect among those with a key.
 const fn place(dialect: Dialect) -> u8 {
     match dialect {
         Dialect::Anthropic => 0,
@@ -16,7 +16,7 @@ const fn place(dialect: Dialect) -> u8 {
     }
 }
 
-/// The order: what is configured, a key in the environment, a local server, the scripted model.
+/// The order: the configured model, one with a key in the environment, a local server, the scripted model.
 pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local: &[LocalServer]) {
     let configured = settings.model.default.as_str();
     if !matches!(configured, "" | "auto") {
@@ -29,7 +29,7 @@ pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local
         .values()
         .filter_map(|entry| entry.spec.as_ref().ok());
     let keyed = specs.filter(|spec| spec.credential(None).is_some());
-    // Of equally near ones the first by name.
+    // Models of equal rank: the first by name.
     if let Some(spec) = keyed.min_by_key(|spec| place(spec.dialect)) {
         let why = format!("provider {} has a credential", spec.provider);
         (registry.default, registry.why) = (spec.name.clone(), why);

@@ -1,4 +1,4 @@
-//! How an answer ended: what it cost, and why there is no more of it.
+//! The end of an answer: its usage and cost, and why it stopped.
 
 use crate::classify::classify_stream_error;
 use crate::error::ModelError;
@@ -6,10 +6,10 @@ use crate::fields::number;
 use agentd_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-/// xAI counts what an answer cost in these parts of a dollar.
+/// xAI reports costs in these fractions of a dollar.
 const TICKS_PER_USD: f64 = 1e10;
 
-/// The tokens of an answer. The protocol counts those of the cache as input, and reasoning as output.
+/// The token counts of an answer. The protocol includes cached tokens in the input, and reasoning in the output.
 pub(crate) fn usage(usage: &Value) -> Usage {
     let of = |pointer: &str| number(usage, pointer).unwrap_or_default();
     let cache_read = of("/input_tokens_details/cached_tokens");
@@ -25,7 +25,7 @@ pub(crate) fn usage(usage: &Value) -> Usage {
     }
 }
 
-/// What the provider itself says an answer cost.
+/// The cost that the provider itself reports.
 pub(crate) fn cost_usd(usage: &Value) -> Option<f64> {
     let of = |key: &str| usage.get(key).and_then(Value::as_f64);
     of("cost").or_else(|| of("cost_in_usd_ticks").map(|ticks| ticks / TICKS_PER_USD))
@@ -43,7 +43,7 @@ pub(crate) fn cut(response: &Value) -> StopReason {
     }
 }
 
-/// An error event that has its fields in itself; one with an object of its own is known to every dialect.
+/// An error event with its fields at the top level; every dialect handles one with a nested error object.
 pub(crate) fn stream_error(frame: &Value) -> ModelError {
     let fields = json!({ "code": frame.get("code"), "message": frame.get("message") });
     classify_stream_error(&json!({ "error": fields }))

@@ -1,4 +1,4 @@
-//! One item of an answer while it grows.
+//! An output item that is still growing.
 
 use crate::fields::text;
 use crate::reply::ModelEvent;
@@ -6,11 +6,11 @@ use crate::responses::items;
 use agentd_protocol::Block;
 use serde_json::Value;
 
-/// One item while it grows.
+/// An output item, from its start to its final form.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) block: u32,
-    /// The item as it began, or as it is once it is done.
+    /// The item as it started, or its final form once it is done.
     pub(crate) value: Value,
     /// What was shown of it so far.
     pub(crate) grown: String,
@@ -22,7 +22,7 @@ impl Item {
         text(&self.value, "type")
     }
 
-    /// Shows the next piece to those who watch.
+    /// Emits the next piece for live viewers.
     pub(crate) fn show(&mut self, piece: &str, events: &mut Vec<ModelEvent>) {
         if piece.is_empty() {
             return;
@@ -37,12 +37,12 @@ impl Item {
         });
     }
 
-    /// The item as it is in the end; `number` counts the items.
+    /// The blocks of the finished item; `number` counts the items.
     pub(crate) fn into_blocks(self, number: usize) -> Vec<Block> {
         if self.done {
             return items::blocks(&self.value, number);
         }
-        // A server that never says that an item is done: what was shown of it is all there is.
+        // Some servers never mark an item as done: then it consists of what was streamed.
         match self.kind() {
             "message" if !self.grown.is_empty() => vec![Block::text(self.grown)],
             "reasoning" if !self.grown.is_empty() => vec![Block::Thinking {

@@ -1,10 +1,10 @@
-//! The items of an answer, and the blocks that they become.
+//! The items of an answer, and the blocks made from them.
 
 use crate::fields::{parse_arguments, text};
 use agentd_protocol::Block;
 use serde_json::{Value, json};
 
-/// Whether a closed item is of this protocol. Blocks of Anthropic have a type, too; those of all others have none.
+/// Whether an opaque item is of this protocol. Anthropic's blocks have a type, too; those of other dialects have none.
 pub(crate) fn is_own(item: &Value) -> bool {
     let kind = text(item, "type");
     let foreign = matches!(
@@ -12,12 +12,12 @@ pub(crate) fn is_own(item: &Value) -> bool {
         "" | "thinking" | "redacted_thinking" | "text" | "container_upload"
     ) || kind.ends_with("tool_use")
         || kind.ends_with("tool_result")
-        // That of Anthropic has the summary in plain text beside the encrypted one.
+        // Anthropic's form has the summary in plain text next to the encrypted one.
         || (kind == "compaction" && (item.get("content").is_some() || item.get("encrypted_content").is_none()));
     !foreign
 }
 
-/// The blocks of one finished item; `number` counts the calls without an id.
+/// The blocks of one finished item; `number` generates ids for calls without one.
 pub(crate) fn blocks(item: &Value, number: usize) -> Vec<Block> {
     match text(item, "type") {
         "message" => message(item),
@@ -31,7 +31,7 @@ pub(crate) fn blocks(item: &Value, number: usize) -> Vec<Block> {
             input: input(item),
         }],
         "" => Vec::new(),
-        // Calls of the server's own tools, compaction and newer kinds: kept closed, sent back as they came.
+        // Calls of the server's own tools, compaction and newer kinds: stored opaquely, sent back unchanged.
         _ => vec![Block::Thinking {
             text: String::new(),
             raw: Some(item.to_string()),
@@ -39,7 +39,7 @@ pub(crate) fn blocks(item: &Value, number: usize) -> Vec<Block> {
     }
 }
 
-/// The texts of a message. Its phase, which the model wants to see again, stands before them.
+/// The texts of a message. Its phase, which the model expects back, precedes them.
 fn message(item: &Value) -> Vec<Block> {
     let texts = texts(item).filter(|text| !text.is_empty()).map(Block::text);
     let phase = item.get("phase").filter(|phase| phase.is_string());
@@ -64,13 +64,13 @@ fn call_id(item: &Value, number: usize) -> String {
 fn input(item: &Value) -> Value {
     match item.get("arguments") {
         Some(Value::String(text)) => parse_arguments(text),
-        // Some servers send the object itself.
+        // Some servers send an object instead of a string.
         Some(object @ Value::Object(_)) => object.clone(),
         _ => json!({}),
     }
 }
 
-/// What people read of an item, for those who could not watch it grow.
+/// The readable text of an item that was not streamed.
 pub(crate) fn readable(item: &Value) -> String {
     match text(item, "type") {
         "message" => texts(item).collect(),
@@ -84,12 +84,12 @@ pub(crate) fn readable(item: &Value) -> String {
     }
 }
 
-/// Whether a message has words by which the model refused.
+/// Whether a message contains a refusal by the model.
 pub(crate) fn refuses(item: &Value) -> bool {
     parts(item, "content").any(|part| !text(part, "refusal").is_empty())
 }
 
-/// The summary, and where there is none the reasoning itself.
+/// The reasoning summary, or the reasoning itself if there is none.
 fn reasoning(item: &Value) -> String {
     let of = |key| {
         parts(item, key)

@@ -10,23 +10,23 @@ use agentd_settings::ThinkingForm;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// The smallest output limit that the protocol takes.
+/// The smallest output limit that the protocol accepts.
 const MIN_OUTPUT: u32 = 16;
 
-/// What stands for an image that cannot be sent.
+/// The placeholder of an image that cannot be sent.
 const NO_IMAGE: &str = "[image not available]";
 
-/// Everything before the messages: only what stays the same for a whole session.
+/// Everything before the messages: only what is constant for a whole session.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -> Bytes {
     let mut body = Map::new();
     body.insert("model".into(), json!(spec.model));
     body.insert("store".into(), json!(false));
     body.insert("stream".into(), json!(spec.stream));
-    // Models that cannot reason refuse to be asked for it.
+    // Models without reasoning refuse these fields.
     if spec.capabilities.thinking != ThinkingForm::None {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }
-    // Not every other server knows `instructions`, and some refuse it; a message is understood by all.
+    // Some other servers ignore or refuse `instructions`; all understand a message.
     let as_field = is_openai(&spec.base_url);
     if as_field && !prompt.system.is_empty() {
         body.insert("instructions".into(), json!(prompt.system));
@@ -49,7 +49,7 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -
     bytes.into()
 }
 
-/// Without `strict: false` the schema would have to be of the kind that lists every property as required.
+/// Without `strict: false`, the schema would have to list every property as required.
 fn tool(tool: &ToolDef) -> Value {
     json!({
         "type": "function",
@@ -113,7 +113,7 @@ fn tool_choice(choice: ToolChoice<'_>) -> Option<Value> {
     }
 }
 
-/// Whether a schema is one that the server can hold the model to: closed objects that require all they have.
+/// Whether strict decoding accepts a schema: closed objects that require all their properties.
 fn is_strict(schema: &Value) -> bool {
     match schema {
         Value::Object(fields) => {
@@ -136,7 +136,7 @@ fn is_strict(schema: &Value) -> bool {
     }
 }
 
-/// One message as items, in its own order; results come before what else a user says.
+/// One message as items, in its own order; results precede the rest of a user's message.
 pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
     let items = match message.role {
         Role::User => user(spec, &message.content),
@@ -190,7 +190,7 @@ fn part(spec: &ModelSpec, block: &Block) -> Option<Value> {
 
 fn assistant(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
     let (mut items, mut spoken) = (Vec::new(), false);
-    // What a message said about itself stands before its text.
+    // The phase of a message precedes its text.
     let mut phase = Value::Null;
     for block in content {
         match block {
@@ -226,17 +226,17 @@ fn assistant(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
             | Block::Unknown => {}
         }
     }
-    // Reasoning that led to nothing, as in an answer that was cut off, is refused.
+    // The server refuses reasoning that nothing follows, as in an answer that was cut off.
     if spoken { items } else { Vec::new() }
 }
 
-/// What an item that was kept closed is good for.
+/// The meaning of an opaque item.
 enum Replay {
     /// The phase of the message whose text follows.
     Phase(Value),
-    /// Reasoning, for what follows it.
+    /// Reasoning that belongs to the item after it.
     Reasoning,
-    /// An item of a kind that is not ours to know.
+    /// An item of an unknown kind.
     Item,
 }
 
@@ -245,7 +245,7 @@ fn replayed(spec: &ModelSpec, raw: &str) -> Option<Replay> {
     match text(&item, "type") {
         "message" => item.get_mut("phase").map(|phase| Replay::Phase(phase.take())),
         "reasoning" => {
-            // Without its content it is only the name of something that the server did not keep.
+            // Without its content, the item is only a reference to something that the server did not store.
             let kept = !text(&item, "encrypted_content").is_empty() || !is_openai(&spec.base_url);
             (kept && spec.compat.replay_reasoning).then_some(Replay::Reasoning)
         }

@@ -1,4 +1,4 @@
-//! Answers of the Responses protocol. What counts are finished items; the pieces before are for those who watch.
+//! Answers of the Responses protocol. Finished items are authoritative; the deltas before them are for live viewers.
 
 use crate::decoder::{Outcome, Progress, check_blocks};
 use crate::dialect::Reader;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) struct ResponsesStream {
     id: String,
     model: String,
-    /// By their place in the answer: their ids are not the same in all events at every server.
+    /// By position in the answer: some servers use different ids for the same item.
     items: BTreeMap<u64, Item>,
     next_block: u32,
     usage: Usage,
@@ -30,7 +30,7 @@ impl Reader for ResponsesStream {
     }
 
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        // Some servers answer with the one event that matters.
+        // Some servers answer with only the final event.
         if !text(&body, "type").is_empty() {
             return self.frame("", body, events).map(drop);
         }
@@ -40,7 +40,7 @@ impl Reader for ResponsesStream {
         self.finished(body, "completed", events)
     }
 
-    /// Takes one event. The kind is in the data; the event's name is only the fallback.
+    /// Takes one event. Its kind is in the data; the event name is only a fallback.
     fn frame(
         &mut self,
         name: &str,
@@ -124,7 +124,7 @@ impl ResponsesStream {
             "output_text.done" => ("message", "text"),
             "reasoning_summary_part.added" => ("reasoning", ""),
             _ if kind.ends_with(".delta") => return Ok(Progress::Moved),
-            // The server lives; events of a newer version are not ours to judge.
+            // The server is alive; events of newer versions are ignored.
             _ => return Ok(Progress::Alive),
         };
         let at = match self.find(number(frame, "/output_index"), text(frame, "item_id")) {
@@ -140,10 +140,10 @@ impl ResponsesStream {
         };
         let piece = match field {
             "delta" => text(frame, "delta"),
-            // A second part of the summary is a paragraph of its own.
+            // A further part of the summary starts a new paragraph.
             "" if item.grown.is_empty() => "",
             "" => "\n\n",
-            // Servers that do not stream this send it at once.
+            // Servers that do not stream this field send it whole.
             whole if item.grown.is_empty() => text(frame, whole),
             _ => "",
         };
@@ -151,7 +151,7 @@ impl ResponsesStream {
         Ok(Progress::Moved)
     }
 
-    /// The item that an event is about; servers that number nothing mean the one they named, or the last.
+    /// The item that an event refers to; without an index, the one with this id, or the last.
     fn find(&self, index: Option<u64>, id: &str) -> Option<u64> {
         if index.is_some() {
             return index.filter(|index| self.items.contains_key(index));
@@ -221,7 +221,7 @@ impl ResponsesStream {
         Ok(())
     }
 
-    /// The answer is complete. What it lists at its end counts where items were missed.
+    /// Completes the answer. Its final list of items fills in those that were missed.
     fn finished(
         &mut self,
         mut response: Value,
@@ -257,7 +257,7 @@ impl ResponsesStream {
         Ok(())
     }
 
-    /// The answer, once its end has come.
+    /// The answer, if its end has arrived.
     fn into_outcome(self) -> Result<Outcome, ModelError> {
         let Some(end) = self.end else {
             return Err(ModelError::transient(

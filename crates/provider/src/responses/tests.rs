@@ -160,7 +160,7 @@ fn said() -> Value {
     message
 }
 
-/// An answer with everything in it.
+/// An answer with every kind of item.
 fn two_calls() -> Vec<Value> {
     let piece = |kind: &str, index: u64, delta: &str| on(kind, index, json!({ "delta": delta }));
     vec![
@@ -298,7 +298,7 @@ fn what_the_end_lists_counts_where_items_were_missed() {
     let expected = [closed("hm", REASONING), Block::text("hi")];
     let only_end = decode(&[created("resp_1"), end("completed", listed.clone())]).unwrap();
     assert_eq!(only_end.content, expected);
-    // Its places were counted differently here.
+    // Here the final list numbers the items differently.
     let shifted = decode(&[created("resp_1"), done(5, text("hi")), end("completed", listed)]).unwrap();
     assert_eq!(shifted.content, expected);
 }
@@ -643,7 +643,7 @@ fn reasoning_goes_back_only_where_it_is_of_use() {
     let mut without = thinker(OPENAI);
     without.compat.replay_reasoning = false;
     assert_eq!(count(&without, REASONING, &text), 1);
-    // What other dialects made means nothing here.
+    // Opaque blocks of other dialects are left out.
     for foreign in [
         r#"{"type":"thinking","thinking":"hm","signature":"s"}"#,
         r#"{"type":"redacted_thinking","data":"x"}"#,

@@ -17,7 +17,7 @@ fn decode(chunks: &[&[u8]], limit: usize) -> Result<Vec<SseItem>, TooLong> {
     Ok(items)
 }
 
-/// The same items must come out wherever the bytes are cut.
+/// The same items must result wherever the input is split.
 fn check(bytes: &[u8], expected: &[SseItem]) {
     assert_eq!(decode(&[bytes], 1 << 20).as_deref(), Ok(expected), "in one piece");
     for at in 0..=bytes.len() {

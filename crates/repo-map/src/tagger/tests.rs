@@ -17,7 +17,7 @@ type Row = (
     &'static [&'static str],
 );
 
-/// What each language must find: definitions with their kinds and lines, and some names that are used.
+/// The expected result for each language: definitions with kinds and lines, and some used names.
 const ROWS: [Row; 12] = [
     (
         Language::Rust,
@@ -181,7 +181,7 @@ fn i6_hostile_files_end_in_bounded_work() {
         (Language::Bash, deep("$(")),
         (Language::C, "\0\u{1}\u{fffd}".repeat(50_000)),
     ] {
-        // Either an answer or a refusal, and the tagger is good for the next file.
+        // Either an answer or a refusal; the tagger must work for the next file.
         let mut tagger = Tagger::new(language).unwrap();
         if let Ok(tags) = tagger.tags(source.as_bytes(), &|| false) {
             assert!(tags.definitions.len() <= MAX_TAGS && tags.references.len() <= MAX_TAGS);

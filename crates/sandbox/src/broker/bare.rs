@@ -1,13 +1,13 @@
-//! Repositories without a `.git`: git takes a directory for one by what is in it, and then reads its configuration.
+//! Repositories without a `.git`: git recognizes such a directory by its contents, and then reads its configuration.
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, statat};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What makes a directory a repository: the first, and the next two or the last.
+/// The names that make a directory a repository: the first, and either the next two or the last.
 const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
-/// Names in a repository that are worth asking whether it is one.
+/// Names for which to check whether their directory is a repository.
 const DECIDES: [&str; 6] = [
     "config",
     "config.lock",
@@ -22,7 +22,7 @@ fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has(head) && (has(common) || (has(objects) && has(refs)))
 }
 
-/// Whether this name makes a repository of a directory that is none.
+/// Whether adding this name turns a directory into a repository.
 pub(super) fn completes(dir: impl AsFd, name: &OsStr) -> bool {
     if !PARTS.iter().any(|part| name == *part) {
         return false;
@@ -32,7 +32,7 @@ pub(super) fn completes(dir: impl AsFd, name: &OsStr) -> bool {
     !is_repository(is_there) && is_repository(|part| name == part || is_there(part))
 }
 
-/// The repository without a `.git` in which a path decides something, if there is one.
+/// The repository without a `.git` in which a path takes effect, if there is one.
 pub(super) fn around(top: &Path, path: &Path) -> Option<PathBuf> {
     let mut at = path;
     while let (Some(dir), Some(name)) = (at.parent(), at.file_name()) {
@@ -65,7 +65,7 @@ mod tests {
         assert!(completes("objects"));
         assert!(!completes("config"));
         create_dir(dir.path().join("objects")).unwrap();
-        // It is one already, so its own programs may go on with it.
+        // It is one already, so its own programs may continue to use it.
         assert!(!completes("HEAD"));
         let config = dir.path().join("config");
         assert_eq!(around(dir.path(), &config), Some(dir.path().to_owned()));

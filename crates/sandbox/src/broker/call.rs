@@ -1,27 +1,27 @@
-//! A notified call as what it is, its pointers still to be read.
+//! Decodes a notified call; its pointers are still to be read.
 
 use agentd_seccomp_notify::Notification;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 
-/// A path in the caller's memory, relative to a directory that it has open.
+/// A path in the caller's memory, relative to one of its open directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct At {
     pub(super) dir: i32,
     pub(super) path: u64,
 }
 
-/// How times are written in memory.
+/// The layout of times in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// Two whole numbers of seconds.
+    /// Two integers in seconds.
     Seconds,
-    /// Twice seconds and microseconds.
+    /// Two pairs of seconds and microseconds.
     Micros,
-    /// Twice seconds and nanoseconds.
+    /// Two pairs of seconds and nanoseconds.
     Nanos,
 }
 
-/// A call.
+/// A decoded call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Open {
@@ -91,7 +91,7 @@ pub(super) enum Call {
     },
 }
 
-/// The lower half of an argument, which is all that the kernel takes of an `int`.
+/// The lower half of an argument, which is all that the kernel reads of an `int`.
 #[expect(clippy::cast_possible_truncation, reason = "the kernel does the same")]
 const fn int(argument: u64) -> u32 {
     argument as u32
@@ -115,7 +115,7 @@ const FOLLOW: AtFlags = AtFlags::empty();
 const NOFOLLOW: AtFlags = AtFlags::SYMLINK_NOFOLLOW;
 
 impl Call {
-    /// The call of a notification; `None` for one that no filter asked to be notified of.
+    /// Decodes a notification; `None` for a call that no filter passes on.
     pub(super) fn of(notification: &Notification) -> Option<Self> {
         let [a, b, c, d, e, _] = notification.args;
         let flags = |argument| AtFlags::from_bits_retain(int(argument));
@@ -209,7 +209,7 @@ impl Call {
         })
     }
 
-    /// The calls without a directory.
+    /// The calls without a directory argument.
     #[cfg(target_arch = "x86_64")]
     fn legacy(notification: &Notification) -> Option<Self> {
         let [a, b, c, ..] = notification.args;

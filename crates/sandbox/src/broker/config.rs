@@ -1,4 +1,4 @@
-//! The configuration of a repository: replaced by a copy that nobody else can write, after a look at what it says.
+//! Replaces a repository's configuration, after checking its content, by a copy that no other process can write.
 
 use super::resolve::Named;
 use agentd_protected::{check_config_change, may_remove_config};
@@ -9,14 +9,14 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
-/// The largest configuration that is looked at.
+/// The largest configuration to check.
 const MAX_BYTES: u64 = 1 << 20;
-/// The name of the copy in the git directory. Commands can make no file of this name.
+/// The name of the copy in the git directory. Commands cannot create a file of this name.
 const COPY: &str = "config.agentd";
 
-/// Carries out the last step of every change by git: `config.lock` becomes `config`.
+/// Performs the last step of every change by git: the rename of `config.lock` to `config`.
 ///
-/// The caller may still have the file open, so what is checked is what is read here, and a new file gets it.
+/// The caller may still have the file open, so this checks the text that it reads and writes that to a new file.
 pub(super) fn replace(from: &Named, to: &Named) -> Result<(), Errno> {
     let (new, mode) = read(&from.dir, &from.name)?;
     let old = match read(&to.dir, &to.name) {
@@ -43,7 +43,7 @@ pub(super) fn may_remove(named: &Named) -> Result<(), Errno> {
     may_remove_config(&text).then_some(()).ok_or(Errno::ACCESS)
 }
 
-/// The text and the permissions of a regular file. Opening it waits for nobody.
+/// The text and permissions of a regular file. Opening it never blocks.
 fn read(dir: &OwnedFd, name: &OsStr) -> Result<(String, Mode), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat(dir.as_fd(), name, flags, Mode::empty())?;

@@ -1,31 +1,31 @@
-//! What is allowed: a pure function of what a call does to which kind of place.
+//! The broker's permission rules: a pure function of the action and the class of the place.
 
 use super::places::Spot;
 use agentd_protected::Class;
 use rustix::io::Errno;
 
-/// What a call does to a path.
+/// The action of a call on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
-    /// Open what is there so that it can be written or emptied.
+    /// Open an existing file for writing or truncation.
     Write,
-    /// Make a file, a pipe or a socket.
+    /// Create a file, a pipe or a socket.
     Make,
-    /// Make an empty directory.
+    /// Create a directory.
     MakeDirectory,
-    /// Make a symbolic link.
+    /// Create a symbolic link.
     MakeSymlink,
     /// Remove anything but a directory.
     Remove,
     /// Remove an empty directory.
     RemoveDirectory,
-    /// Set the mode; whether it takes rights from the owner.
+    /// Set the mode; the flag says whether that takes rights from the owner.
     Mode { of_owner: bool },
-    /// Set owner, times or attributes.
+    /// Set the owner, times or attributes.
     Describe,
 }
 
-/// What moves, or gets another name.
+/// The kind of thing that is moved or linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
@@ -36,12 +36,12 @@ pub(super) enum Kind {
 const PROTECTED: Errno = Errno::ACCESS;
 const FOREIGN: Errno = Errno::PERM;
 
-/// Whether a call may do this to what is at a spot.
+/// Whether a call may do this at a spot.
 pub(super) fn judge(act: Act, spot: Spot) -> Result<(), Errno> {
     match (act, spot) {
         (_, Spot::Guarded { class, .. }) => guarded(act, class),
         (_, Spot::Loose) => Ok(()),
-        // Without these the session and its owner are locked out.
+        // Without these rights the session and its owner are locked out.
         (Act::Mode { of_owner: true }, Spot::Top) => Err(FOREIGN),
         (Act::Write | Act::Mode { .. } | Act::Describe, Spot::Top | Spot::Nameless) => Ok(()),
         (Act::Write, Spot::Device) => Ok(()),
@@ -53,10 +53,10 @@ pub(super) fn judge(act: Act, spot: Spot) -> Result<(), Errno> {
 /// Whether a call may do this in the working directory.
 fn guarded(act: Act, class: Class) -> Result<(), Errno> {
     match (act, class) {
-        // A link among git's data would lead git to write elsewhere.
+        // A link among git's data would make git write elsewhere.
         (Act::MakeSymlink, Class::GitData) => Err(PROTECTED),
         (_, Class::Free | Class::GitData | Class::GitSetup) => Ok(()),
-        // `git init` tries whether the file system keeps modes.
+        // `git init` tests whether the file system keeps modes.
         (Act::Mode { .. }, Class::GitConfig) => Ok(()),
         (Act::MakeDirectory | Act::RemoveDirectory, Class::GitDirectory) => Ok(()),
         (Act::Mode { .. } | Act::Describe, _) => Err(FOREIGN),
@@ -69,16 +69,16 @@ pub(super) fn judge_move(kind: Kind, from: Spot, to: Spot) -> Result<(), Errno> 
     judge(Act::Remove, from)?;
     judge(Act::Make, to)?;
     match kind {
-        // Their contents would arrive without a look at their names.
+        // Their contents would arrive without a check of their names.
         Kind::Directory if to.is_in_git() => Err(PROTECTED),
-        // `mv` then copies, and every name is looked at.
+        // `mv` then copies, and each name is checked.
         Kind::Directory if is_guarded(to) && !is_guarded(from) => Err(Errno::XDEV),
         Kind::Symlink => judge(Act::MakeSymlink, to),
         Kind::Directory | Kind::File => Ok(()),
     }
 }
 
-/// Whether a file may get a second name. With it the file can be written.
+/// Whether a file may get a second name, through which it could be written.
 pub(super) fn judge_link(kind: Kind, from: Spot, to: Spot) -> Result<(), Errno> {
     match from {
         Spot::Outside | Spot::Device => return Err(Errno::XDEV),
@@ -95,7 +95,7 @@ pub(super) fn judge_link(kind: Kind, from: Spot, to: Spot) -> Result<(), Errno> 
     )
 }
 
-/// In the working directory, and not at a place where names are free.
+/// In the working directory, and not where names are free.
 const fn is_guarded(spot: Spot) -> bool {
     matches!(spot, Spot::Guarded { excepted: false, .. })
 }
@@ -132,7 +132,7 @@ mod tests {
                 assert_eq!(judge(act, spot(path)), Err(Errno::PERM), "{act:?} {path}");
             }
         }
-        // A configuration is replaced after a look at it. Its mode may change: `git init` tries that.
+        // A configuration is checked and then replaced. Its mode may change: `git init` tests that.
         for path in ["/w/.git/config", "/w/target/.git/config"] {
             for act in [Act::Write, Act::Make, Act::MakeSymlink, Act::Remove] {
                 assert_eq!(judge(act, spot(path)), Err(Errno::ACCESS), "{act:?} {path}");

@@ -1,4 +1,4 @@
-//! Modes, owners, times and attributes. Each is set on the very file that was looked at, whatever its name leads to by then.
+//! Modes, owners, times and attributes. Each change applies to exactly the file that was checked, not to its name.
 
 use super::Broker;
 use super::call::{At, Clock};
@@ -11,11 +11,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// The flags that these calls know.
+/// The flags that these calls accept.
 const KNOWN: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
 
 impl Broker {
-    /// What a path leads to, if this may be done to it.
+    /// The file that a path leads to, if this change is allowed there.
     fn allowed(&self, target: Target<'_>, at: At, flags: AtFlags, act: Act) -> Result<Object, Errno> {
         if !KNOWN.contains(flags) {
             return Err(Errno::INVAL);
@@ -101,7 +101,7 @@ impl Broker {
     }
 }
 
-/// Times from memory; none there means now.
+/// Times from the caller's memory; a null pointer means now.
 fn timestamps(target: Target<'_>, address: u64, clock: Clock) -> Result<Timestamps, Errno> {
     let now = Timespec {
         tv_sec: 0,

@@ -1,4 +1,4 @@
-//! Names: made, linked, moved, removed. The directory was opened before it was looked at, and the name is used in it.
+//! Creates, links, moves and removes names. Opens the directory, checks it, and then uses the name in that directory.
 
 use super::Broker;
 use super::bare::completes;
@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 impl Broker {
-    /// Whether this may be done to a name. What could not be done anyway is refused for that reason.
+    /// Whether this change of a name is allowed. A change that would fail anyway returns that error instead.
     pub(super) fn may_name(&self, act: Act, named: &Named) -> Result<Spot, Errno> {
         let spot = self.spot(&named.path);
         let removes = matches!(act, Act::Remove | Act::RemoveDirectory);
@@ -41,7 +41,7 @@ impl Broker {
 
     pub(super) fn make_node(&self, target: Target<'_>, at: At, mode: u32, device: u64) -> Result<(), Errno> {
         let kind = match FileType::from_raw_mode(mode) {
-            // Without a kind it is a file.
+            // A mode without a type means a regular file.
             FileType::Unknown if mode & libc::S_IFMT == 0 => FileType::RegularFile,
             FileType::Unknown | FileType::Directory | FileType::Symlink => return Err(Errno::INVAL),
             kind => kind,

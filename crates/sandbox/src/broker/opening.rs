@@ -1,4 +1,4 @@
-//! Opening for writing, and making files.
+//! Opens files for writing, and creates files.
 
 use super::Broker;
 use super::call::At;
@@ -9,22 +9,22 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-/// As many links may follow each other.
+/// The maximum number of links to follow.
 const MAX_LINKS: usize = 40;
-/// How often a name is looked at again that came or went meanwhile.
+/// How often to retry when a name appeared or disappeared meanwhile.
 const TRIES: usize = 4;
 /// `O_TMPFILE` without the part that is `O_DIRECTORY`.
 const UNNAMED: OFlags = OFlags::TMPFILE.difference(OFlags::DIRECTORY);
-/// What only matters for finding the file, which was found.
+/// Flags that only matter for finding the file, which is done.
 const FINDING: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW);
-/// Of a terminal that is opened: this process must not get it as its own.
+/// For terminals: this process must not acquire one as its controlling terminal.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY);
 
-/// What an open gives.
+/// The result of an open.
 #[derive(Debug)]
 pub(super) enum Opened {
     File(OwnedFd),
-    /// A named pipe that nobody reads yet.
+    /// A named pipe without a reader yet.
     Pipe(Object),
 }
 
@@ -39,7 +39,7 @@ impl Broker {
         let start = Start::read(target, at)?;
         let follow = !flags.contains(OFlags::NOFOLLOW);
         if flags.contains(OFlags::PATH) {
-            // Nothing can be written by it, and the kernel looks at no other flag.
+            // `O_PATH` cannot write anything, and the kernel ignores all other flags.
             return Ok(Opened::File(start.object(follow, false)?.file));
         }
         if flags.contains(UNNAMED) {
@@ -54,7 +54,7 @@ impl Broker {
                 Err(Errno::NOENT) => {}
                 done => return done,
             }
-            // Only a link to a name that is not there comes here.
+            // Only a link to a missing name gets here.
             match dangling(&named)? {
                 Some(leads_to) => named = Start::inside(named.dir, leads_to).named(Errno::ISDIR)?,
                 None => return Err(Errno::NOENT),
@@ -93,7 +93,7 @@ impl Broker {
         Err(Errno::AGAIN)
     }
 
-    /// Opens what was found, and nothing else.
+    /// Opens exactly the file that was found.
     fn reopen(&self, target: Target<'_>, object: Object, flags: OFlags) -> Result<Opened, Errno> {
         match object.kind() {
             FileType::Symlink => return Err(Errno::LOOP),
@@ -111,7 +111,7 @@ impl Broker {
         open(magic(&object.file), reopening(flags), Mode::empty()).map(Opened::File)
     }
 
-    /// A file without a name, in a directory.
+    /// An unnamed file in a directory.
     fn unnamed(&self, target: Target<'_>, dir: &Object, flags: OFlags, mode: Mode) -> Result<Opened, Errno> {
         judge(Act::Make, self.spot(&dir.path.join("unnamed")))?;
         let flags = flags.difference(OFlags::NOFOLLOW) | ALWAYS;
@@ -119,12 +119,12 @@ impl Broker {
     }
 }
 
-/// The flags with which a file that was found is opened.
+/// The flags for opening a file that was found.
 pub(super) const fn reopening(flags: OFlags) -> OFlags {
     flags.difference(FINDING).union(ALWAYS)
 }
 
-/// Why a directory cannot be opened like this.
+/// Why a directory cannot be opened this way.
 const fn directory(flags: OFlags) -> Errno {
     if flags.contains(OFlags::CREATE) && flags.contains(OFlags::DIRECTORY) {
         Errno::INVAL

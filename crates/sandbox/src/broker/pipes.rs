@@ -1,4 +1,4 @@
-//! Named pipes that somebody opens to write before anybody reads: the open waits, and nobody else may wait for it.
+//! Named pipes that a process opens for writing before there is a reader: this open blocks, and must block no other call.
 
 use super::opening::reopening;
 use super::resolve::Object;
@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// As many may wait at once.
+/// The maximum number of blocked opens.
 const MOST: usize = 64;
 
 /// The pipes that are being opened.
@@ -21,12 +21,12 @@ struct Waiting {
     id: u64,
     pipe: Arc<OwnedFd>,
     thread: std::thread::JoinHandle<()>,
-    /// Nobody waits for it any more: with this its thread finds a reader, and ends.
+    /// The caller stopped waiting: this end lets the blocked thread find a reader and exit.
     reader: Option<OwnedFd>,
 }
 
 impl Pipes {
-    /// Opens a pipe and answers the call, when somebody reads.
+    /// Opens a pipe and answers the call as soon as there is a reader.
     pub(super) fn open(
         &mut self,
         listener: &Arc<Listener>,

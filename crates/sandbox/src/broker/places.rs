@@ -1,31 +1,31 @@
-//! Where a path lies: which places commands may write, and which names in them are protected.
+//! Classifies paths: which places commands may write, and which names in them are protected.
 
 use agentd_protected::{Class, ProtectedPaths};
 use std::path::{Path, PathBuf};
 
-/// What is known of a path.
+/// The class of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spot {
-    /// Where commands write nothing.
+    /// Commands write nothing here.
     Outside,
-    /// A device: nobody's in particular. Landlock knows which of them may be written.
+    /// A device, which is not the session's. Landlock decides which devices may be written.
     Device,
-    /// A place of the session's own that nobody else looks into: every name is free.
+    /// A private place of the session: every name is free.
     Loose,
     /// In the working directory.
     Guarded {
         class: Class,
-        /// At or below an exception: names are free that are protected elsewhere.
+        /// At or below an exception: names that are protected elsewhere are free.
         excepted: bool,
     },
     /// The top of a place.
     Top,
-    /// It has no name any more, or never had one: pipes, sockets, files in memory.
+    /// It never had a name, or has none any more: pipes, sockets, files in memory.
     Nameless,
 }
 
 impl Spot {
-    /// In a git directory, or one itself.
+    /// Whether it is a git directory or in one.
     pub(super) const fn is_in_git(self) -> bool {
         match self {
             Self::Guarded { class, .. } => match class {
@@ -36,7 +36,7 @@ impl Spot {
         }
     }
 
-    /// The configuration of a repository.
+    /// Whether it is the configuration of a repository.
     pub(super) const fn is_git_config(self) -> bool {
         matches!(
             self,
@@ -57,7 +57,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// `guarded` is the working directory, `loose` are the others; real paths.
+    /// `guarded` is the working directory, `loose` are the other places; real paths.
     pub(super) const fn new(guarded: PathBuf, loose: Vec<PathBuf>, protected: ProtectedPaths) -> Self {
         Self {
             guarded,
@@ -66,13 +66,13 @@ impl Places {
         }
     }
 
-    /// Where a real path lies.
+    /// Classifies a real path.
     pub(super) fn locate(&self, path: &Path) -> Spot {
         if path == self.guarded || self.loose.iter().any(|loose| path == loose) {
             return Spot::Top;
         }
         let loose = self.loose.iter().filter(|loose| path.starts_with(loose));
-        // A place may lie in another one; the innermost counts.
+        // Places can be nested; the innermost counts.
         let loose = loose.map(|loose| loose.components().count()).max();
         match path.strip_prefix(&self.guarded) {
             Ok(relative) if Some(self.guarded.components().count()) > loose => Spot::Guarded {
@@ -84,7 +84,7 @@ impl Places {
         }
     }
 
-    /// Where a path lies whose first names lead to a bare repository: what decides there is protected as in any other.
+    /// Classifies a path whose first names lead to a bare repository: the usual git paths are protected in it, too.
     pub(super) fn locate_in_repository(&self, repository: &Path, path: &Path) -> Spot {
         match (
             path.strip_prefix(repository),

@@ -1,8 +1,8 @@
-//! The filter that hands calls to the broker.
+//! The seccomp filter that passes calls to the broker.
 
 use agentd_seccomp_notify::Instruction;
 
-/// Calls that the broker always carries out.
+/// Calls that the broker always performs.
 const ALWAYS: &[libc::c_long] = &[
     libc::SYS_fchmodat,
     libc::SYS_fchmodat2,
@@ -21,7 +21,7 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_unlinkat,
 ];
 
-/// The same calls without a directory, which newer machines do not have.
+/// The same calls without a directory argument, which newer architectures lack.
 #[cfg(target_arch = "x86_64")]
 const ALWAYS_HERE: &[libc::c_long] = &[
     libc::SYS_chmod,
@@ -42,7 +42,7 @@ const ALWAYS_HERE: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALWAYS_HERE: &[libc::c_long] = &[];
 
-/// With the position of their flags: only those that may write or create.
+/// Calls with the position of their flags: passed on only if they may write or create.
 #[cfg(target_arch = "x86_64")]
 const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
 #[cfg(not(target_arch = "x86_64"))]
@@ -50,7 +50,7 @@ const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2)];
 
 /// The bit that is `O_TMPFILE`'s own; the rest of it is `O_DIRECTORY`.
 const UNNAMED: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
-/// Flags with which an open may write or create.
+/// Flags with which an open may write or create a file.
 const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | UNNAMED).cast_unsigned();
 
 const LOAD: u16 = 0x20;
@@ -60,10 +60,10 @@ const RETURN: u16 = 0x06;
 const NOTIFY: u32 = 0x7fc0_0000;
 const ALLOW: u32 = 0x7fff_0000;
 
-/// The program. That the machine is ours was checked by the filters before this one.
+/// Builds the filter. The preceding filters have already checked the architecture.
 pub(super) fn program() -> Vec<Instruction> {
     let step = |code, jt, jf, k| Instruction { code, jt, jf, k };
-    // Of two halves of a value in memory the lower one comes first, on all machines that there is a number for.
+    // The lower half of a 64-bit value comes first in memory, on all architectures with a number here.
     let lower = |position: u32| 16 + 8 * position;
     let mut program = vec![step(LOAD, 0, 0, 0)];
     for (call, position) in OPENS {
@@ -75,7 +75,7 @@ pub(super) fn program() -> Vec<Instruction> {
             step(RETURN, 0, 0, ALLOW),
         ]);
     }
-    // Without a path it is about an open file.
+    // Without a path the call refers to an open file.
     program.extend([
         step(JUMP_IF_EQUAL, 0, 6, number(libc::SYS_utimensat)),
         step(LOAD, 0, 0, lower(1)),
@@ -93,7 +93,7 @@ pub(super) fn program() -> Vec<Instruction> {
     program
 }
 
-/// No call has a number that does not fit; one that did would be compared with a number that there is not.
+/// Every call number fits; one that did not would compare with a number that no call has.
 fn number(call: libc::c_long) -> u32 {
     u32::try_from(call).unwrap_or(u32::MAX)
 }
@@ -102,7 +102,7 @@ fn number(call: libc::c_long) -> u32 {
 mod tests {
     use super::*;
 
-    /// What the program returns for a call.
+    /// The filter's result for a call.
     fn run(call: libc::c_long, args: [u64; 6]) -> u32 {
         let program = program();
         let (mut at, mut value) = (0, 0);
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(openat(bits), ALLOW, "{bits:o}");
         }
-        // A mode is no flag, and the upper half of a flag is not looked at by the kernel either.
+        // A mode is not a flag, and the kernel ignores the upper half of flags, too.
         assert_eq!(run(libc::SYS_openat, [0, 1, 1 << 32, 0o777, 0, 0]), ALLOW);
     }
 

@@ -1,4 +1,4 @@
-//! From a path as a process writes it to what the kernel finds there.
+//! Resolves a path that a process passes to what the kernel finds there.
 
 use super::call::At;
 use super::target::{Target, magic};
@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 
 const SEEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// A place for a name: the directory that it is in, and the name.
+/// A directory and a name in it.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) dir: OwnedFd,
-    /// As it was written: maybe with slashes at its end, which say that it is a directory.
+    /// The name as written: trailing slashes, if any, say that it is a directory.
     pub(super) name: OsString,
-    /// The real path of the directory, and the name.
+    /// The real path of the directory, with the name appended.
     pub(super) path: PathBuf,
 }
 
-/// Something that is there.
+/// An existing file of any type, held open.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) file: OwnedFd,
@@ -41,16 +41,16 @@ impl Object {
 }
 
 impl Named {
-    /// What is there now, without following it.
+    /// The metadata of what is there now; does not follow links.
     pub(super) fn stat(&self) -> Result<Stat, Errno> {
         statat(&self.dir, bare(&self.name), AtFlags::SYMLINK_NOFOLLOW)
     }
 }
 
-/// A path with where it begins.
+/// A path and its starting point.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// `None`: it is absolute.
+    /// `None` for an absolute path.
     base: Option<OwnedFd>,
     rest: OsString,
     /// The whole path is the link of a descriptor.
@@ -58,8 +58,8 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Reads a path. One that begins with a descriptor of the process's own (`/proc/self/fd/3`, `/dev/stdout`) begins there:
-    /// the same words would mean a descriptor of ours.
+    /// Parses a path. One that names a descriptor of the process itself (`/proc/self/fd/3`, `/dev/stdout`) starts there:
+    /// here the same path would mean a descriptor of ours.
     pub(super) fn read(target: Target<'_>, at: At) -> Result<Self, Errno> {
         let text = target.text(at.path)?;
         if let Some((descriptor, rest)) = own_descriptor(text.as_bytes(), target.pid) {
@@ -81,7 +81,7 @@ impl Start {
         })
     }
 
-    /// A path in a directory, as a link has it.
+    /// A path relative to a directory, as links hold it.
     pub(super) fn inside(dir: OwnedFd, path: OsString) -> Self {
         let absolute = path.as_bytes().starts_with(b"/");
         Self {
@@ -91,7 +91,7 @@ impl Start {
         }
     }
 
-    /// Opens a path from here as something to look at. No link that only the kernel can follow is followed.
+    /// Opens a path from here with `O_PATH`. Does not follow magic links, which only the kernel can follow.
     fn look(&self, path: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
         let open = |dir| {
             openat2(
@@ -108,7 +108,7 @@ impl Start {
         }
     }
 
-    /// The place of the last name. `otherwise`: there is no last name.
+    /// The place of the last name. `otherwise` is the error if there is no last name.
     pub(super) fn named(self, otherwise: Errno) -> Result<Named, Errno> {
         let bytes = self.rest.as_bytes();
         if bytes.is_empty() {
@@ -134,7 +134,7 @@ impl Start {
         })
     }
 
-    /// What is there. An empty path means where it begins, if `empty` allows that.
+    /// The existing object. An empty path means the starting point, if `empty` allows that.
     pub(super) fn object(self, follow: bool, empty: bool) -> Result<Object, Errno> {
         if self.rest.is_empty() {
             return match self.base {
@@ -153,7 +153,7 @@ impl Start {
     }
 }
 
-/// What a name leads to.
+/// The target of a name.
 pub(super) fn followed(named: &Named, follow: bool) -> Result<Object, Errno> {
     let flags = if follow { SEEN } else { SEEN | OFlags::NOFOLLOW };
     let opened = openat2(
@@ -166,7 +166,7 @@ pub(super) fn followed(named: &Named, follow: bool) -> Result<Object, Errno> {
     Object::of(opened?)
 }
 
-/// Where a link that leads to nothing leads to.
+/// The target of a dangling link.
 pub(super) fn dangling(named: &Named) -> Result<Option<OsString>, Errno> {
     match readlinkat(&named.dir, bare(&named.name), Vec::new()) {
         Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()))),
@@ -175,7 +175,7 @@ pub(super) fn dangling(named: &Named) -> Result<Option<OsString>, Errno> {
     }
 }
 
-/// A name without the slashes at its end.
+/// A name without trailing slashes.
 pub(super) fn bare(name: &OsStr) -> &OsStr {
     let bytes = name.as_bytes();
     let end = bytes
@@ -195,7 +195,7 @@ fn real_path(file: &OwnedFd) -> Result<PathBuf, Errno> {
     Ok(Path::new(OsStr::from_bytes(path.as_bytes())).to_owned())
 }
 
-/// The number of the descriptor that a path begins with, and the rest of the path.
+/// The number of the descriptor that a path starts with, and the rest of the path.
 fn own_descriptor(path: &[u8], pid: i32) -> Option<(i32, &[u8])> {
     for (name, descriptor) in [(&b"/dev/stdin"[..], 0), (b"/dev/stdout", 1), (b"/dev/stderr", 2)] {
         if path == name {

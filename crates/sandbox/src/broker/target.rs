@@ -1,4 +1,4 @@
-//! The process that makes a call: its memory, its directories and what else its kernel state has to say.
+//! The process that makes a call: its memory, its directories and other kernel state.
 
 use agentd_seccomp_notify::Listener;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -11,16 +11,16 @@ use std::fs::File;
 use std::io::{IoSliceMut, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
 
-/// The longest path, with its end.
+/// The longest path, with its terminating zero.
 const PATH_MAX: usize = 4096;
-/// The longest value of an attribute.
+/// The longest value of an extended attribute.
 const VALUE_MAX: u64 = 65_536;
 const PAGE: u64 = 4096;
-/// More than `status` or `stat` of a process takes.
+/// Larger than the `status` or `stat` file of a process.
 const PROC_BYTES: usize = 8192;
 
-/// A thread that waits in a call. What is read is its own, and of no process that got its number after its end: each
-/// answer is given only after a look at whether it still waits.
+/// A thread that is blocked in a call. Before each answer the broker checks that it still waits, so nothing is read from
+/// another process that reuses its number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) pid: i32,
@@ -37,7 +37,7 @@ impl Target<'_> {
         }
     }
 
-    /// Bytes of its memory.
+    /// Reads bytes of its memory.
     pub(super) fn bytes(self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
         if length > VALUE_MAX {
             return Err(Errno::TOOBIG);
@@ -50,7 +50,7 @@ impl Target<'_> {
         self.sure(bytes)
     }
 
-    /// Whole numbers of its memory.
+    /// Reads integers from its memory.
     pub(super) fn numbers<const N: usize>(self, address: u64) -> Result<[i64; N], Errno> {
         let mut numbers = [0; N];
         let bytes = self.bytes(address, 8 * N as u64)?;
@@ -60,7 +60,7 @@ impl Target<'_> {
         Ok(numbers)
     }
 
-    /// A text of its memory, without the zero at its end.
+    /// Reads a string from its memory, without the terminating zero.
     pub(super) fn text(self, address: u64) -> Result<OsString, Errno> {
         let mut bytes = vec![0; PATH_MAX];
         let length = self.read(address, &mut bytes)?;
@@ -75,7 +75,7 @@ impl Target<'_> {
         }
     }
 
-    /// As much as is mapped; the page after the first may not be.
+    /// Reads as much as is mapped; the page after the first may not be.
     fn read(self, address: u64, into: &mut [u8]) -> Result<usize, Errno> {
         let address = usize::try_from(address).map_err(|_| Errno::FAULT)?;
         let page = usize::try_from(PAGE).map_err(|_| Errno::FAULT)?;
@@ -99,12 +99,12 @@ impl Target<'_> {
         let pid = nix::unistd::Pid::from_raw(self.pid);
         process_vm_readv(pid, &mut [IoSliceMut::new(into)], parts).map_err(|errno| match errno {
             nix::Error::EFAULT => Errno::FAULT,
-            // It hides its memory, so nobody can tell what it asks for.
+            // It hides its memory, so the broker cannot tell what it asks for.
             _ => Errno::ACCESS,
         })
     }
 
-    /// What one of its descriptors leads to, or its working directory.
+    /// The target of one of its descriptors, or its working directory.
     pub(super) fn base(self, dir: i32) -> Result<OwnedFd, Errno> {
         let path = if dir == libc::AT_FDCWD {
             format!("/proc/{}/cwd", self.pid)
@@ -116,16 +116,16 @@ impl Target<'_> {
         self.sure(opened?)
     }
 
-    /// The bits that files it makes do not get. Where it cannot be read, all but the owner's.
+    /// Its umask. If that is unreadable, all bits but the owner's.
     pub(super) fn umask(self) -> Mode {
         let mask = self.status("Umask:");
         let mask = mask.and_then(|mask| RawMode::from_str_radix(&mask, 8).ok());
         Mode::from_bits_retain(mask.unwrap_or(0o077))
     }
 
-    /// One of its descriptors that is its terminal; the name `/dev/tty` means another one for each process.
+    /// One of its descriptors that is its terminal; `/dev/tty` means another terminal in each process.
     pub(super) fn terminal(self) -> Result<OwnedFd, Errno> {
-        // Most commands have none, and every bash asks when it starts.
+        // Most commands have no terminal, and every bash opens it at its start.
         let controlling = self.controlling().ok_or(Errno::NXIO)?;
         let process = self.status("Tgid:").and_then(|pid| pid.parse().ok());
         let process = process.and_then(Pid::from_raw).ok_or(Errno::NXIO)?;
@@ -138,7 +138,7 @@ impl Target<'_> {
     /// The device number of its terminal.
     fn controlling(self) -> Option<u64> {
         let stat = self.proc("stat")?;
-        // The name in parentheses may hold anything.
+        // The name in parentheses may contain anything.
         let fields = stat.get(stat.rfind(')')?.checked_add(2)?..)?;
         let device: u32 = fields.split(' ').nth(4)?.parse().ok()?;
         let minor = (device & 0xff) | ((device >> 12) & 0xf_ff00);
@@ -151,8 +151,8 @@ impl Target<'_> {
         Some(line.trim().to_owned())
     }
 
-    /// One of its small files below `/proc`. A buffer that holds all of it saves a dozen reads: `read_to_string` starts
-    /// with 32 bytes where a file has no size.
+    /// Reads one of its small files below `/proc`. A buffer that holds the whole file saves a dozen reads: `read_to_string`
+    /// starts with 32 bytes if a file reports no size.
     fn proc(self, name: &str) -> Option<String> {
         let file = File::open(format!("/proc/{}/{name}", self.pid)).ok()?;
         let mut bytes = Vec::with_capacity(PROC_BYTES);
@@ -161,7 +161,7 @@ impl Target<'_> {
     }
 }
 
-/// The path by which this process can use an open file again.
+/// The path by which this process can reopen an open file.
 pub(super) fn magic(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

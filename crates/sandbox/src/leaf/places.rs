@@ -1,30 +1,30 @@
-//! Where among the kernel's groups of processes ours can be made.
+//! Finds where in the kernel's cgroup tree we can create cgroups.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Groups of ours are called so, then the number of the daemon, then theirs.
+/// The prefix of our cgroups' names; the daemon's pid and the cgroup's number follow.
 const PREFIX: &str = "agentd-";
-/// Where the daemon itself goes when a group that limits must hold no process of its own.
+/// The cgroup that the daemon moves to when a limiting cgroup must hold no process of its own.
 const OWN: &str = "agentd";
 
-/// A directory in which groups can be made.
+/// A directory in which cgroups can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) dir: PathBuf,
-    /// Memory can be limited there, too.
+    /// Whether memory can be limited there, too.
     pub(super) memory: bool,
 }
 
 impl Place {
-    /// What the group with this number is called.
+    /// The name of the cgroup with this number.
     pub(super) fn name(&self, number: u64) -> String {
         format!("{PREFIX}{}-{number}", std::process::id())
     }
 }
 
-/// The best there is: a group of version 2, else one of version 1 that counts processes.
+/// The best available place: a cgroup of version 2, else one of version 1 that counts processes.
 pub(super) fn find() -> Option<Place> {
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
     let place = second(&own, &mounts).or_else(|| first(&own, &mounts))?;
@@ -59,7 +59,7 @@ fn second(own: &str, mounts: &str) -> Option<Place> {
     })
 }
 
-/// A group whose children are limited holds no process itself: when we are alone in ours, we move into a child.
+/// A cgroup with limited children must not hold a process itself: if we are alone in ours, we move into a child.
 fn enable(dir: &Path, words: &str) -> io::Result<()> {
     let control = dir.join("cgroup.subtree_control");
     let Err(error) = fs::write(&control, words) else {
@@ -83,19 +83,19 @@ fn first(own: &str, mounts: &str) -> Option<Place> {
     try_in(&dir).then_some(Place { dir, memory: false })
 }
 
-/// Whether a group that limits processes can be made there.
+/// Whether a cgroup that limits processes can be created there.
 fn try_in(dir: &Path) -> bool {
     let tried = dir.join(format!("{PREFIX}{}-0", std::process::id()));
     let made = fs::create_dir(&tried).is_ok();
     let good = made && fs::write(tried.join("pids.max"), "1000").is_ok();
     if made {
-        // It is empty. One that stays is removed at the next start.
+        // It is empty. If the removal fails, the next start removes it.
         let _ = fs::remove_dir(&tried);
     }
     good
 }
 
-/// Removes what daemons left that are gone. A group with a process in it cannot be removed.
+/// Removes the cgroups of daemons that are gone. A cgroup with a process in it cannot be removed.
 fn sweep(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -108,7 +108,7 @@ fn sweep(dir: &Path) {
     }
 }
 
-/// The directory of our own group: of version 1 with this controller, or of version 2.
+/// The directory of our own cgroup: in version 1 with this controller, or in version 2.
 fn dir_of(own: &str, mounts: &str, controller: Option<&str>) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');

@@ -1,4 +1,4 @@
-//! What the warden kills of its own will: what uses too much, and at the end everything.
+//! What the warden kills on its own: processes that exceed a bound, and at the end all of them.
 
 use super::{AGAIN, END_WITHIN, Resident};
 use crate::bounds::{Bound, Bounds, Exceeded};
@@ -9,12 +9,12 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long what exceeded a bound is killed for before the daemon is listened to again.
+/// How long to kill what exceeded a bound before reading the daemon's messages again.
 const PURGE_WITHIN: Duration = Duration::from_secs(5);
 
 impl Resident {
-    /// Looks at what commands use, when it is time; who has too much of something is killed, and with it all that runs in
-    /// the session: it cannot be told whose it is.
+    /// Checks the commands' usage when it is due. If a bound is exceeded, kills everything that runs in the session: the
+    /// usage cannot be attributed to one command.
     pub(super) fn look_out(&mut self) -> Result<(), SandboxError> {
         let begun = Instant::now();
         if self.watch.due().is_none_or(|due| due > begun) {
@@ -64,7 +64,7 @@ impl Resident {
         }
     }
 
-    /// Kills every descendant: first all are stopped, then killed until none is left (I5).
+    /// Kills every descendant: first stops all, then kills until none is left (I5).
     pub(super) fn end(&mut self) {
         self.freeze();
         let until = Instant::now() + END_WITHIN;
@@ -95,7 +95,7 @@ impl Resident {
     }
 }
 
-/// A command that was ended for writing beyond the largest file, or a shell that says so of its last program.
+/// A command that was killed for exceeding the file size limit, or a shell that reports this of its last program.
 pub(super) fn file_too_large(code: Option<i32>, signal: Option<i32>, bounds: Bounds) -> Option<Exceeded> {
     let ended = signal == Some(libc::SIGXFSZ) || code == Some(128 + libc::SIGXFSZ);
     ended.then_some(Exceeded {

@@ -1,4 +1,4 @@
-//! The cases, and what they share.
+//! The cases, and their shared helpers.
 
 mod attacks;
 mod works;
@@ -72,7 +72,7 @@ fn levels(found: &Findings) -> Vec<SandboxLevel> {
         .collect()
 }
 
-/// Each script ends with `good` at each level, and without walls.
+/// Each script ends with `good` at each level, and without a sandbox.
 async fn all_work(found: &Findings, scripts: &[(&str, &str)]) {
     for level in [vec![Open], levels(found)].concat() {
         let world = World::new(level, repository).await;
@@ -87,7 +87,7 @@ async fn all_work(found: &Findings, scripts: &[(&str, &str)]) {
     }
 }
 
-/// Each script says `yes` without walls, and not behind them.
+/// Each script says `yes` without a sandbox, and not inside one.
 async fn all_fail(found: &Findings, attacks: &[attacks::Attack]) {
     for (name, script, _source) in attacks {
         let said = World::new(Open, repository).await.says(script).await;
@@ -103,7 +103,7 @@ async fn what_commands_do_with_files_works(found: Findings) {
     all_work(&found, works::SCRIPTS).await;
 }
 
-/// Error numbers, too: programs decide by them.
+/// Including error numbers: programs depend on them.
 async fn files_are_opened_as_the_kernel_opens_them(found: Findings) {
     const OPEN: &str = "use Fcntl; sub o { sysopen(my $f, $_[0], $_[1], 0644) ? 0 : $! + 0 }";
     let script = format!(
@@ -124,7 +124,7 @@ async fn files_are_opened_as_the_kernel_opens_them(found: Findings) {
             "{level:?}"
         );
     }
-    // What a program inherits and what it does not.
+    // What a program inherits, and what it does not.
     if std::env::consts::ARCH != "x86_64" {
         return;
     }
@@ -182,7 +182,7 @@ async fn repositories_are_made_and_cloned(found: Findings) {
             let said = World::new(level, prepare).await.says(script).await;
             assert!(said.ends_with("good"), "{level:?}: {said}");
         }
-        // The working directory itself, and a branch of a repository that was there.
+        // The working directory itself, and a branch of an existing repository.
         let world = World::new(level, |_| {}).await;
         assert!(
             world
@@ -200,7 +200,7 @@ async fn repositories_are_made_and_cloned(found: Findings) {
     }
 }
 
-/// Git reads a configuration that we do not, so any file could be one of its hooks.
+/// Git reads a configuration that we cannot read, so any file could be one of its hooks.
 async fn i7_no_command_runs_where_the_hooks_are_unknown(found: Findings) {
     let config = |length: usize| {
         move |dir: &Path| {
@@ -217,7 +217,7 @@ async fn i7_no_command_runs_where_the_hooks_are_unknown(found: Findings) {
     }
 }
 
-/// The classic of user notification: another thread changes the path between the look at it and its use.
+/// The classic race of user notification: another thread changes the path between its check and its use.
 async fn redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else(found: Findings) {
     if !is_here("gcc") {
         skipped("gcc is not on the PATH", "row 22");
@@ -225,7 +225,7 @@ async fn redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else(found: Find
     }
     for (name, source, script) in attacks::RACES {
         let script = format!("cat > race.c <<'END'\n{source}\nEND\ngcc -pthread -o race race.c && {script}");
-        // Without walls it goes on until it works once.
+        // Without a sandbox it repeats until it succeeds once.
         let forever = format!("TRIES=1000000000; {script}");
         let said = World::new(Open, repository).await.says(&forever).await;
         assert!(said.contains("yes"), "control: {name}: {said}");
@@ -247,7 +247,7 @@ async fn redteam_31_modes_times_and_owners_of_others_stay(found: Findings) {
     if std::env::consts::ARCH == "x86_64" {
         all_fail(&found, attacks::METADATA_BY_NUMBER).await;
     }
-    // The top of the working directory stays usable.
+    // The top of the working directory remains usable.
     for level in levels(&found) {
         let world = World::new(level, repository).await;
         assert_ne!(world.says("chmod 000 . && echo yes").await, "yes", "{level:?}");
@@ -264,7 +264,7 @@ async fn redteam_37_calls_whose_arguments_no_filter_sees_are_refused(found: Find
         return;
     }
     let error = |call: &str| format!("perl -e 'print syscall({call}) < 0 ? $! + 0 : \"yes\"'");
-    // The number of an open file is not negative, so it is not named as an error.
+    // A file descriptor is not negative, so it is not reported as an error.
     let calls = [
         (
             "openat2",
@@ -291,7 +291,7 @@ async fn redteam_37_calls_whose_arguments_no_filter_sees_are_refused(found: Find
         for (name, call, expected) in calls {
             assert_eq!(world.says(&error(call)).await, expected, "{level:?}: {name}");
         }
-        // The third argument means nothing when no file is made.
+        // The third argument is ignored if no file is created.
         assert_eq!(
             world
                 .says(&format!("touch f; {}", error("2, my $a = \"f\", 01, 04755")))
@@ -314,7 +314,7 @@ async fn redteam_39_an_open_that_waits_holds_nobody_up(found: Findings) {
     for level in levels(&found) {
         let world = World::new(level, repository).await;
         assert_eq!(world.says(script).await, "here", "{level:?}");
-        // What was killed meanwhile does not take the place of others for good.
+        // Opens whose callers were killed do not hold their places forever.
         let again = "mkfifo q; (cat q > g &); echo through > q && echo done";
         assert_eq!(world.says(again).await, "done", "{level:?}");
     }

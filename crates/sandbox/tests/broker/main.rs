@@ -1,6 +1,6 @@
-//! The broker with real processes: names in the working directory that commands may not write, and modes, times and
-//! owners outside of it. Each attack works without walls (the control) and fails behind them, at each level that this
-//! machine has. What it costs and why: docs/decisions/path-broker.md; the attacks as a table: docs/security/walls.md.
+//! The broker with real processes: protected names in the working directory, and modes, times and owners outside of it.
+//! Each attack succeeds without a sandbox (the control) and fails inside it, at each level of this machine. The costs and
+//! reasons: docs/decisions/path-broker.md; the attacks as a table: docs/security/walls.md.
 
 use std::process::ExitCode;
 

@@ -88,7 +88,7 @@ fn i4_an_effect_waits_for_the_commit_of_everything_before_it() {
     outbox.next(id(2));
     assert_eq!(ready(outbox.settle(committed(2))), [run(7)]);
     assert!(outbox.is_empty());
-    // With nothing on the way there is nothing to wait for.
+    // With nothing in flight there is nothing to wait for.
     assert!(outbox.after(After::Effect(run(8))).is_some());
 }
 
@@ -113,7 +113,7 @@ fn a_full_store_is_asked_again_with_the_same_append() {
     assert!(matches!(outbox.settle(Some(Outcome::Full)), Settled::Again));
     assert!(outbox.is_full());
     assert_eq!(outbox.again(), Some(first));
-    // The answer to the first try came late: this append is in already (I2).
+    // The answer to the first attempt came late: this append is already stored (I2).
     assert!(ready(outbox.settle(Some(Outcome::Duplicate { head: 1 }))).is_empty());
     assert!(!outbox.is_full() && outbox.is_empty());
 }
@@ -172,7 +172,7 @@ fn i6_a_command_that_finds_no_space_twice_is_taken_back_and_a_fact_is_not() {
     let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
     outbox.stage(revocable(1, true));
     outbox.next(id(1)).unwrap();
-    // Something happened that cannot be taken back.
+    // Now an event follows that cannot be revoked.
     outbox.stage(revocable(2, false));
     for _ in 0..5 {
         assert!(matches!(full(&mut outbox), Settled::Again));

@@ -1,4 +1,4 @@
-//! The feed's actor.
+//! Tests of the feed's actor.
 
 use super::kit::{Kit, event, text, viewer, waiting, word};
 use crate::state::FeedState;
@@ -43,7 +43,7 @@ async fn i2_every_viewer_gets_each_event_once_and_in_order() {
     kit.stored(session, 0, 2).await;
     assert_eq!(kit.attach(session, b).await.seq, 2);
     kit.stored(session, 2, 1).await;
-    // A commit that is announced twice is shown once.
+    // A commit that is announced twice is delivered once.
     kit.feed.cast(published(session, 3, 3..=3));
     assert_eq!(kit.deciders(session).await, 2);
     assert_eq!(waiting(&mut seen_by_a), ["e1 c1", "e2 c2", "e3 c3"]);
@@ -100,7 +100,7 @@ async fn a_queue_is_bounded_in_bytes_too() {
     kit.stored(session, 0, 1).await;
     kit.deciders(session).await;
     assert_eq!(waiting(&mut frames), ["e1 c1"]);
-    // What was taken no longer counts.
+    // Frames that the viewer has received no longer count.
     for head in 1..6 {
         kit.stored(session, head, 1).await;
     }
@@ -283,7 +283,7 @@ async fn i2_an_append_that_nobody_announced_is_told_of_when_the_log_is_read_agai
     let (a, mut seen) = viewer(1, 16);
     kit.attach(session, a).await;
     kit.stored(session, 0, 2).await;
-    // Without a doubt nobody is sent to the log.
+    // As long as no event is missing, no follower is sent to the log.
     kit.feed.cast(FeedMsg::Loaded { session, head: 2 });
     kit.feed.cast(FeedMsg::Unsure { session });
     kit.feed.cast(FeedMsg::Loaded { session, head: 2 });
@@ -291,7 +291,7 @@ async fn i2_an_append_that_nobody_announced_is_told_of_when_the_log_is_read_agai
     assert_eq!(waiting(&mut seen), ["e1 c1", "e2 c2"]);
     kit.feed.cast(FeedMsg::Unsure { session });
     kit.feed.cast(FeedMsg::Loaded { session, head: 3 });
-    // The announcement may come late all the same.
+    // The announcement may still arrive late.
     let (again, mut seen_again) = viewer(2, 16);
     assert_eq!(kit.attach(session, again).await.seq, 3);
     assert_eq!(waiting(&mut seen), ["lagged"]);

@@ -1,4 +1,4 @@
-//! What the tests share: the two actors over a counting store in memory.
+//! Shared test helpers: the two actors with a counting store in memory.
 
 use crate::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_actor_core::{Attached, Done, FeedFrame, FeedMsg, Handle, StoreMsg, Viewer};
@@ -86,7 +86,7 @@ impl Kit {
         assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
     }
 
-    /// Everything sent to the feed before has been handled.
+    /// Waits until the feed has handled all earlier messages.
     pub(crate) async fn deciders(&self, session: SessionId) -> u32 {
         self.feed
             .call(SOON, |done| FeedMsg::Deciders {
@@ -116,7 +116,7 @@ impl Kit {
     }
 }
 
-/// A viewer that takes deltas and may decide, and its queue.
+/// A viewer that receives deltas and may decide, and its queue.
 pub(crate) fn viewer(id: u64, length: usize) -> (Viewer, mpsc::Receiver<FeedFrame>) {
     let (queue, frames) = mpsc::channel(length);
     (
@@ -130,7 +130,7 @@ pub(crate) fn viewer(id: u64, length: usize) -> (Viewer, mpsc::Receiver<FeedFram
     )
 }
 
-/// What a viewer got, as words: `e3` an event with its seq, `c7` its cursor, `dxyz` a text, `lagged`.
+/// What a viewer received, in short form: `e3` an event with its seq, `c7` its cursor, `dxyz` a text, `lagged`.
 pub(crate) fn word(frame: &FeedFrame) -> String {
     match frame {
         FeedFrame::Event(told) => format!("e{} c{}", told.event.seq, told.cursor),
@@ -143,7 +143,7 @@ pub(crate) fn word(frame: &FeedFrame) -> String {
     }
 }
 
-/// What waits in a queue.
+/// The content of a queue.
 pub(crate) fn waiting(frames: &mut mpsc::Receiver<FeedFrame>) -> Vec<String> {
     let mut words = Vec::new();
     while let Ok(frame) = frames.try_recv() {

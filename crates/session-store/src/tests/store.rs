@@ -1,4 +1,4 @@
-//! The session store's actor.
+//! Tests of the session store's actor.
 
 use super::kit::{Kit, SOON, viewer, waiting};
 use crate::{FeedLimits, StoreLimits};
@@ -140,7 +140,7 @@ async fn i6_what_the_killed_actor_had_not_admitted_is_reported_lost() {
     assert!(answer.await.is_err());
 }
 
-/// Asks the actor for one read.
+/// Sends one read to the actor.
 macro_rules! read {
     ($kit:expr, $read:ident { $($field:ident $(: $value:expr)?),* }) => {
         $kit.store

@@ -1,4 +1,4 @@
-//! `[index.embedding]`: a provider that can embed, and a model.
+//! Checks `[index.embedding]`: a provider that supports embeddings, and a model.
 
 use super::Check;
 use crate::models::Dialect;

@@ -1,4 +1,4 @@
-//! Providers, their models, and what models are asked for.
+//! Checks providers, their models, and the model parameters.
 
 use super::Check;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
@@ -46,7 +46,7 @@ impl Check<'_> {
         }
     }
 
-    /// A value may be a secret: it is not shown.
+    /// A value may be a secret, so the message does not show it.
     fn headers(&mut self, base: &str, headers: &BTreeMap<String, String>) {
         for (name, value) in headers {
             let key = format!("{base}.headers.{name}");
@@ -112,7 +112,7 @@ impl Check<'_> {
         }
     }
 
-    /// What a model is asked for, and the weights of those who ask.
+    /// The model parameters and the scheduler weights.
     pub(super) fn tuning(&mut self) {
         let settings = self.settings();
         let temperatures: Vec<(String, f64)> = settings

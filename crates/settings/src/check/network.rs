@@ -1,4 +1,4 @@
-//! `sandbox.network`: a list of hosts that can be read, at a level that can hold commands to it.
+//! Checks `sandbox.network`: a valid list of hosts, at a level that can enforce it.
 
 use super::Check;
 use crate::sandbox::SandboxChoice;

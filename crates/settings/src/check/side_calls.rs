@@ -1,4 +1,4 @@
-//! What models are asked beside the work, and how exactly conversations are measured.
+//! Checks side calls and token counting.
 
 use super::Check;
 use crate::side_calls::OWN;

@@ -3,7 +3,7 @@ use crate::tests::{flags, with_file};
 use crate::{Loaded, Origin, load};
 use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Planning, Preset, ToolProtocol};
 
-/// The limits alone, without where they come from.
+/// The limits alone, without their origins.
 fn values(loaded: &Loaded, asked: &LimitOverrides) -> LoopLimits {
     let mut limits = loaded.limits(asked).0;
     limits.from.clear();

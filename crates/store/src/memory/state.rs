@@ -1,4 +1,4 @@
-//! What the in-memory backend knows, and how an append changes it. Pure.
+//! The state of the in-memory backend, and how an append changes it. Pure.
 
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::sqlite::KEY_LIFE_MS;
@@ -33,7 +33,7 @@ struct Session {
     summary: Option<Summary>,
     snapshot: Option<Snapshot>,
     deleted: Option<Timestamp>,
-    /// The names of blobs that live as long as it.
+    /// The names of the blobs that the session keeps alive.
     blobs: BTreeSet<String>,
 }
 
@@ -309,7 +309,7 @@ impl State {
         }
     }
 
-    /// Blobs stay: this backend lives as long as its process.
+    /// Blobs stay: this backend ends with its process.
     pub(super) fn purge(&mut self, before: Timestamp, now: Timestamp) -> u64 {
         self.keys.retain(|_, (_, at)| now.since_ms(*at) < KEY_LIFE_MS);
         let held = self.sessions.len();
@@ -362,7 +362,7 @@ fn matches(filter: &Filter, summary: &Summary) -> bool {
         && (!filter.resumable_or_timed || summary.resumable || summary.wake_at.is_some())
 }
 
-/// The last 12 digits, which people are shown, begin so.
+/// Whether the last 12 digits, which the user interfaces show, begin with this text.
 fn shown_begins(uid: &str, hex: &str) -> bool {
     uid.get(20..).is_some_and(|shown| shown.starts_with(hex))
 }

@@ -1,4 +1,4 @@
-//! One append inside the writer's transaction: everything is checked first, then everything is written.
+//! One append inside the writer's transaction: all checks first, then all writes.
 
 use super::values::{column, size, uid};
 use crate::blob::{BlobFiles, ROW_LIMIT};
@@ -9,10 +9,10 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use std::sync::Arc;
 
-/// For how long an idempotency key is remembered.
+/// How long an idempotency key is kept.
 pub(crate) const KEY_LIFE_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// A stored line, bound as TEXT without another check of its encoding.
+/// A stored line, bound as TEXT without checking its encoding again.
 struct Line<'a>(&'a Bytes);
 
 impl ToSql for Line<'_> {
@@ -21,7 +21,7 @@ impl ToSql for Line<'_> {
     }
 }
 
-/// An append with everything prepared that the writer thread need not do.
+/// An append with everything prepared that need not run on the writer thread.
 #[derive(Debug)]
 pub(super) struct Staged {
     append: Append,
@@ -66,7 +66,7 @@ impl Staged {
         })
     }
 
-    /// Checks and writes. An `Err` rolls the whole transaction back; a refusal is an `Ok` that wrote nothing.
+    /// Checks and writes. An `Err` rolls the whole transaction back; a refusal is an `Ok` that writes nothing.
     pub(super) fn apply(&self, writer: &Connection) -> rusqlite::Result<Outcome> {
         let now = self.clock.now();
         let fence = self.fence(writer)?;
@@ -131,7 +131,7 @@ impl Staged {
         self.taken_key(writer, now)
     }
 
-    /// Whether this very append was committed before: the last event of each append carries its id.
+    /// Whether this append was committed before: the last event of each append stores its id.
     fn is_in(&self, writer: &Connection, fence: &Fence) -> rusqlite::Result<bool> {
         let append_id = self.append.append_id.as_bytes().as_slice();
         if fence.last_append == append_id {
@@ -182,7 +182,7 @@ impl Staged {
         insert.insert(params![self.uid, self.owner, column(now.0)])
     }
 
-    /// Answers with the cursor of the last event.
+    /// Returns the cursor of the last event.
     fn write_events(&self, writer: &Connection, id: i64) -> rusqlite::Result<u64> {
         let mut insert = writer.prepare_cached(
             "INSERT INTO event(session_id, seq, epoch, at_ms, kind, append_id, body, sum)
@@ -228,7 +228,7 @@ impl Staged {
 
     fn write_keys(&self, writer: &Connection, now: Timestamp) -> rusqlite::Result<()> {
         for key in &self.append.keys {
-            // Only an expired key can be in the way here.
+            // Only an expired key can conflict here.
             let mut insert = writer.prepare_cached(
                 "INSERT OR REPLACE INTO idempotency(principal, key, method, body_hash, answer, at_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -286,11 +286,11 @@ pub(super) fn live(writer: &Connection, session: SessionId) -> rusqlite::Result<
         .optional()
 }
 
-/// Stores content and notes who uses it.
+/// Stores content and records which session uses it.
 pub(super) fn put_blob(writer: &Connection, files: &BlobFiles, blob: &Blob, id: i64) -> rusqlite::Result<()> {
     let small = blob.bytes().len() <= ROW_LIMIT;
     if !small {
-        // It was written and synced before it was queued; this only repairs the race with a purge.
+        // The file was written and synced before the append was queued; this only repairs a race with the purge.
         files
             .put(blob.name(), blob.bytes())
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;

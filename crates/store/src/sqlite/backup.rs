@@ -1,4 +1,4 @@
-//! A copy of the whole store while it is written: one reading transaction of the database, and the blobs that it names.
+//! Copies the whole store while others write: one read transaction of the database, and the blobs that it names.
 
 use super::values::size;
 use crate::blob::BlobFiles;
@@ -7,11 +7,11 @@ use crate::{Copied, StoreError};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// Puts `agentd.db` and `blobs` into a directory.
+/// Copies `agentd.db` and `blobs` into a directory.
 pub(super) fn copy(database: &Path, files: &BlobFiles, dir: &Path) -> Result<Copied, StoreError> {
     let blobs = dir.join("blobs");
     private_dir(&blobs)?;
-    // A blob that a purge removes from now on is in the copy; one that comes is linked below.
+    // The copy keeps blobs that a purge removes from now on; blobs that are added are linked below.
     for name in files.names()? {
         files.link(&name, &blobs)?;
     }

@@ -1,4 +1,4 @@
-//! The thread that writes: it makes one transaction of whatever waits, commits, has the witness note it, then answers.
+//! The writer thread: puts all waiting changes into one transaction, commits it, updates the witness, then answers.
 
 use super::files::DatabaseFiles;
 use super::values::size;
@@ -13,11 +13,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// A transaction takes no more changes after so many events or bytes.
+/// A transaction takes no more changes once it has this many events or bytes.
 const BATCH_EVENTS: usize = 1_024;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// What became of the transaction that a change was in.
+/// How the transaction of a change ended.
 #[derive(Debug, Clone)]
 pub(super) enum Ending {
     Committed,
@@ -27,7 +27,7 @@ pub(super) enum Ending {
     Unknown,
 }
 
-/// The transaction that a change is a part of.
+/// The transaction of a change.
 #[derive(Debug)]
 pub(super) struct Tx<'a> {
     connection: &'a Connection,
@@ -35,7 +35,7 @@ pub(super) struct Tx<'a> {
 }
 
 impl Tx<'_> {
-    /// Has the witness written with the transaction.
+    /// Queues a record for the witness.
     pub(super) fn note(&self, head: Head) {
         self.heads.borrow_mut().push(head);
     }
@@ -49,7 +49,7 @@ impl Deref for Tx<'_> {
     }
 }
 
-/// What the thread owns of an open database.
+/// The parts of an open database that the thread owns.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) connection: Connection,
@@ -60,25 +60,25 @@ pub(super) struct Database {
 /// A change that waits for its transaction.
 pub(super) trait Change: Send {
     fn weight(&self) -> Weight;
-    /// Writes; can be called again when the transaction was rolled back.
+    /// Writes the change. The thread calls it again after a rollback.
     fn apply(&mut self, tx: &Tx<'_>) -> rusqlite::Result<()>;
     fn answer(self: Box<Self>, ending: Ending);
 }
 
-/// What the thread is told.
+/// Requests to the thread.
 pub(super) enum Order {
     Change(Box<dyn Change>),
-    /// A read failed: are the files still there?
+    /// Check the files, because a read failed.
     Look,
     Close(oneshot::Sender<()>),
 }
 
-/// What the thread works with.
+/// The state of the writer thread.
 pub(super) struct Thread {
     writer: Connection,
     files: RefCell<DatabaseFiles>,
     witness: RefCell<Witness>,
-    /// What the present transaction has for the witness.
+    /// The witness records of the current transaction.
     heads: RefCell<Vec<Head>>,
     committed: watch::Sender<u64>,
     fatal: watch::Sender<Option<String>>,
@@ -112,7 +112,7 @@ impl Thread {
         }
     }
 
-    /// Works until the queue is closed. The lock is given back last.
+    /// Runs until the queue is closed. Releases the lock last.
     pub(super) fn run(self, mut orders: mpsc::Receiver<Order>, lock: Vec<StoreLock>) {
         let mut closing = Vec::new();
         let mut batch = Vec::new();
@@ -158,7 +158,7 @@ impl Thread {
         let ending = match stopped {
             Some(why) => Ending::Stopped(why),
             None => match self.transact(batch) {
-                // One bad change must not cost the others theirs: each gets a transaction of its own.
+                // A bad change must not fail the others: each gets its own transaction.
                 Ending::Full | Ending::Refused(_) if batch.len() > 1 => {
                     for mut change in batch.drain(..) {
                         let ending = self.transact(std::slice::from_mut(&mut change));
@@ -191,8 +191,8 @@ impl Thread {
             self.roll_back();
             return self.stop(&injected.to_string(), false);
         }
-        // What is forgotten is so before it is gone, and what is acknowledged is so before it is noted: a crash between the
-        // two leaves a witness that knows less.
+        // The witness forgets sessions before the commit removes them, and records events only after the commit: a
+        // crash in between leaves a witness that knows less.
         let (kept, gone): (Vec<Head>, Vec<Head>) =
             self.heads.take().into_iter().partition(|head| head.seq > 0);
         self.witness.borrow_mut().committed(&gone);
@@ -201,7 +201,7 @@ impl Thread {
             self.roll_back();
             return ending;
         }
-        // Before anything is acknowledged: was it written to where it will be found?
+        // Before acknowledging anything, check that it was written to the files that a restart will open.
         if let Err(why) = self.check_files() {
             return self.stop(&why, true);
         }
@@ -216,7 +216,7 @@ impl Thread {
         }
     }
 
-    /// A daemon whose reads fail may never write again, so it would not find out by its next transaction.
+    /// Checks the files after a failed read. A daemon whose reads fail may never write again, so no transaction would check.
     fn look(&self) {
         if self.fatal.borrow().is_none()
             && let Err(why) = self.check_files()
@@ -260,7 +260,7 @@ impl Thread {
         }
     }
 
-    /// Some errors end the transaction by themselves; a second ROLLBACK would then be an error of its own.
+    /// Some errors end the transaction themselves; a ROLLBACK would then fail as well.
     fn roll_back(&self) {
         if self.writer.is_autocommit() {
             return;
@@ -286,7 +286,7 @@ impl Thread {
         }
     }
 
-    /// After an I/O error nothing that the disk says can be trusted: refuse everything, tell the owner.
+    /// After an I/O error, nothing that the disk reports is reliable: refuse everything and tell the owner.
     fn stop(&self, why: &str, committing: bool) -> Ending {
         tracing::error!(error = why, "the store stops for good");
         self.fatal.send_replace(Some(why.to_owned()));

@@ -1,12 +1,12 @@
-//! Whether the files of the database are still the ones that SQLite has open. When somebody deletes or replaces them, SQLite
-//! writes on into files that nobody will find again, and reports success.
+//! Checks that the files of the database are still the ones that SQLite has open. If someone deletes or replaces them,
+//! SQLite keeps writing to files that nobody can find again, and reports success.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// To this length SQLite cuts its log by itself (`PRAGMA journal_size_limit`), bytes.
+/// SQLite itself truncates its log to this length (`PRAGMA journal_size_limit`), in bytes.
 pub(super) const LOG_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The database and its log.
@@ -16,11 +16,11 @@ pub(super) struct DatabaseFiles {
     log: Seen,
 }
 
-/// One file as it was at the last look.
+/// A file as of the last check.
 #[derive(Debug)]
 struct Seen {
     path: PathBuf,
-    /// Device and inode; absent until it is there.
+    /// Device and inode; absent until the file exists.
     identity: Option<(u64, u64)>,
     length: u64,
 }
@@ -40,11 +40,11 @@ impl DatabaseFiles {
         }
     }
 
-    /// Looks at both files, at a cost of two system calls. `bytes` is how long the database has to be after its last
-    /// transaction: SQLite itself does not cut the file below that. It is asked for only when the file became shorter.
+    /// Checks both files, at the cost of two system calls. `bytes` returns the minimum length of the database after its
+    /// last transaction, below which SQLite never truncates it. Called only if the file became shorter.
     ///
     /// # Errors
-    /// What is wrong, as the reason for which the store stops.
+    /// The damage found, as the reason to stop the store.
     pub(super) fn check(&mut self, bytes: impl FnOnce() -> u64) -> Result<(), String> {
         self.database.check(bytes)?;
         self.log.check(|| LOG_LIMIT)
@@ -56,7 +56,7 @@ impl Seen {
         let path = self.path.display();
         let found = match (fs::symlink_metadata(&self.path), self.identity) {
             (Ok(found), _) => found,
-            // It comes with the first transaction.
+            // The first transaction creates it.
             (Err(error), None) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(format!("{path} was deleted while the store was open"));
@@ -109,7 +109,7 @@ mod tests {
             );
             fs::remove_file(&path).unwrap();
             assert!(files.check(|| 18).unwrap_err().contains("was deleted"));
-            // The first file is kept, so that the second one cannot get its number.
+            // The test keeps the first file, so that the second one cannot reuse its inode number.
             let (_dir, database, log, mut files) = world();
             let path = if of_log { log } else { database };
             fs::rename(&path, path.with_extension("old")).unwrap();

@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, params};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Whether a row's summary can be read; a session that is being imported has none yet.
+/// Whether a row's summary is readable; a session that is being imported has none yet.
 fn is_summary(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Null => true,
@@ -29,7 +29,7 @@ impl Placement for SqliteStore {
     async fn register_node(&self, name: &str, ttl: Duration) -> Result<Incarnation, StoreError> {
         let (name, expires) = (name.to_owned(), later(self.clock.now(), ttl));
         let register = move |writer: &rusqlite::Connection| {
-            // The lock on the store says that every earlier incarnation is gone.
+            // The store lock guarantees that every earlier incarnation has ended.
             writer.execute("DELETE FROM node", [])?;
             writer.execute(
                 "INSERT INTO node(name, expires_ms) VALUES (?1, ?2)",

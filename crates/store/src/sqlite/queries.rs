@@ -1,4 +1,4 @@
-//! The reads, each short.
+//! The read queries, each short.
 
 use super::append::KEY_LIFE_MS;
 use super::row_sum::{WHOLE, stand_in};
@@ -12,12 +12,12 @@ use agentd_protocol::{Principal, Seq, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// A text column as it is, without a check of its encoding.
+/// A text column, read without checking its encoding.
 fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
 }
 
-/// Whether a line is what was written, as far as its sum says. One without a sum is older than sums are.
+/// Whether a line matches its checksum. Lines without one are older than checksums.
 pub(super) fn is_whole(row: &rusqlite::Row<'_>, index: usize, body: &[u8]) -> rusqlite::Result<bool> {
     let sum: Option<i64> = row.get(index)?;
     Ok(sum.is_none_or(|sum| sum == i64::from(EncodedEvent::sum(body))))
@@ -62,16 +62,16 @@ pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     Ok(page)
 }
 
-/// What a list row is read from.
+/// The columns of a list row.
 struct Found {
     uid: String,
-    /// Absent: the row is not what its owner wrote.
+    /// Absent: the row differs from what its owner wrote.
     summary: Option<Bytes>,
     epoch: u64,
     head: u64,
 }
 
-/// Reads `uid, epoch, head, whole, summary`.
+/// Parses the columns `uid, epoch, head, whole, summary`.
 fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
     let whole: bool = row.get(3)?;
     Ok(Found {
@@ -82,7 +82,7 @@ fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
     })
 }
 
-/// A row that cannot be read costs its own session and no other (I6).
+/// An unreadable row affects its own session and no other (I6).
 fn parse_row(found: &Found) -> Result<Row, StoreError> {
     let summary = found
         .summary
@@ -161,8 +161,8 @@ WHERE deleted_ms IS NULL AND summary IS NOT NULL
                             OR substr(uid, 21, length(?3)) = ?3)))
 ORDER BY rank DESC, uid DESC LIMIT 10";
 
-/// A whole id beats an exact name, which beats a part of an id: its beginning, its end, or the beginning of its last 12
-/// digits, which are what people are shown.
+/// A full id takes precedence over an exact name, and a name over a part of an id: its start, its end, or the start of
+/// its last 12 digits, which the user interfaces show.
 pub(super) fn resolve(reader: &Connection, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(text);
     let mut select = reader.prepare_cached(RESOLVE)?;
@@ -200,7 +200,7 @@ pub(super) fn key(
     Ok(found.optional()?)
 }
 
-/// `Some(None)`: known, but in a file.
+/// `Some(None)`: the blob is known, but stored in a file.
 pub(super) fn blob(reader: &Connection, name: &str) -> Result<Option<Option<Bytes>>, StoreError> {
     let mut select = reader.prepare_cached("SELECT bytes FROM blob WHERE name = ?1")?;
     let found = select

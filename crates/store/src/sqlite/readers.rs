@@ -1,4 +1,4 @@
-//! The connections that read, off the async threads.
+//! The read connections, used outside the async threads.
 
 use super::schema;
 use super::threads::Threads;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// A few read-only connections; a read waits for a free one, at most for the timeout.
+/// A few read-only connections. A read waits for a free one, at most until the timeout.
 #[derive(Debug)]
 pub(super) struct Readers {
     file: PathBuf,
@@ -40,7 +40,7 @@ impl Readers {
         }
     }
 
-    /// Runs one read in a transaction of its own, so that it sees one moment.
+    /// Runs a read in its own transaction, so that it sees a consistent snapshot.
     pub(super) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -63,7 +63,7 @@ impl Readers {
             answer
         });
         let answer = work.await;
-        // Somebody may have cut the log or replaced the database.
+        // The log may have been truncated, or the database replaced.
         if let Err(StoreError::Database(_)) = &answer {
             self.doubts.raise();
         }
@@ -81,7 +81,7 @@ fn at_one_moment<T>(
     reader: &mut Connection,
     run: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    // Dropped, a transaction that only read is rolled back, which is as good as a commit.
+    // Dropping a read-only transaction rolls it back, which has the same effect as a commit.
     let moment = reader.transaction()?;
     run(&moment)
 }
@@ -104,7 +104,7 @@ mod tests {
             let error = StoreError::Database(rusqlite::Error::InvalidQuery);
             store.readers.read::<(), _>(|_| Err(error))
         };
-        // The control: with the files as they were, the store goes on.
+        // The control: as long as the files are unchanged, the store continues.
         assert!(fails().await.is_err());
         let append = kit.create(kit.session(), "second", 2);
         assert!(matches!(store.append(append).await, Outcome::Committed { .. }));

@@ -1,5 +1,5 @@
-//! The sum of a list row: what a person sees of a session, and what decides whether it goes on by itself after a restart.
-//! A damaged row is found before it is believed, and costs nobody but its session (I6).
+//! The checksum of a list row, which holds what users see of a session and whether it resumes by itself after a
+//! restart. The store detects a damaged row before using it, and the damage affects only that session (I6).
 
 use crate::Row;
 use agentd_protocol::{RunState, SessionId, Status, Summary, Timestamp};
@@ -7,13 +7,13 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 
-/// Whether a row is what its owner wrote, as SQL. Epoch and head change without a new row, so they are not in the sum.
+/// SQL that checks whether a row matches its checksum. Epoch and head change without a new row, so it excludes them.
 pub(super) const WHOLE: &str = "(row_sum IS NULL OR row_sum = agentd_row_sum(uid, name, state, closed, labels, resumable, wake_at_ms, summary))";
 
-/// How many columns the sum is made of.
+/// The number of columns in the checksum.
 const COLUMNS: i32 = 8;
 
-/// Teaches a connection the function `agentd_row_sum`: the CRC-32 of the columns, each with its type and length.
+/// Registers the SQL function `agentd_row_sum`: the CRC-32 of the columns, each with its type and length.
 pub(super) fn define(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("agentd_row_sum", COLUMNS, flags, |context| {
@@ -43,7 +43,7 @@ fn add_fixed(sum: &mut crc32fast::Hasher, kind: u8, bytes: [u8; 8]) {
     sum.update(&bytes);
 }
 
-/// What lists show in place of a row that cannot be believed, until its session is loaded and writes it anew.
+/// What lists show for a damaged row, until its session is loaded and rewrites it.
 pub(super) fn stand_in(session: SessionId, epoch: u64, head: u64) -> Row {
     let reason = "its list row is damaged and is rebuilt from its log";
     let status = Status::new(RunState::Faulted, reason, Timestamp(0));

@@ -1,4 +1,4 @@
-//! The tables, their versions, and how a connection is set up.
+//! The tables, their versions, and the setup of connections.
 
 use super::files::LOG_LIMIT;
 use super::row_sum;
@@ -7,14 +7,14 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// Marks the file as ours: "agtd".
+/// The application id that marks the file as ours: "agtd".
 const APPLICATION_ID: i64 = 0x6167_7464;
 
-/// One step per version, applied in order, each in a transaction of its own. Never change a step that was released.
+/// One migration per version, applied in order, each in its own transaction. Never change a released migration.
 const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
-// A rowid table with a UNIQUE(session_id, seq) takes a quarter of the writes of a clustered table. The session table has no
-// index on what changes with every append. The purge never removes the event with the highest cursor, so a cursor is never reused.
+// A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
+// columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
 const V1: &str = "
 CREATE TABLE session(
   id INTEGER PRIMARY KEY,
@@ -74,7 +74,7 @@ CREATE TABLE node(
   expires_ms INTEGER NOT NULL) STRICT;
 ";
 
-// What deleted sessions spent; those whose tombstones are still there count from the beginning.
+// What deleted sessions spent; sessions that still have tombstones count from the start.
 const V2: &str = "
 CREATE TABLE spent(
   model TEXT NOT NULL,
@@ -95,13 +95,13 @@ INSERT INTO spent
   FROM session WHERE deleted_ms IS NOT NULL AND json_valid(summary) GROUP BY 1, 2;
 ";
 
-// Lines that were written before have no sum, and are not looked at.
+// Older lines have no checksum, and are not checked.
 const V3: &str = "ALTER TABLE event ADD COLUMN sum INTEGER;";
 
-// Rows that were written before have no sum until their session writes again.
+// Older rows have no checksum until their session writes again.
 const V4: &str = "ALTER TABLE session ADD COLUMN row_sum INTEGER;";
 
-/// Opens the one connection that writes, and brings the schema up to date.
+/// Opens the only write connection, and migrates the schema.
 pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -110,13 +110,13 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     row_sum::define(&writer)?;
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
-    // Before anything is set that changes the file.
+    // Checked before any setting changes the file.
     known_version(&writer, &MIGRATIONS)?;
     writer.execute_batch(&format!(
         "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
          PRAGMA foreign_keys=ON; PRAGMA journal_size_limit={LOG_LIMIT};"
     ))?;
-    // Has an effect on a new file only: an older one keeps its free pages until it is written anew as a whole.
+    // Affects new files only: an older file keeps its free pages until it is rewritten as a whole.
     writer.execute_batch("PRAGMA auto_vacuum=INCREMENTAL;")?;
     write_ahead(&writer, file)?;
     write_back(&writer)?;
@@ -129,9 +129,9 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     Ok(writer)
 }
 
-/// A disk that cannot have a write-ahead log is refused: SQLite then goes on with a rollback journal, and that loses the
-/// last commit with the power. It says so in the answer, or by an error *after* the answer, when the change of mode is
-/// committed: so the pragma is run to its end, and asked again.
+/// Refuses a disk that cannot hold a write-ahead log: SQLite would fall back to a rollback journal, which loses the
+/// last commit on a power loss. SQLite reports this in the result, or as an error *after* the result, when it commits
+/// the change of mode. So this runs the pragma to its end, then queries it again.
 fn write_ahead(writer: &Connection, file: &Path) -> Result<(), StoreError> {
     let mut change = writer.prepare("PRAGMA journal_mode=WAL")?;
     let mut answers = change.query([])?;
@@ -146,8 +146,8 @@ fn write_ahead(writer: &Connection, file: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Begins with an empty log. A sync that failed in an earlier process may have left a hole in the log that only a loss of
-/// power shows, and everything after a hole is lost: what can be read now is written once more, into the database.
+/// Starts with an empty log. A failed sync in an earlier process may have left a hole in the log that only a power loss
+/// reveals, and everything after a hole is lost. So this writes all readable content into the database again.
 fn write_back(writer: &Connection) -> Result<(), StoreError> {
     let mut back = writer.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?;
     let mut answers = back.query([])?;
@@ -155,7 +155,7 @@ fn write_back(writer: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Opens a connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(file, flags)?;
@@ -190,7 +190,7 @@ fn is_not_a_database(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase)
 }
 
-/// The version of the file, unless it is newer than these steps.
+/// The schema version of the file, unless it is newer than these migrations.
 fn known_version(connection: &Connection, steps: &[&str]) -> Result<i64, StoreError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
@@ -200,7 +200,7 @@ fn known_version(connection: &Connection, steps: &[&str]) -> Result<i64, StoreEr
     Ok(found)
 }
 
-/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
+/// Applies the migrations that the file lacks. Refuses a file with more migrations than we know, and leaves it unchanged.
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
     let found = known_version(connection, steps)?;
     for (version, step) in (1_i64..).zip(steps).filter(|(version, _)| *version > found) {

@@ -10,7 +10,7 @@ pub(super) fn remember(writer: &Connection, session: SessionId) -> rusqlite::Res
     let mut select = writer.prepare_cached("SELECT summary FROM session WHERE uid = ?1")?;
     let summary = select.query_row([uid(session)], |row| row.get::<_, Option<String>>(0));
     let summary = summary.optional()?.flatten();
-    // A row that cannot be read must not keep a person from removing the session.
+    // An unreadable row must not prevent a user from deleting the session.
     let summary = summary.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
     let spent = summary.as_ref().map(Spending::of);
     match spent.filter(|spent| !spent.is_nothing()) {
@@ -46,7 +46,7 @@ fn add(writer: &Connection, spent: Spending) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// As the table of sessions has them.
+/// The columns as the session table stores them.
 fn labels(spent: &Spending) -> String {
     serde_json::to_string(&spent.labels).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What only the SQLite backend promises.
+//! Tests of guarantees that only the SQLite backend gives.
 
 use super::schema::migrate;
 use crate::tests::kit::{Kit, summary};
@@ -18,7 +18,7 @@ async fn seqs(log: &dyn Backend, session: SessionId) -> Vec<u64> {
     page.events.into_iter().map(|(seq, _)| seq).collect()
 }
 
-/// A copy of the database and its log as they are now.
+/// Copies the current database and its log.
 fn copy(from: &Path, to: &Path) -> Vec<u8> {
     std::fs::copy(from.join("agentd.db"), to.join("agentd.db")).unwrap();
     std::fs::read(from.join("agentd.db-wal")).unwrap()
@@ -233,7 +233,7 @@ async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_
     let log = reopen(dir.path());
     spent_one(&log, 1).await;
     drop(log);
-    // As the first version left it: a tombstone, and nothing summed up.
+    // As the first version left it: a tombstone, and no sums.
     Connection::open(dir.path().join("agentd.db"))
         .unwrap()
         .execute_batch("DROP TABLE spent; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=1")
@@ -278,7 +278,7 @@ async fn lines_that_are_older_than_their_sums_are_read_as_before() {
     let session = kit.created(2).await;
     kit.log.close().await.unwrap();
     let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
-    // As the second version had it.
+    // As the second version left it.
     file.execute_batch(
         "ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=2;",
     )
@@ -334,7 +334,7 @@ async fn a_full_store_refuses_appends_serves_reads_and_recovers() {
     assert_eq!(kit.log.append(late.clone()).await, Outcome::Full);
     assert!(kit.log.delete(ballast).await.unwrap());
     kit.pass(1);
-    // The newest event pins its session until another one is newer.
+    // The newest event keeps its session until there is a newer one.
     assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 0);
     assert!(kit.commits(kit.more(session, 1, 1, 1)).await);
     assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 1);

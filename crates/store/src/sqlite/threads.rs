@@ -1,25 +1,25 @@
-//! The store's own threads: no other work can take them, so a read waits for other reads only.
+//! The store's own threads. No other work can occupy them, so a read waits only for other reads.
 
 use crate::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long an idle thread stays.
+/// How long an idle thread is kept.
 const KEPT: Duration = Duration::from_secs(2);
 
-/// A few threads for work that blocks. Clones share them.
+/// A few threads for blocking work. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Threads(Arc<Owned>);
 
-/// A runtime that drives nothing and only lends its blocking threads.
+/// A runtime that runs no tasks and only provides its blocking threads.
 #[derive(Debug)]
 struct Owned(Option<Runtime>);
 
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Waiting here would block an async thread. Reads have ended: their futures hold the store.
+            // Waiting here would block an async thread. All reads have ended, because their futures hold the store.
             runtime.shutdown_background();
         }
     }
@@ -36,7 +36,7 @@ impl Threads {
         Ok(Self(Arc::new(Owned(Some(runtime)))))
     }
 
-    /// Runs work on one of the threads.
+    /// Runs work on one of these threads.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,

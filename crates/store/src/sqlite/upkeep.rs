@@ -1,4 +1,4 @@
-//! Tombstones, retention, and the search for damage.
+//! Tombstones, retention, and the damage check.
 
 use super::append::KEY_LIFE_MS;
 use super::committer::Tx;
@@ -11,13 +11,13 @@ use crate::{Integrity, StoreError};
 use agentd_protocol::{SessionId, Summary, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// Events removed in one transaction, so that a purge does not hold up appends.
+/// The maximum number of events removed in one transaction, so that a purge does not delay appends.
 const PURGE_STEP: usize = 2_000;
 
-/// Sessions removed in one transaction.
+/// The maximum number of sessions removed in one transaction.
 const PURGE_SESSIONS: u64 = 64;
 
-/// What one step of a purge did.
+/// The result of one purge step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purged {
     Part,
@@ -42,14 +42,14 @@ pub(super) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Resu
     Ok(())
 }
 
-/// The next session to remove: deleted long ago, or left over from an import that broke off. The one with the newest
-/// event stays for now, so that cursors only ever rise.
+/// The next session to remove: deleted long ago, or left over from an interrupted import. Skips the session with the
+/// newest event, so that cursors only rise.
 const NEXT: &str = "
 SELECT id, uid FROM session
 WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
   AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) LIMIT 1";
 
-/// Removes some sessions in one transaction; how many, and whether there may be more.
+/// Removes some sessions in one transaction. Returns how many, and whether there may be more.
 pub(super) fn purge_some(
     writer: &Tx<'_>,
     files: &BlobFiles,
@@ -100,12 +100,12 @@ fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) -> rusqlite
     Ok(Purged::Session)
 }
 
-/// Free pages that stay in the file for what comes next: 4 MiB.
+/// Free pages kept in the file for new data: 4 MiB.
 const SPARE: i64 = 1_024;
-/// Pages given back in one transaction: 1 MiB, so that appends wait for milliseconds.
+/// Pages freed in one transaction: 1 MiB, so that appends wait only milliseconds.
 const GIVE_BACK: i64 = 256;
 
-/// Gives a part of the file's free pages back to the disk; whether there are more to give.
+/// Returns some of the file's free pages to the disk, and whether more remain.
 pub(super) fn give_back(writer: &Connection) -> rusqlite::Result<bool> {
     let free = || writer.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
     let before = free()?;
@@ -113,7 +113,7 @@ pub(super) fn give_back(writer: &Connection) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     writer.execute_batch(&format!("PRAGMA incremental_vacuum({GIVE_BACK});"))?;
-    // A file of an earlier version has no map of its pages, and gives none back.
+    // A file of an earlier version has no map of its pages, so it cannot free any.
     Ok(free()? < before)
 }
 
@@ -123,7 +123,7 @@ LEFT JOIN (SELECT session_id, count(*) AS events, max(seq) AS newest FROM event 
   ON session_id = session.id
 WHERE deleted_ms IS NULL AND (coalesce(events, 0) <> head OR coalesce(newest, 0) <> head) LIMIT 100";
 
-/// More are not listed.
+/// The maximum number of problems listed.
 const MOST_PROBLEMS: usize = 100;
 
 pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity, StoreError> {
@@ -167,7 +167,7 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     Ok(found)
 }
 
-/// List rows that are not what their owners wrote, or that this build cannot read.
+/// List rows that differ from what their owners wrote, or that this build cannot read.
 fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
     let mut rows = reader.prepare(&format!(
         "SELECT uid, {WHOLE}, summary FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL"
@@ -192,7 +192,7 @@ fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), S
     Ok(())
 }
 
-/// Idempotency keys whose answer nobody could be given.
+/// Idempotency keys whose stored answer is unusable.
 fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
     let sql = "SELECT count(*) FROM idempotency WHERE NOT json_valid(answer) OR length(body_hash) <> 32";
     let keys: i64 = reader.query_row(sql, [], |row| row.get(0))?;
@@ -204,7 +204,7 @@ fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Blobs are named by the SHA-256 of their content.
+/// Finds blobs whose content does not match their name, the SHA-256.
 fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
     let mut blobs = reader.prepare("SELECT name, bytes FROM blob WHERE bytes IS NOT NULL")?;
     let mut rows = blobs.query([])?;
@@ -225,7 +225,7 @@ fn changed_blob(name: &str) -> String {
     format!("blob {name}: its content is not what was written")
 }
 
-/// Lines that are not what was written.
+/// Lines that differ from what was written.
 fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
     let mut lines = reader.prepare(
         "SELECT uid, seq, body, sum FROM event JOIN session ON session.id = session_id WHERE sum IS NOT NULL",

@@ -1,11 +1,11 @@
-//! What the database has acknowledged, written down beside it: the end of every session's log. A start compares the two. So
-//! it finds out when the database has lost something that SQLite cannot miss: a log that was deleted or cut, an older copy
-//! of the file. Invariant I1: a shorter history is never taken for the whole one in silence.
+//! A record of what the database has acknowledged, stored next to it: the end of every session's log. Each start
+//! compares the two. It thus detects losses that SQLite cannot: a log that was deleted or truncated, an older copy of
+//! the file. Invariant I1: a shorter history is never silently taken for the whole one.
 //!
-//! A record is appended after each commit, and not synced: after a loss of power the witness knows less than the database,
-//! never more. Records that such a loss has damaged are skipped.
+//! A record is appended after each commit, but not synced: after a power loss the witness knows less than the database,
+//! never more. A start skips records that such a loss has damaged.
 //!
-//! Flow: commit -> [`Witness::committed`]; start -> [`Witness::open`] -> the sessions that went backwards.
+//! Flow: commit -> [`Witness::committed`]; start -> [`Witness::open`] -> the sessions that lost events.
 
 use super::values::{session_of, size, uid};
 use crate::{Loss, StoreError};
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a record: cursor, session, seq, CRC-32 of these.
 const RECORD: usize = 8 + 16 + 8 + 4;
-/// A file of this length is written anew with one record for each session: about 460,000 appends.
+/// A file of this length is rewritten with one record per session: about 460,000 appends.
 const COMPACT: u64 = 16 * 1024 * 1024;
-/// Records at the end of the file that a start compares with the database.
+/// The number of records at the end of the file that a start compares with the database.
 const LATEST: u64 = 64;
 
 /// The end of a session's log.
@@ -35,7 +35,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// A session that is removed for good.
+    /// The record of a session that is removed for good.
     pub(super) const fn forgotten(session: SessionId) -> Self {
         Self {
             cursor: 0,
@@ -71,9 +71,9 @@ impl Head {
 pub(super) struct Witness {
     path: PathBuf,
     file: File,
-    /// Where the next record goes: behind the last one that was written whole.
+    /// The offset of the next record: after the last complete one.
     end: u64,
-    /// The length at which it is written anew.
+    /// The length at which the file is rewritten.
     compact_at: u64,
 }
 
@@ -81,7 +81,7 @@ impl Witness {
     /// Opens the witness of a database and compares the two.
     ///
     /// # Errors
-    /// [`StoreError::Lost`] unless losses are accepted. Then they are returned, and the witness begins anew.
+    /// [`StoreError::Lost`], unless losses are accepted: then it returns them, and the witness starts over.
     pub(super) fn open(
         database: &Path,
         connection: &Connection,
@@ -110,7 +110,7 @@ impl Witness {
             path: path.clone(),
         };
         if made {
-            // A database of an earlier version, or one that is new itself.
+            // A database of an earlier version, or a new one.
             let heads = heads_of(connection)?;
             witness.write_anew(heads.into_values()).map_err(failed)?;
             return Ok((witness, Vec::new()));
@@ -130,7 +130,7 @@ impl Witness {
         Ok((witness, lost))
     }
 
-    /// Notes what was committed. A witness that cannot be written knows less, and nothing else is wrong with that.
+    /// Records what was committed. A witness that cannot be written knows less, which does no other harm.
     pub(super) fn committed(&mut self, heads: &[Head]) {
         if heads.is_empty() {
             return;
@@ -150,7 +150,7 @@ impl Witness {
         }
     }
 
-    /// Whether the database does not have what was written down last. Costs the same whatever the length of the file.
+    /// Whether the database lacks the events recorded last. The cost does not depend on the length of the file.
     fn is_behind(&self, connection: &Connection) -> Result<bool, StoreError> {
         let start = self.end.saturating_sub(LATEST * RECORD as u64);
         let mut latest = vec![0; usize::try_from(self.end - start).unwrap_or(0)];
@@ -174,7 +174,7 @@ impl Witness {
         Ok(false)
     }
 
-    /// The sessions of which the database has less than was written down.
+    /// The sessions for which the database holds less than was recorded.
     fn compare(&self, connection: &Connection) -> Result<Vec<Loss>, StoreError> {
         let noted = self.heads().map_err(|error| StoreError::io(&self.path, error))?;
         let found = heads_of(connection)?;
@@ -189,7 +189,7 @@ impl Witness {
         Ok(losses.collect())
     }
 
-    /// The last record of every session that was not forgotten.
+    /// The last record of every session that is not forgotten.
     fn heads(&self) -> io::Result<BTreeMap<SessionId, Head>> {
         let mut heads = BTreeMap::new();
         let file = BufReader::with_capacity(256 * RECORD, File::open(&self.path)?);
@@ -198,7 +198,7 @@ impl Witness {
         Ok(heads)
     }
 
-    /// Puts a file with these records in the place of the present one; a crash leaves one or the other.
+    /// Replaces the file with one that holds these records. A crash leaves either the old or the new file.
     fn write_anew(&mut self, heads: impl Iterator<Item = Head>) -> io::Result<()> {
         let mut beside = self.path.as_os_str().to_owned();
         beside.push(".new");
@@ -229,7 +229,7 @@ impl Witness {
     }
 }
 
-/// Reads records; of two of one session the later one counts.
+/// Reads records. The later of two records of a session counts.
 fn read_all(mut from: impl io::Read, heads: &mut BTreeMap<SessionId, Head>) -> io::Result<()> {
     let mut record = [0; RECORD];
     loop {
@@ -244,7 +244,7 @@ fn read_all(mut from: impl io::Read, heads: &mut BTreeMap<SessionId, Head>) -> i
     }
 }
 
-/// The heads of the database itself, with its newest cursor.
+/// The heads in the database, and its newest cursor.
 fn heads_of(connection: &Connection) -> Result<BTreeMap<SessionId, Head>, StoreError> {
     let cursor: i64 =
         connection.query_row("SELECT coalesce(max(cursor), 0) FROM event", [], |row| row.get(0))?;

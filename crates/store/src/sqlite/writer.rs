@@ -1,4 +1,4 @@
-//! Everybody's way to the thread that writes: a bounded queue of changes, each with a deadline for its answer.
+//! The interface to the writer thread: a bounded queue of changes, each with a deadline for its answer.
 
 use super::committer::{Change, Database, Ending, Order, Thread, Tx};
 use super::values::size;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-/// Changes that may wait.
+/// The maximum number of queued changes.
 const QUEUE: usize = 4_096;
-/// What may wait, in KiB.
+/// The maximum size of the queue, in KiB.
 const QUEUE_KIB: u32 = 64 * 1024;
 
-/// How much work a change is.
+/// The size of a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weight {
     pub(super) events: usize,
@@ -50,17 +50,17 @@ impl<T: Send, F: FnMut(&Tx<'_>) -> rusqlite::Result<T> + Send> Change for Pendin
             (Ending::Stopped(why), _) => Err(StoreError::Stopped(why)),
             (Ending::Unknown | Ending::Committed, _) => Err(StoreError::Unknown),
         };
-        // The asker may have given up; the change stands all the same.
+        // The caller may have stopped waiting; the change remains committed.
         let _ = self.reply.send(result);
     }
 }
 
-/// Has the thread look at the files.
+/// Asks the thread to check the files.
 #[derive(Debug)]
 pub(super) struct Doubts(mpsc::WeakSender<Order>);
 
 impl Doubts {
-    /// Does not wait: a full queue has transactions in it, and each of them looks.
+    /// Does not wait: a full queue contains transactions, and each of them checks the files.
     pub(super) fn raise(&self) {
         if let Some(queue) = self.0.upgrade() {
             let _ = queue.try_send(Order::Look);
@@ -68,7 +68,7 @@ impl Doubts {
     }
 }
 
-/// Everybody's end of the queue to the writer thread.
+/// The sending end of the queue to the writer thread, shared by all callers.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Order>,
@@ -81,7 +81,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. It owns the connection and the lock, and gives both back when it ends.
+    /// Starts the thread. It owns the connection and the lock, and releases both when it ends.
     pub(super) fn start(
         database: Database,
         lock: Vec<StoreLock>,
@@ -110,7 +110,7 @@ impl Writer {
         })
     }
 
-    /// As [`Self::transact`], for what the witness need not know.
+    /// Like [`Self::transact`], for changes that the witness need not record.
     pub(super) async fn change<T, F>(&self, weight: Weight, mut run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -119,7 +119,7 @@ impl Writer {
         self.transact(weight, move |tx| run(tx)).await
     }
 
-    /// Queues a change and waits until it is durable. `run` may be called more than once, each time from a clean slate.
+    /// Queues a change and waits until it is durable. `run` may run more than once, each time after a rollback.
     pub(super) async fn transact<T, F>(&self, weight: Weight, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -152,12 +152,12 @@ impl Writer {
                 self.counters.change(begun.elapsed());
                 result
             }
-            // The thread ended with the change in its queue or in its hands.
+            // The thread ended before it answered the change.
             Ok(Err(_)) | Err(_) => Err(StoreError::Unknown),
         }
     }
 
-    /// Lets what is queued be written, then ends the thread.
+    /// Writes the queued changes, then ends the thread.
     pub(super) async fn close(&self) -> Result<(), StoreError> {
         let (done, ended) = oneshot::channel();
         let deadline = Instant::now() + self.timeout;
@@ -172,7 +172,7 @@ impl Writer {
             .or(Ok(()))
     }
 
-    /// For readers that doubt the files. Weak, since the thread ends when the last sender is gone.
+    /// For readers that suspect the files. Weak, since the thread ends when the last sender is dropped.
     pub(super) fn doubts(&self) -> Doubts {
         Doubts(self.queue.downgrade())
     }
@@ -200,7 +200,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Waits for the last transaction, so that whoever drops the store can open it again.
+    /// Waits for the last transaction, so that the caller can open the store again after dropping it.
     fn drop(&mut self) {
         self.queue = mpsc::channel(1).0;
         if let Some(thread) = self.thread.take() {

@@ -1,4 +1,4 @@
-//! One suite for every backend: what the traits promise.
+//! One suite for all backends: the guarantees of the traits.
 
 use super::kit::Kit;
 use crate::{
@@ -747,7 +747,7 @@ async fn a_blob_lives_as_long_as_a_session_that_uses_it(kit: Kit) {
         .await
         .unwrap();
     kit.log.share_blobs(session, copy).await.unwrap();
-    // The newest event stays, whoever deleted its session.
+    // A newer event elsewhere, because the purge always keeps the newest one.
     let _newest = kit.created(1).await;
     for (gone, left) in [(session, true), (copy, false)] {
         assert!(kit.log.delete(gone).await.unwrap());

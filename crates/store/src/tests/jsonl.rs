@@ -1,4 +1,4 @@
-//! Export, import, rebuild and the mirror, over both backends.
+//! Tests of export, import, rebuild and mirror with both backends.
 
 use super::kit::{Kit, event, summary};
 use crate::{EncodedEvent, Filter, Mirror, OwnLog, Restored, StoreError, export, rebuild, restore};

@@ -1,4 +1,4 @@
-//! What the tests of the store share: a backend with a clock that is moved by hand, and things to append.
+//! Shared test helpers of the store: a backend with a manual clock, and appends.
 
 use crate::memory::MemoryStore;
 use crate::sqlite::SqliteStore;
@@ -76,7 +76,7 @@ impl Kit {
         Stamp::new(self.now(), self.stamp.lock().unwrap().next_u64())
     }
 
-    /// A new id; later ones sort later.
+    /// A new id; later ids sort later.
     pub(crate) fn session(&self) -> SessionId {
         self.pass(1);
         self.stamp().session()
@@ -90,7 +90,7 @@ impl Kit {
         append
     }
 
-    /// The first append of a session: a `session.created` and some more.
+    /// The first append of a session: a `session.created` and a few more events.
     pub(crate) fn create(&self, session: SessionId, name: &str, events: u64) -> Append {
         Append {
             summary: Some(summary(session, name)),

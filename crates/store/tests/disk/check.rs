@@ -1,4 +1,4 @@
-//! What must hold of a disk after a loss.
+//! Checks the guarantees of the store on a disk after a loss.
 
 use crate::work::{SESSIONS, Work};
 use agentd_faulty_disk::{Image, Record};
@@ -13,7 +13,7 @@ pub(crate) fn session(which: u64) -> SessionId {
     Stamp::new(Timestamp(1_000), which).session()
 }
 
-/// The event that is at this place of this log, always the same.
+/// The event at this position of this log, always the same.
 pub(crate) fn event(which: u64, seq: Seq, bytes: usize) -> EncodedEvent {
     static MADE: Mutex<BTreeMap<(u64, Seq, usize), EncodedEvent>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock().unwrap();
@@ -35,7 +35,7 @@ fn encoded(which: u64, seq: Seq, bytes: usize) -> EncodedEvent {
     EncodedEvent::encode(&event).unwrap()
 }
 
-/// What was said to the outside: the head of each log.
+/// The acknowledged head of each log.
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledged {
     heads: BTreeMap<u64, Seq>,
@@ -58,7 +58,7 @@ impl Acknowledged {
     }
 }
 
-/// A new daemon on what is left: everything acknowledged is there, as it was written, without a gap; it goes on.
+/// Starts a new daemon on the remains: everything acknowledged is intact, without a gap, and the store continues.
 pub(crate) async fn check(image: &Image, acknowledged: &Acknowledged, work: Work, case: &str) {
     let memory = Path::new("/dev/shm");
     let dir = if memory.is_dir() {
@@ -88,7 +88,7 @@ pub(crate) async fn check(image: &Image, acknowledged: &Acknowledged, work: Work
     }
 }
 
-/// The head of a log, all of whose events are there as they were written. A log that is not there has none.
+/// Checks that all events of a log are as they were written. Returns its head; 0 if the log does not exist.
 async fn read(log: &dyn Backend, which: u64, work: Work, case: &str) -> Seq {
     let mut after = 0;
     loop {

@@ -1,4 +1,4 @@
-//! The program that appends, and how it is started on a mounted disk.
+//! The program that appends, and how the tests start it on a mounted disk.
 
 use crate::check::{event, session};
 use agentd_faulty_disk::{Disk, Mounted};
@@ -14,17 +14,17 @@ use tempfile::TempDir;
 
 const DIR: &str = "AGENTD_TEST_DISK";
 const WORK: &str = "AGENTD_TEST_WORK";
-/// So many tries of one append, or of an opening, while the disk is full.
+/// The number of attempts to append or to open the store while the disk is full.
 const TRIES: usize = 20;
-/// The logs that are written in turn.
+/// The logs, written in turn.
 pub(crate) const SESSIONS: u64 = 3;
 
-/// What is to be in each log at the end.
+/// The final content of each log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) appends: u64,
     pub(crate) bytes: usize,
-    /// This append of each log has a blob that is too large for a row; 0: none.
+    /// The append of each log that has a blob too large for a row; 0: none.
     pub(crate) blob_at: u64,
 }
 
@@ -53,11 +53,11 @@ impl Work {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Done,
-    /// The store stopped, or did not open.
+    /// The store stopped, or could not be opened.
     Stopped(String),
 }
 
-/// A disk, where it is mounted, and the program.
+/// A disk, its mount point, and the program.
 pub(crate) struct Machine {
     pub(crate) disk: Disk,
     mounted: Mounted,
@@ -81,7 +81,7 @@ impl Machine {
         self.start(work, 0)
     }
 
-    /// So many sessions at once.
+    /// The number of concurrent sessions.
     pub(crate) fn run_together(&self, work: Work, sessions: u64) -> Ended {
         self.start(work, sessions)
     }
@@ -107,7 +107,7 @@ impl Machine {
     }
 }
 
-/// Ends as a machine does that nobody asks: nothing is closed, nothing is tidied.
+/// Ends like a machine that loses power: without closing or cleaning up anything.
 fn stopped(why: &str) -> ! {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "\nstopped: {why}");
@@ -163,7 +163,7 @@ pub(crate) async fn child() {
     }
 }
 
-/// A note that is on the disk's list of changes and never fails.
+/// Adds a note to the disk's list of changes; never fails.
 fn said(dir: &Path) -> Arc<Mutex<File>> {
     let path = dir.join("acknowledged");
     let open = || File::options().append(true).create(true).open(&path);

@@ -1,38 +1,38 @@
-//! Where hunks belong in a file, and the file after them.
+//! Locates hunks in a file and applies them.
 
 use super::text::{Alike, Text};
 use super::{Hunk, Line};
 use std::ops::Range;
 
-/// Which of several places a hunk may take.
+/// Which of several matching places a hunk may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
-    /// The first one after the hunk before: whoever wrote the patch knows the file.
+    /// The first one after the previous hunk: the author of the patch is assumed to know the file.
     First,
-    /// The only one.
+    /// Only a unique one.
     Only,
 }
 
-/// A hunk that has no place.
+/// A hunk that fits nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// The line after `@@` is not in the file.
     Context { at: usize, line: String },
-    /// Its lines are not in the file; perhaps they begin somewhere and differ later.
+    /// Its lines are not in the file, though the first few may match somewhere.
     Lines {
         at: usize,
-        /// The line of the file that differs, what is there, what was expected.
+        /// The first differing line of the file: its number, its text, the expected text.
         differs: Option<(usize, String, String)>,
-        /// Whether the place must be the end of the file.
+        /// Whether the hunk must match at the end of the file.
         at_end: bool,
     },
-    /// There are several places.
+    /// Several places match.
     Several { at: usize, lines: Vec<usize> },
-    /// It has no line that says where it belongs.
+    /// No line of it says where it belongs.
     Nowhere { at: usize },
 }
 
-/// The content after all hunks. They come in the order of the file.
+/// The content after all hunks, which must be in file order.
 pub(super) fn update(content: &[u8], hunks: &[Hunk], places: Places) -> Result<Vec<u8>, Misfit> {
     let text = Text::of(content);
     let mut lines: Vec<&[u8]> = Vec::with_capacity(text.lines.len());
@@ -44,7 +44,7 @@ pub(super) fn update(content: &[u8], hunks: &[Hunk], places: Places) -> Result<V
         for line in &hunk.lines {
             match line {
                 Line::Add(new) => lines.push(new.as_bytes()),
-                // What stays, stays as it is in the file.
+                // Kept lines are copied from the file, which may differ in whitespace.
                 Line::Keep(_) if own < place.end => {
                     lines.extend(text.lines.get(own));
                     own += 1;
@@ -59,7 +59,7 @@ pub(super) fn update(content: &[u8], hunks: &[Hunk], places: Places) -> Result<V
     Ok(text.with(&lines))
 }
 
-/// The lines of the file that a hunk is about.
+/// The lines of the file that a hunk matches.
 fn place(text: &Text<'_>, hunk: &Hunk, done: usize, places: Places) -> Result<Range<usize>, Misfit> {
     let mut from = done;
     for context in &hunk.contexts {
@@ -82,7 +82,7 @@ fn place(text: &Text<'_>, hunk: &Hunk, done: usize, places: Places) -> Result<Ra
         };
     }
     let wanted = old.clone();
-    // Blank lines before the next part of a patch are often only that.
+    // Trailing blank lines of a hunk are often only a separator from the next part of the patch.
     let is_blank = |line: &&Line| matches!(line, Line::Keep(text) if text.is_empty());
     let mut blanks = hunk.lines.iter().rev().take_while(is_blank).count();
     loop {
@@ -113,7 +113,7 @@ fn only(hunk: &Hunk, found: &[usize], places: Places) -> Result<(), Misfit> {
     })
 }
 
-/// Where lines are, the strictest comparison that finds any.
+/// Where the lines occur, by the strictest comparison that finds any place.
 fn find(text: &Text<'_>, wanted: &[impl AsRef<str>], from: usize, at_end: bool) -> Vec<usize> {
     let Some(last) = text.lines.len().checked_sub(wanted.len()) else {
         return Vec::new();
@@ -134,7 +134,7 @@ fn find(text: &Text<'_>, wanted: &[impl AsRef<str>], from: usize, at_end: bool) 
     Vec::new()
 }
 
-/// Where the lines fit longest before they differ.
+/// The place with the longest match before a difference.
 fn nearest(text: &Text<'_>, wanted: &[&str], from: usize) -> Option<(usize, String, String)> {
     let fits = |at: usize| {
         let same = |(offset, line): &(usize, &&str)| text.is(at + offset, line, Alike::Trimmed);

@@ -1,4 +1,4 @@
-//! From the text of a patch to what it says.
+//! Parses the text of a patch.
 
 use super::{Hunk, Line, MAX_BYTES, MAX_FILES, MAX_HUNKS, Malformed, Patch, Section};
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
-/// Lines that git puts before its hunks. Links, submodules and modes are no business of a patch.
+/// Lines that git puts before its hunks. Patches cannot change links, submodules or modes.
 const GIT_HEADERS: [&str; 9] = [
     "diff --git ",
     "index ",
@@ -19,7 +19,7 @@ const GIT_HEADERS: [&str; 9] = [
     "rename to ",
 ];
 
-/// Reads a patch. Paths come out clean and relative.
+/// Parses a patch. Its paths come out normalized and relative.
 pub(crate) fn parse(text: &str) -> Result<Patch, Malformed> {
     if text.len() > MAX_BYTES {
         return Err(too_much("bytes", text.len(), MAX_BYTES));
@@ -47,15 +47,15 @@ const fn too_much(what: &'static str, found: usize, max: usize) -> Malformed {
 
 struct Reader<'a> {
     lines: Vec<&'a str>,
-    /// The next line.
+    /// The index of the next line.
     at: usize,
-    /// Lines before the first one here.
+    /// Lines of the patch before the first one in `lines`.
     before: usize,
     hunks: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// The lines between the marks. Wrappers that models put around a patch are taken off.
+    /// The lines between the marks, without the wrappers that models put around a patch.
     fn new(text: &'a str) -> Result<Self, Malformed> {
         let all: Vec<&str> = text.lines().collect();
         let full = |line: &&str| !line.trim().is_empty();
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).copied()
     }
 
-    /// The number of the next line in the patch, from 1.
+    /// The line number of the next line in the patch, from 1.
     fn number(&self) -> usize {
         self.before + self.at + 1
     }
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes over blank lines. Whether there is a line after them.
+    /// Skips blank lines. Returns whether another line follows.
     fn skip_blank(&mut self) -> bool {
         while self.line().is_some_and(|line| line.trim().is_empty()) {
             self.at += 1;
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         }
         let mut hunks = Vec::new();
         while self.skip_blank() && !self.line().is_some_and(|line| line.starts_with("***")) {
-            // The header of the next section may be indented where no hunk is open.
+            // The header of the next section may be indented if no hunk is open.
             if self.line().is_some_and(|line| is_header(line.trim())) {
                 break;
             }
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A path of the patch: relative, clean, inside.
+    /// A path of the patch: relative, normalized, and inside the working directory.
     fn path(&self, given: &str) -> Result<PathBuf, Malformed> {
         let given = given.trim();
         if given.is_empty() {
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether these are the first and the last line of a here-document or of a code block around a patch.
+/// Whether these are the first and the last line of a here-document or code block around a patch.
 fn wraps(head: &str, tail: &str) -> bool {
     let here = head.strip_prefix("apply_patch").unwrap_or(head).trim_start();
     let word = here
@@ -255,7 +255,7 @@ fn is_header(line: &str) -> bool {
         .any(|header| line.starts_with(header))
 }
 
-/// What follows `@@`: a line of the file. The numbers of unified diffs are no such line.
+/// The text after `@@`: a line of the file. Skips the line numbers of a unified diff.
 fn context(rest: &str) -> Option<String> {
     let rest = rest.trim();
     let text = match rest

@@ -1,4 +1,4 @@
-//! From a patch and the files as they are to the files as they become.
+//! Computes the files after a patch from the files before it.
 
 use super::locate::{Misfit, Places, update};
 use super::{Patch, Section};
@@ -11,29 +11,29 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Known<'a> {
     /// Its content.
     pub(crate) content: &'a [u8],
-    /// What the session knows of it.
+    /// What the session knows about it.
     pub(crate) seen: Seen,
 }
 
-/// What became of a file, as it is listed.
+/// The change of a file, for the list in the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// It is new, or new as a whole.
+    /// Created, or replaced as a whole.
     Added,
-    /// It is another.
+    /// Modified.
     Modified,
-    /// It is gone.
+    /// Deleted.
     Deleted,
 }
 
-/// What a patch comes to.
+/// The effect of a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Plan {
-    /// The files that differ afterwards, in the order in which they are written. Absent content: the file goes.
+    /// The files that differ afterwards, in the order of writing. Without content the file is deleted.
     pub(crate) files: Vec<(PathBuf, Option<Vec<u8>>)>,
-    /// Where a file comes from that was moved.
+    /// The old paths of moved files.
     pub(crate) moved_from: BTreeMap<PathBuf, PathBuf>,
-    /// What is said of it.
+    /// The changes to list in the result.
     pub(crate) listed: Vec<(Mark, PathBuf)>,
 }
 
@@ -42,24 +42,24 @@ pub(crate) struct Plan {
 pub(crate) enum Refused {
     /// There is no such file.
     Missing(PathBuf),
-    /// It would be replaced, and was not read or changed since.
+    /// The patch would replace a file that the session has not read, or that changed since.
     Unknown { path: PathBuf, seen: Seen },
-    /// It is no text.
+    /// It is not text.
     Binary(PathBuf),
-    /// A hunk has no place in it.
+    /// A hunk fits nowhere in it.
     Misfit { path: PathBuf, misfit: Misfit },
-    /// Nothing would be another.
+    /// The patch would change nothing.
     Same,
 }
 
-/// A file in the course of the patch.
+/// A file while the patch is applied.
 struct Now<'a> {
     content: Option<std::borrow::Cow<'a, [u8]>>,
-    /// Whether the patch may replace it: it wrote it itself, or the session knows it.
+    /// Whether the patch may replace it: the patch wrote it, or the session knows it.
     seen: Seen,
 }
 
-/// Every hunk in its place, all at once or nothing. Later parts see what earlier ones made.
+/// Locates every hunk, all of them or none. Later sections see the effects of earlier ones.
 pub(crate) fn plan(patch: &Patch, files: &BTreeMap<PathBuf, Option<Known<'_>>>) -> Result<Plan, Refused> {
     let mut course = Course::new(files);
     for section in &patch.sections {
@@ -155,7 +155,7 @@ impl<'a> Course<'a> {
             .ok_or_else(|| Refused::Missing(path.to_owned()))
     }
 
-    /// Whether a file may be put there.
+    /// Refuses if the patch would replace a file that the session does not know.
     fn replaceable(&self, path: &Path) -> Result<(), Refused> {
         match self.now.get(path) {
             Some(now) if now.content.is_some() && now.seen != Seen::Same => Err(Refused::Unknown {

@@ -1,4 +1,4 @@
-//! A file as lines, so that its bytes, its line ends and its mark at the beginning stay what they are.
+//! A file as lines that keeps its bytes, its line ends and its byte order mark.
 
 use crate::matching::ends_lines_with_crlf;
 use std::cell::OnceCell;
@@ -10,20 +10,20 @@ pub(super) struct Text<'a> {
     pub(super) lines: Vec<&'a [u8]>,
     bom: bool,
     crlf: bool,
-    /// The lines without what editors and models like to change.
+    /// The lines with typographic characters and outer white space normalized.
     plain: OnceCell<Vec<String>>,
 }
 
-/// How much two lines may differ and still be the same.
+/// How much two lines may differ and still match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alike {
     /// Not at all.
     Exactly,
-    /// In white space at the end.
+    /// In trailing white space.
     UpToTheEnd,
-    /// In white space at both ends.
+    /// In leading and trailing white space.
     Trimmed,
-    /// In typographic variants of dashes, quotes and spaces, too.
+    /// Also in typographic variants of dashes, quotes and spaces.
     Plain,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether a line of the file is this one.
+    /// Whether a line of the file matches this one.
     pub(super) fn is(&self, at: usize, line: &str, how: Alike) -> bool {
         let Some(own) = self.lines.get(at) else {
             return false;
@@ -77,7 +77,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A content of other lines, with this file's ends. It ends with a line end.
+    /// A content made of other lines, with this file's line ends. The last line is terminated, too.
     pub(super) fn with(&self, lines: &[&[u8]]) -> Vec<u8> {
         let mut content = Vec::new();
         if self.bom {

@@ -1,5 +1,5 @@
-//! What adding a tool takes: one file with a [`Tool`], here with an argument name that no other tool has, and one line
-//! that registers it. Everything else follows from the type.
+//! Adding a tool takes one file with a [`Tool`], here with an argument name that no other tool has, and one line that
+//! registers it. Everything else follows from the type.
 
 use super::{World, code};
 use crate::catalog;
@@ -9,7 +9,7 @@ use agentd_protocol::{EffectClass, PermissionMode, ToolOutcome, ToolStatus, Verd
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Makes an empty file.
+/// Creates an empty file.
 struct Touch;
 
 impl Tool for Touch {
@@ -23,7 +23,7 @@ impl Tool for Touch {
             aliases: &[],
             title: "Make an empty file".into(),
             description: String::new(),
-            // The target is not required, so that a call without one comes as far as its subject.
+            // The target is optional in the schema, so that a call without one reaches the subject.
             schema: catalog::object(&json!({ "target": { "type": "string" } }), &[]),
             example: json!({ "target": "new" }),
             effect: EffectClass::Write,
@@ -111,7 +111,7 @@ async fn a_new_tool_runs_on_the_path_that_was_judged() {
     assert_eq!(world.get("new"), "", "{}", outcome.llm_text);
 }
 
-/// What a tool may do to the world and what its calls are about must fit together, or the gate judges something else.
+/// The effect class of a tool must fit the subjects of its calls, or the gate judges something else.
 #[test]
 fn i7_the_subject_of_every_tool_fits_its_effect() {
     let mut limits = ToolLimits {

@@ -1,4 +1,4 @@
-//! What an approval is bound to, and what voids it.
+//! The binding of an approval, and the changes that void it.
 
 use super::*;
 use crate::{Prepared, Subject};
@@ -24,7 +24,7 @@ fn bind(world: &World, prepared: &Prepared, value: &str) -> Binding {
     prepared.binding(&beneath, &environment(value), 1_000).unwrap()
 }
 
-/// What is told when this changes between question and run; nothing when it still holds.
+/// The message about a change between question and run; `None` if the approval still holds.
 fn told(world: &World, asked: &Prepared, runs: &Prepared, change: impl FnOnce()) -> Option<String> {
     let bound = bind(world, asked, "a");
     change();
@@ -45,7 +45,7 @@ fn redteam_45_i7_a_changed_script_argument_place_or_environment_voids_an_approva
         .put("other/x.sh", "echo good\n");
     let root = world.root();
     let run = bash("sh x.sh");
-    // Positive control: nothing changed, or only what the command does not depend on.
+    // Positive control: no change, or only a change that the command does not depend on.
     assert_eq!(told(&world, &run, &run, || {}), None);
     let touches = bash("touch x");
     assert_eq!(
@@ -71,7 +71,7 @@ fn redteam_45_i7_a_changed_script_argument_place_or_environment_voids_an_approva
         said.unwrap().contains("the file x.sh"),
         "a script that was not there before"
     );
-    // A link that is turned to another script.
+    // A link that is retargeted to another script.
     let said = told(&world, &run, &run, || {
         world.put("evil.sh", "echo bad\n");
         fs::remove_file(root.join("x.sh")).unwrap();
@@ -176,7 +176,7 @@ fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
         refused("Read", &json!({ "file_path": "a", "session": "0192" })),
         "E_INVALID_ARGS"
     );
-    // A directory of its own moves no wall: it is a word of the command that is judged, approved and run.
+    // The `workdir` argument bypasses no check: it becomes part of the command that is judged, approved and run.
     let elsewhere = json!({ "command": "ls", "workdir": "/etc" });
     let command = "cd -- /etc && ls".to_owned();
     assert_eq!(

@@ -7,7 +7,7 @@ use agentd_protocol::Binding;
 use serde_json::json;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-/// A project, something outside of it, a home and programs.
+/// A project, a directory outside of it, a home and programs.
 struct Place(World);
 
 impl Place {
@@ -74,11 +74,11 @@ fn bash(command: &str) -> Prepared {
     registry.prepare("Bash", &json!({ "command": command })).unwrap()
 }
 
-/// What is noticed of a change that is made after the question.
+/// Which changes the binding detects when one happens after the question.
 fn noticed(command: &str, change: &dyn Fn(&Place)) -> Vec<String> {
     let (place, call) = (Place::new(), bash(command));
     let asked = place.bind(&call, 1_000);
-    // Positive control: without a change it is what was approved.
+    // Positive control: without a change the binding still holds.
     assert_eq!(
         asked.changes(&place.bind(&call, 1_000)),
         Vec::<String>::new(),
@@ -88,7 +88,7 @@ fn noticed(command: &str, change: &dyn Fn(&Place)) -> Vec<String> {
     asked.changes(&place.bind(&call, 1_000))
 }
 
-/// A command, and what happens after the question.
+/// A command, and a change that happens after the question.
 type Change = (&'static str, Box<dyn Fn(&Place)>);
 
 fn put(path: &'static str) -> Box<dyn Fn(&Place)> {
@@ -98,7 +98,7 @@ fn put(path: &'static str) -> Box<dyn Fn(&Place)> {
 #[test]
 fn redteam_45_i7_each_of_sixteen_changes_voids_the_approval_of_a_command() {
     let changes: Vec<Change> = vec![
-        // Half of them went unnoticed once.
+        // The first half of them once went undetected.
         ("sh x.sh", put("w/lib.sh")),
         ("make", put("w/part.mk")),
         ("make -C sub", put("w/sub/Makefile")),
@@ -107,7 +107,7 @@ fn redteam_45_i7_each_of_sixteen_changes_voids_the_approval_of_a_command() {
         ("git lg", put("w/.git/config")),
         ("rm logs/*.log", put("w/logs/b.log")),
         ("python3 -V", put("bin/python3")),
-        // The other half did not.
+        // The other half was always detected.
         ("sh x.sh", put("w/x.sh")),
         ("make", put("w/Makefile")),
         ("npm test", put("w/package.json")),
@@ -147,7 +147,7 @@ fn redteam_45_i7_what_a_command_runs_from_elsewhere_is_bound_too() {
         ("venv/bin/python -V", put("bin/python3")),
         ("./tool", put("bin/far")),
         ("frobnicate", put("w/anything")),
-        // A program that is found earlier now.
+        // A program that is now found earlier on the path.
         (
             "python3 -V",
             Box::new(|place| {
@@ -155,7 +155,7 @@ fn redteam_45_i7_what_a_command_runs_from_elsewhere_is_bound_too() {
                 fs::set_permissions(place.path("first/python3"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
         ),
-        // The same size and time: the inode and the time of change tell.
+        // The same size and modification time: the inode and the change time reveal it.
         (
             "make",
             Box::new(|place| {
@@ -168,7 +168,7 @@ fn redteam_45_i7_what_a_command_runs_from_elsewhere_is_bound_too() {
                 fs::rename(place.path("w/part.mk.new"), place.path("w/part.mk")).unwrap();
             }),
         ),
-        // A link that is turned elsewhere, and what a link leads to.
+        // A retargeted link, and a change of a link's target.
         (
             "make",
             Box::new(|place| {
@@ -217,7 +217,7 @@ fn redteam_45_i6_a_pipe_is_not_opened_and_a_directory_without_end_is_said_to_be_
         rustix::fs::mkfifoat(rustix::fs::CWD, place.path(name), rustix::fs::Mode::from(0o600)).unwrap();
     }
     place.0.put("w/loop.sh", ". ./pipe.sh\n. ../out/pipe\n");
-    // Nobody writes into the pipe, so an open that waits would never come back.
+    // The pipe has no writer, so a blocking open would never return.
     for command in ["sh pipe.sh", "sh loop.sh", "make -f Makefile2", "sh ../out/pipe"] {
         assert!(place.bind(&bash(command), 1_000).trees.len() == 1, "{command}");
     }
@@ -226,7 +226,7 @@ fn redteam_45_i6_a_pipe_is_not_opened_and_a_directory_without_end_is_said_to_be_
     assert_eq!(partly_watched(&whole).count(), 0, "positive control");
     let some = place.bind(&make, 5);
     assert_eq!(partly_watched(&some).count(), 1);
-    // What comes directly into a directory that was not read is still noticed.
+    // A new entry directly in a directory that was not read is still detected.
     place.0.put("w/new.mk", "1\n");
     assert_ne!(some.changes(&place.bind(&make, 5)), Vec::<String>::new());
 }

@@ -12,7 +12,7 @@ fn pipe(path: &Path) {
     mkfifoat(CWD, path, Mode::RWXU).unwrap();
 }
 
-/// Waits until somebody waits for a writer of the pipe, and lets them go on.
+/// Waits until a reader of the pipe blocks for a writer, and releases it.
 fn release_reader(path: &Path) {
     while open(path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).is_err() {
         std::thread::yield_now();
@@ -21,8 +21,8 @@ fn release_reader(path: &Path) {
 
 #[tokio::test]
 async fn redteam_23_and_40_i6_pipes_in_the_place_of_files_stop_no_walk() {
-    // Places that walkers open by themselves. ripgrep, fd and every tool on the crate `ignore` waits at the first three
-    // because they open them without a look at their type; git at .gitignore and .git/config.
+    // Files that walkers open on their own. ripgrep, fd and every tool on the crate `ignore` block on the first three
+    // because they open them without checking their type; git blocks on .gitignore and .git/config.
     for place in [
         ".gitignore",
         ".ignore",
@@ -61,7 +61,7 @@ fn redteam_control_a_walk_by_the_crate_ignore_waits_for_a_pipe() {
         let mut walk = ignore::WalkBuilder::new(root);
         walk.require_git(false).build().count()
     });
-    // This returns only because the walk opened the pipe and waits in there.
+    // This returns only because the walk opened the pipe and blocks on it.
     release_reader(&fifo);
     assert!(walk.join().unwrap() > 0);
 }
@@ -71,19 +71,19 @@ async fn redteam_40_i6_a_pattern_of_a_model_takes_a_few_megabytes_at_most() {
     let mut world = World::new();
     world.put("a.txt", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
     let bombs = [
-        // Seen against this daemon: three of these took 3.1 GB.
+        // Observed with this daemon: three of these took 3.1 GB.
         r"(\pL{100}){25}".to_owned(),
         r"((\pL{100}){25}){4}".to_owned(),
-        // CVE-2022-24713 (rust-lang/regex): empty sub-expressions that are repeated.
+        // CVE-2022-24713 (rust-lang/regex): repeated empty sub-expressions.
         "(?:){4294967295}".to_owned(),
         "(?:(?:(?:){1000}){1000}){1000}x".to_owned(),
         // CVE-2022-41715 (Go regexp/syntax): parsing takes a multiple of the pattern's size.
         format!("({}){{500}}", r"\pL\pN".repeat(300)),
-        // The RE2 test suite: nested counts.
+        // The RE2 test suite: nested repetition counts.
         "((((a{30}){30}){30}){30}){30}".to_owned(),
         // Depth.
         format!("{}a{}", "(".repeat(1_000), ")".repeat(1_000)),
-        // Class bombs, and a pattern that is only long.
+        // Class bombs, and a pattern that is merely long.
         r"[\pL\pM\pN\pP\pS]{1000,2000}".to_owned(),
         "(a|b)".repeat(2_000),
     ];
@@ -96,16 +96,16 @@ async fn redteam_40_i6_a_pattern_of_a_model_takes_a_few_megabytes_at_most() {
             outcome.llm_text
         );
     }
-    // The first two, and the ones that are too deep or long, must be refused and not only fail to match.
+    // The first two, and those that are too deep or too long, must be refused, not merely fail to match.
     for n in [0, 1, 5, 6, 7, 8] {
         let (code, text) = world.refused("Grep", json!({ "pattern": bombs[n] })).await;
         assert_eq!(code, "E_INVALID_ARGS", "{text}");
     }
-    // Control: with the defaults of the engine (100 MB for the program, 1 GB for its automaton) a smaller one compiles.
+    // Control: with the engine's defaults (100 MB for the program, 1 GB for its automaton) a smaller pattern compiles.
     let (code, _) = world.refused("Grep", json!({ "pattern": r"\pL{1000}" })).await;
     assert_eq!(code, "E_INVALID_ARGS");
     assert!(grep_regex::RegexMatcherBuilder::new().build(r"\pL{1000}").is_ok());
-    // What people search for still works.
+    // Ordinary patterns still work.
     for pattern in [r"^a+!$", r"\w{1,64}!", r"(?i)A{32}!", r"\p{Lu}|a"] {
         let found = world.ok("Grep", json!({ "pattern": pattern })).await;
         assert!(found.contains("a.txt:1"), "{pattern}: {found}");
@@ -114,7 +114,7 @@ async fn redteam_40_i6_a_pattern_of_a_model_takes_a_few_megabytes_at_most() {
 
 #[tokio::test]
 async fn redteam_40_i6_patterns_that_back_track_elsewhere_take_linear_time() {
-    // OWASP's and SonarSource's examples of ReDoS; this engine does not back-track, so each ends.
+    // ReDoS examples of OWASP and SonarSource; this engine does not back-track, so each of them ends.
     let mut world = World::new();
     world.put("a.txt", format!("{}!\n", "a".repeat(50_000)));
     for pattern in [
@@ -136,13 +136,13 @@ async fn redteam_40_i6_braces_of_a_model_neither_panic_nor_explode() {
     let mut world = World::new();
     world.put("a.rs", "x\n");
     let refused = [
-        // Panicked the tool: the glob is accepted, its regular expression is not.
+        // Once made the tool panic: the glob is accepted, its regular expression is not.
         format!("{}a{}", "{".repeat(260), "}".repeat(260)),
         // CVE-2024-4068 (npm braces): unbalanced braces.
         "{".repeat(100_000),
         // CVE-2022-30630, -30632 (Go path/filepath.Glob): depth exhausts the stack.
         format!("{}a{}", "{a,".repeat(50_000), "}".repeat(50_000)),
-        // CVE-2017-18077 (npm brace-expansion): `{,}` many times over doubles each time where braces are expanded.
+        // CVE-2017-18077 (npm brace-expansion): each repeated `{,}` doubles the result where braces are expanded.
         "{,}".repeat(1_500),
         // A long unclosed class.
         format!("[{}", "!".repeat(50_000)),
@@ -155,7 +155,7 @@ async fn redteam_40_i6_braces_of_a_model_neither_panic_nor_explode() {
             assert_eq!(code, "E_INVALID_ARGS", "{text}");
         }
     }
-    // CVE-2024-4067 (npm micromatch) and brace-expansion's doubling, within the bounds: harmless, as nothing is expanded.
+    // CVE-2024-4067 (npm micromatch) and brace-expansion's doubling, within the limits: harmless without expansion.
     for harmless in [
         "{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}a.rs",
         "{{a,b},{c,{d,e}}}.rs",
@@ -174,14 +174,14 @@ async fn redteam_40_i6_ignore_files_are_bounded() {
         .put(".gitignore", format!("{bomb}hidden.rs\n"))
         .put("hidden.rs", "x\n")
         .put("shown.rs", "x\n")
-        // Only the beginning of it counts; what lies behind is shown.
+        // Only the beginning of the file counts; the entries after it are shown.
         .put("big/.gitignore", format!("{}late.rs\n", "#\n".repeat(200_000)))
         .put("big/late.rs", "x\n");
     let found = world.ok("Glob", json!({ "pattern": "*.rs" })).await;
     assert_eq!(found, "big/late.rs\nshown.rs\n");
 }
 
-/// A tree with rules of every kind, and what they are about.
+/// A tree with ignore rules of every kind, and files for them.
 fn ruled() -> World {
     let world = World::new();
     world

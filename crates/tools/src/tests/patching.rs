@@ -69,7 +69,7 @@ async fn a_patch_changes_several_files_and_lists_them() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o750);
-    // What it wrote is known, so it may be edited.
+    // The session knows what it wrote, so it may edit it.
     world
         .ok(
             "Edit",
@@ -111,7 +111,7 @@ async fn a_patch_that_fits_in_part_changes_nothing() {
 async fn what_was_written_before_a_failure_is_put_back() {
     let mut world = World::new();
     world.put("a", "1\n").put("b", "2\n");
-    // The last part needs a directory where an earlier part makes a file: no look beforehand shows that.
+    // The last section needs a directory where an earlier one creates a file: no check beforehand can detect that.
     let body = "*** Update File: a\n@@\n-1\n+x\n*** Delete File: b\n*** Add File: n/m/f\n+x\n*** Add File: f\n+x\n*** Add File: f/g\n+x\n";
     let before = tree(&world);
     let (_, text) = world.refused("ApplyPatch", envelope(body)).await;

@@ -96,7 +96,7 @@ fn no_two_tools_share_a_name() {
     let all = names.len();
     names.sort();
     names.dedup();
-    // Grep and Glob are found by their own names in lower case, so those are no aliases.
+    // Grep and Glob already match in lower case, so those are not aliases.
     assert_eq!(names.len(), all);
 }
 

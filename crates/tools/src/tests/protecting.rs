@@ -1,11 +1,11 @@
-//! The last wall of the file tools: what was not approved is not written, whatever the gate missed.
+//! The last defence of the file tools: nothing unapproved is written, whatever the gate missed.
 
 use super::*;
 use crate::{Guarding, Prepared};
 use serde_json::json;
 use std::os::unix::fs::symlink;
 
-/// Calls that write a protected path. Each works on files that [`world`] makes.
+/// Calls that write a protected path, on files that [`world`] creates.
 fn attacks() -> Vec<(&'static str, Value)> {
     let patch = |text: &str| json!({ "patch": format!("*** Begin Patch\n{text}\n*** End Patch") });
     vec![
@@ -22,12 +22,12 @@ fn attacks() -> Vec<(&'static str, Value)> {
             json!({ "file_path": "sub/.git", "content": "gitdir: ../evil" }),
         ),
         ("Write", json!({ "file_path": "./src/../.envrc", "content": "x" })),
-        // CVE-2026-25725: a file of settings that is not there yet.
+        // CVE-2026-25725: a settings file that does not exist yet.
         (
             "Write",
             json!({ "file_path": ".claude/settings.json", "content": "{}" }),
         ),
-        // CVE-2025-59944: the same name in another case.
+        // CVE-2025-59944: the same name in a different case.
         (
             "Write",
             json!({ "file_path": ".cUrSoR/mcp.json", "content": "{}" }),
@@ -85,7 +85,7 @@ async fn i7_redteam_no_tool_writes_a_protected_path_that_was_not_approved() {
         assert!(text.contains("is protected"), "{text}");
         assert_eq!(world.get("AGENTS.md"), "a\n");
         assert!(!world.root().join("src/ok").exists(), "all or nothing");
-        // Positive control: approved, the same call works.
+        // Positive control: the same call works with an approval.
         world.guarding = Guarding::Approved;
         world.ok(tool, input).await;
     }
@@ -119,7 +119,7 @@ async fn i7_redteam_undoing_writes_no_protected_path_that_was_not_approved() {
 async fn i7_redteam_a_link_is_no_way_to_a_protected_path() {
     let mut world = world();
     fs::create_dir(world.root().join(".github")).unwrap();
-    // Also when everything is approved: the path that was judged is not the one that would be written.
+    // Refused even with an approval: the path that would be written is not the one that was judged.
     for guarding in [Guarding::default(), Guarding::Approved] {
         world.guarding = guarding;
         for (link, target, path) in [
@@ -146,7 +146,7 @@ async fn i7_a_tool_writes_nothing_that_its_call_did_not_declare() {
         let input = json!({ "file_path": path, "content": "x" });
         Registry::builtin(&world.limits).prepare("Write", &input).unwrap()
     };
-    // As if the tool took its path from elsewhere than the gate did.
+    // As if the tool took its path from a different source than the gate.
     let forgot = Prepared {
         input: prepare("src/other").input,
         ..prepare("src/judged")

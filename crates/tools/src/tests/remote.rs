@@ -1,4 +1,4 @@
-//! Tools of servers, as sessions know them.
+//! Tools of tool servers, as sessions see them.
 
 use super::*;
 use crate::{Subject, ToolEntry, ToolSpec};
@@ -68,7 +68,7 @@ fn arguments_are_checked_by_the_servers_schema_where_it_can_be_read() {
     );
     let mended = checked.prepare("mcp__s__run", &json!({ "n": "3" })).unwrap();
     assert_eq!(mended.input, json!({ "n": 3 }));
-    // A pattern that could take for ever is not tried: the server has to check it.
+    // A pattern that could take exponential time is not run: the server has to check it.
     let unread = registry(&json!({ "type": "object", "properties": { "n": { "pattern": "(?=a)(a+)+$" } } }));
     assert!(
         unread

@@ -163,7 +163,7 @@ async fn searches_do_not_follow_links() {
     assert_eq!(world.ok("Glob", json!({ "pattern": "*.rs" })).await, "in.rs\n");
 }
 
-/// As the rules `deny Read(secret/**)`.
+/// Equivalent to the rule `deny Read(secret/**)`.
 fn no_secrets() -> crate::FileGate {
     crate::FileGate::new(|path| std::future::ready(!path.starts_with("secret/")))
 }
@@ -208,7 +208,7 @@ async fn i7_the_file_that_a_grep_names_was_judged_before() {
     assert_eq!(world.ok("Grep", named).await, "secret/key:1:key=x1\n");
 }
 
-/// Finds nothing, and says below what it looked.
+/// Finds nothing, and reports the directory that was searched.
 #[derive(Debug)]
 struct Elsewhere;
 

@@ -3,7 +3,7 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
 impl World {
-    /// The arguments that undo the last change.
+    /// The arguments for undoing the last change.
     fn last(&self, mut input: Value) -> Value {
         input["undo_id"] = self.undo_id.clone();
         input

@@ -1,4 +1,4 @@
-//! Read on what is not a text file: images, kept outputs, documents.
+//! Read on files that are not text: images, stored outputs, documents.
 
 use super::*;
 use crate::seen::sha256;
@@ -14,7 +14,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 impl World {
-    /// A result of this session was cut, and the whole of it was kept.
+    /// Adds a stored output of this session whose result was cut.
     fn cut(&mut self, content: &[u8]) -> String {
         let name = sha256(content);
         self.blobs.insert(name.clone(), content.to_vec());

@@ -1,4 +1,4 @@
-//! WebFetch through the public interface, from a server of our own.
+//! WebFetch through the public interface, from a local server.
 
 use super::*;
 use crate::{Finished, Prepared, Spilled, Subject};
@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// A server that gives one answer for each connection.
+/// A server that gives one answer per connection.
 async fn server(answers: &[String]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -317,7 +317,7 @@ fn the_providers_count_replaces_the_estimate() {
     assert_eq!(fold(more).estimate_tokens(), 1_130 + 4 + 2);
 }
 
-/// One generated thing that happens; ids are small so that they collide on purpose.
+/// One generated event; ids are small so that they collide on purpose.
 fn any_body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
         (0u8..6, "[a-z你 ]{0,12}").prop_map(|(n, text)| input(n, &text)),
@@ -342,7 +342,7 @@ fn any_body() -> impl Strategy<Value = EventBody> {
     ]
 }
 
-/// An answer with calls is only ever followed by another request; the turn guarantees it, so the generator does, too.
+/// The turn guarantees that only a request follows an answer with calls, so the generator does, too.
 fn lawful(bodies: Vec<EventBody>) -> Vec<EventBody> {
     let mut open = false;
     let mut kept = Vec::new();

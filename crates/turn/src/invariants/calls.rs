@@ -1,4 +1,4 @@
-//! The tool calls of a turn, from the model's words to their one result.
+//! The tool calls of a turn, from the model's request to their one result.
 
 use super::{Held, Violation};
 use agentd_protocol::{
@@ -7,7 +7,7 @@ use agentd_protocol::{
 };
 use std::collections::BTreeMap;
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Named,

@@ -1,14 +1,14 @@
-//! What a model is sent.
+//! Checks of the requests to a model.
 
 use super::{Held, Violation};
 use agentd_protocol::{Block, Message, Role};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// I3: each call of an answer has its one result in the next message, and no result is without its call.
+/// I3: each call of an answer has exactly one result in the next message, and no result lacks its call.
 ///
 /// # Errors
-/// A provider would refuse this conversation.
+/// A provider would reject this conversation.
 pub fn sound_request(messages: &[Arc<Message>]) -> Held {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     let (mut used, mut before) = (BTreeSet::new(), None);
@@ -50,10 +50,10 @@ pub fn sound_request(messages: &[Arc<Message>]) -> Held {
     }
 }
 
-/// The conversation of the request before is the beginning of this one, unless its generation is another.
+/// Checks that the previous request's conversation is a prefix of this one, unless the generation differs.
 ///
 /// # Errors
-/// What was sent before was changed without a word.
+/// Messages that were sent before have changed within the generation.
 pub fn stable_prefix(before: (&[Arc<Message>], u64), now: (&[Arc<Message>], u64)) -> Held {
     let same = now.0.len() >= before.0.len() && now.0.iter().zip(before.0).all(|(now, then)| now == then);
     if before.1 == now.1 && !same {

@@ -1,9 +1,9 @@
-//! What a session spent against its budget: no step is begun that the budget does not have.
+//! Checks what a session spends against its budget: no step may begin without room in the budget.
 
 use super::{Held, Violation};
 use agentd_protocol::{Budget, CallId, EventBody, ModelStarted, Usage};
 
-/// The sums, as far as a log tells them.
+/// The totals, as far as the log has them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spent {
     budget: Budget,
@@ -12,7 +12,7 @@ pub(super) struct Spent {
     steps: u64,
     /// The model call of the last step.
     call: Option<CallId>,
-    /// A summary was paid since the last attempt: it was decided when there was room.
+    /// A summary was charged since the last attempt: it was started while there was room.
     summary: bool,
 }
 
@@ -45,7 +45,7 @@ impl Spent {
         self.cost_usd += cost_usd.unwrap_or_default();
     }
 
-    /// A budget may be overshot by the step that uses it up, never by another one.
+    /// The step that uses up a budget may exceed it; no later step may start.
     pub(super) fn may_ask(&mut self, started: &ModelStarted) -> Held {
         let fresh = self.call != Some(started.call);
         let after_summary = std::mem::take(&mut self.summary);

@@ -1,4 +1,4 @@
-//! Approvals: first valid answer wins, scopes, expiry, nobody there.
+//! Approvals: first valid answer wins, scopes, expiry, no viewer attached.
 
 use super::world::*;
 use crate::*;
@@ -201,7 +201,7 @@ fn i7_an_approval_that_expires_is_a_denial() {
     assert_eq!(world.statuses(), [ToolStatus::Denied]);
 }
 
-/// What becomes of a question that nobody answers, each minute for three minutes.
+/// The events of an unanswered question, per minute for three minutes.
 fn unanswered(on_expiry: OnExpiry) -> (World, Vec<Vec<&'static str>>) {
     let config = Config {
         on_expiry,
@@ -269,7 +269,7 @@ fn i7_what_a_person_was_asked_about_binds_the_call_until_it_has_its_result() {
     assert_eq!(world.agent.durable().bound(call), asked.as_ref(), "when it runs");
     world.end_tool(ok());
     assert_eq!(world.agent.durable().bound(call), None);
-    // What the rules allow is bound to nothing.
+    // A call that the rules allow has no binding.
     world.call(&["Bash"]);
     world.judge(VerdictKind::Allow);
     let running = world.running[0];

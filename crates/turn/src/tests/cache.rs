@@ -1,4 +1,4 @@
-//! The prompt cache: a warning when it did not hold, with the reason.
+//! The prompt cache: a warning with the reason when it was not hit.
 
 use super::world::*;
 use crate::*;

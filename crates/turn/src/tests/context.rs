@@ -1,12 +1,12 @@
-//! What is done before a model call so that the conversation fits, and what a person asks for.
+//! Shortening before a model call so that the conversation fits, and at a person's request.
 
 use super::world::*;
 use crate::*;
 use agentd_protocol::*;
 use serde_json::json;
 
-/// A session in the middle of a turn whose next call is prepared with so many tokens in the conversation. The window has
-/// 100,000, the answer takes 10,000, and a conversation is compacted from 80,000 on.
+/// A session in the middle of a turn whose next call is prepared with this many tokens in the conversation. The window
+/// has 100,000, the answer takes 10,000, and a conversation is compacted from 80,000 on.
 fn before_a_call(tokens: u64, sizes: Sizes) -> World {
     let mut world = World::running(LoopLimits::default());
     world.call(&["Read"]);
@@ -20,7 +20,7 @@ fn before_a_call(tokens: u64, sizes: Sizes) -> World {
 
 fn full(tokens: u64) -> World {
     let mut world = before_a_call(tokens, Sizes::default());
-    // Whether old results can go is asked first.
+    // Pruning is tried first.
     assert_eq!(asked(&world), [(Shrink::Prune, 0)]);
     world.shrunk(Shrunk::Nothing);
     world
@@ -100,7 +100,7 @@ fn three_compactions_in_a_row_then_results_are_cut_and_then_it_is_sent_as_it_is(
     let mut world = full(90_000);
     for _ in 0..3 {
         assert_eq!(asked(&world), [(Shrink::Compact, 35_000)]);
-        // It gains far too little.
+        // It frees far too little.
         world.shrunk(Shrunk::Compacted(ContextCompacted {
             tokens_after: 89_000,
             ..ContextCompacted::default()
@@ -109,7 +109,7 @@ fn three_compactions_in_a_row_then_results_are_cut_and_then_it_is_sent_as_it_is(
     assert_eq!(asked(&world), [(Shrink::TruncateResults, 80_000)]);
     world.shrunk(Shrunk::Nothing);
     assert_eq!(world.kinds(), ["model.started"]);
-    // The server refuses it: what the overflow's own budget allows, and then a clear end.
+    // The server rejects it: the overflow budget applies, then the turn ends with a clear error.
     while world.agent.durable().turn.is_some() {
         world.fail(FailureClass::ContextOverflow);
         while !world.shrinks.is_empty() {
@@ -210,7 +210,7 @@ fn a_compaction_that_is_asked_for_between_turns_is_durable_at_once_and_runs() {
     assert_eq!(world.kinds(), ["compaction.asked"]);
     assert_eq!(asked(&world), [(Shrink::Compact, 20_000)]);
     assert_eq!(world.state(), RunState::Compacting);
-    // Asked twice is asked once, and what is sent meanwhile waits.
+    // Two requests count as one, and inputs sent in the meantime wait.
     world.command(Command::Compact).unwrap();
     assert_eq!(world.kinds(), Vec::<&str>::new());
     world.send("go on");

@@ -1,4 +1,4 @@
-//! What holds for a parent holds for its sub-agents: a stricter mode, a pause and its end.
+//! Sub-agents follow their parent: a stricter mode, a pause and its end.
 
 use super::delegating::{child, delegate, parent};
 use super::world::*;

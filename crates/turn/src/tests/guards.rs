@@ -1,4 +1,4 @@
-//! Guards: announced actions, circles, failing steps, stutter; and what must not trip them.
+//! Guards: announced actions, loops, failing steps, stutter; and what must not trigger them.
 
 use super::world::*;
 use crate::*;

@@ -1,4 +1,4 @@
-//! Hooks that are asked about something else than calls.
+//! Lifecycle hooks.
 
 use super::world::*;
 use crate::*;
@@ -43,7 +43,7 @@ fn denial(event: HookEvent, why: &str) -> HookFinished {
     }
 }
 
-/// Answers the oldest asking of this event.
+/// Answers the oldest request for this event.
 fn hear(world: &mut World, event: HookEvent, change: impl FnOnce(HookFinished) -> HookFinished) {
     let number = world
         .asked
@@ -341,7 +341,7 @@ fn a_compaction_that_hooks_allow_is_made_and_one_that_they_veto_is_not() {
 fn i7_when_hooks_of_inputs_or_compactions_are_lost_what_they_may_prevent_is_prevented() {
     let mut world = hearing(&[HookEvent::UserPromptSubmit]);
     world.send("do it");
-    // What the shell hands in when the kid went down.
+    // What the shell reports when the worker has crashed.
     hear(&mut world, HookEvent::UserPromptSubmit, |said| HookFinished {
         status: HookStatus::Failed,
         decision: Some(VerdictKind::Deny),

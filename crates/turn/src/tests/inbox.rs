@@ -1,4 +1,4 @@
-//! Inputs: steer, queue, interrupt, cancel, pause, close. Nothing accepted is lost.
+//! Inputs: steer, queue, interrupt, cancel, pause, close. No accepted input is lost.
 
 use super::world::*;
 use crate::*;

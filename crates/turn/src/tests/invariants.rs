@@ -1,4 +1,4 @@
-//! Each predicate finds what it is there for.
+//! Each predicate finds the violations that it exists for.
 
 use super::world::*;
 use crate::{Violation, Witness, sound_request, stable_prefix};
@@ -6,7 +6,7 @@ use agentd_protocol::*;
 use serde_json::json;
 use std::sync::Arc;
 
-/// A life with a call that was asked about, a crash, and a second turn.
+/// A log with a call that needed approval, a crash, and a second turn.
 fn life() -> Vec<Event> {
     let mut world = World::running(LoopLimits::default());
     world.answer(vec![tool_use("Bash", json!({}))], StopReason::ToolUse);
@@ -26,7 +26,7 @@ fn told(log: &[Event]) -> Result<Witness, Violation> {
     Ok(witness)
 }
 
-/// The log without, or with other, events; numbered anew.
+/// The log with events removed or replaced, renumbered.
 fn changed(change: impl Fn(&Event) -> Vec<EventBody>) -> Vec<Event> {
     let mut log = Vec::new();
     for event in life() {

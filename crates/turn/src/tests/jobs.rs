@@ -126,7 +126,7 @@ fn i5_closing_a_session_kills_its_jobs() {
     };
     assert_eq!((finished(&world), world.jobs_killed), (vec![stopped], 1));
     assert_eq!(world.kinds().last(), Some(&"session.closed"));
-    // Its real end comes too late to be written down, and one that comes now may not live.
+    // Its real end comes too late to be recorded, and a job that starts now must be killed.
     world.input(Input::JobEnded {
         job: 1,
         end: exited(0),
@@ -150,7 +150,7 @@ fn i5_a_kill_ends_jobs_with_the_turn_and_without_one() {
     };
     world.command(kill(None)).unwrap();
     start(&mut world, 2);
-    // It says which turn it means, and that one is over.
+    // The command names the turn that it means, and that one is over.
     let late = world
         .command(kill(Some(agentd_protocol::TurnId::NIL)))
         .unwrap_err();

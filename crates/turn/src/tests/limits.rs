@@ -6,7 +6,7 @@ use agentd_protocol::*;
 use agentd_settings::{LimitOverrides, Loaded};
 use serde_json::json;
 
-/// Tool steps until the turn does something else than the next one.
+/// Takes tool steps until the turn does something other than another step.
 fn take_steps(world: &mut World, most: usize) -> usize {
     for taken in 0..most {
         if world.models.is_empty() {
@@ -374,7 +374,7 @@ fn pauses_and_the_time_between_two_incarnations_are_not_work() {
     assert_eq!(world.agent.durable().totals.time_ms, worked + 10);
 }
 
-/// What a session gets that asks for a preset, by the shipped settings.
+/// The limits of a session that selects a preset, with the shipped settings.
 fn preset(preset: Preset) -> LoopLimits {
     let asked = LimitOverrides {
         preset: Some(preset),

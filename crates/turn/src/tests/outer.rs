@@ -40,7 +40,7 @@ fn rotate(world: &mut World, class: FailureClass, other: Option<&str>) {
     });
 }
 
-/// The one of `a` and `b` that is not used.
+/// The credential, `a` or `b`, that is not in use.
 fn other(world: &World) -> &'static str {
     match world.start().credential.as_deref() {
         Some("a") => "b",

@@ -116,7 +116,7 @@ fn the_servers_own_numbers_win_over_ours() {
         }),
         ..failure(FailureClass::ContextOverflow)
     });
-    // The server counts half of what we do: 8,192 of its tokens are 16,384 of ours. Half of them are for the answer.
+    // The server counts half as many tokens as we do: its 8,192 are our 16,384. Half of them are reserved for the answer.
     assert_eq!(asked(&world), [(Shrink::Compact, 8_192 * 60 / 100)]);
     world.shrunk(Shrunk::Nothing);
     world.shrunk(Shrunk::Nothing);

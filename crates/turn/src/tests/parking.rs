@@ -1,4 +1,4 @@
-//! Sessions that wait at rest: for a rate limit, a quota, a credential.
+//! Parked sessions: waiting for a rate limit, a quota, a credential.
 
 use super::world::*;
 use crate::*;

@@ -1,4 +1,4 @@
-//! Plan mode and its end, what is told of mode and date, the intent gate, explicit plans.
+//! Plan mode and its end, notes about mode and date, the intent gate, explicit plans.
 
 use super::world::*;
 use crate::*;
@@ -15,7 +15,7 @@ fn in_plan_mode() -> World {
     world
 }
 
-/// The gate allows the next call, which says this.
+/// The gate allows the next call, which has this content.
 fn allow(world: &mut World, talk: Talk) {
     let (tool_call, name) = world.judging.remove(0);
     let verdict = Verdict {

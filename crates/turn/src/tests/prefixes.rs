@@ -1,4 +1,4 @@
-//! Random lives: folding equals living after every step, and from every prefix of the log the session goes on.
+//! Random runs: the folded log equals the live state after every step, and the session continues from every prefix.
 
 use super::world::*;
 use crate::*;
@@ -23,7 +23,7 @@ fn limits() -> impl Strategy<Value = LoopLimits> {
     })
 }
 
-/// One thing happens, chosen by a number; what is not possible now does nothing.
+/// One random event, chosen by a number; an impossible one does nothing.
 fn happen(world: &mut World, dice: u32) {
     let pick = (dice / 32) as usize;
     match dice % 32 {
@@ -86,7 +86,7 @@ fn happen(world: &mut World, dice: u32) {
     }
 }
 
-/// The tree is looked up, or a child ends.
+/// The tree's spending is looked up, or a child ends.
 fn family(world: &mut World, pick: usize) {
     if let Some(number) = world.tree {
         world.look_up(number, Spent::default(), Budget::default());

@@ -5,7 +5,7 @@ use crate::*;
 use agentd_protocol::*;
 use serde_json::json;
 
-/// What people do, each once, at any moment.
+/// Actions of people, each once, at any moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Act {
     Cancel,
@@ -17,7 +17,7 @@ enum Act {
     Crash,
 }
 
-/// Everything that can happen next around the agent, whatever people do.
+/// Everything that can happen next around the agent, independent of people.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
     Answer,
@@ -27,7 +27,7 @@ enum Turn {
     Backoff,
 }
 
-/// Whether the model's first attempt may fail; without it there are fewer orders.
+/// Whether the model's first attempt may fail; excluding failures reduces the number of interleavings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Model {
     MayFail,
@@ -56,7 +56,7 @@ fn possible(world: &World, model: Model) -> Vec<Turn> {
 
 fn happen(world: &mut World, turn: Turn) {
     match turn {
-        // The first answer asks for a read and a command, every later one is plain.
+        // The first answer requests a read and a command; every later answer is plain text.
         Turn::Answer
             if world
                 .log
@@ -89,7 +89,7 @@ fn happen(world: &mut World, turn: Turn) {
     }
 }
 
-/// What a person does, checked against what the state says must come of it.
+/// Performs an action and checks that the outcome fits the state.
 fn act(world: &mut World, act: Act) {
     let turn_ran = world.agent.durable().turn.is_some();
     let open = world.agent.durable().approvals.first().map(|open| open.approval);
@@ -128,7 +128,7 @@ fn act(world: &mut World, act: Act) {
     }
 }
 
-/// Walks every order of what remains; returns how many there are.
+/// Explores every order of the remaining actions; returns their number.
 fn explore(world: &World, model: Model, left: &[Act], depth: usize) -> usize {
     assert!(depth < 60, "it does not come to rest");
     let turns = possible(world, model);

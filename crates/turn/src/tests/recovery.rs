@@ -1,4 +1,4 @@
-//! After a restart, by what was in flight; and draining before one.
+//! Recovery after a restart, by what was in flight; and draining before one.
 
 use super::world::*;
 use crate::*;
@@ -257,7 +257,7 @@ fn a_snapshot_goes_on_like_the_log() {
     );
 }
 
-/// Found by the simulator: nobody woke such a session, and lists said that its model answers.
+/// Found by the simulator: such a session was never woken, and lists showed a streaming model.
 #[test]
 fn i6_an_attempt_that_is_lost_in_a_pause_does_not_run_for_ever() {
     let mut world = World::running(LoopLimits::default());

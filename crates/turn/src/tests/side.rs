@@ -1,5 +1,5 @@
-//! What models are asked beside the turns: titles, summaries, intents, counts. Nothing of it holds a session up for long,
-//! all of it is charged.
+//! Questions to models outside of the turns: titles, summaries, intents, counts. None of them blocks a session for
+//! long, and all are charged.
 
 use super::world::*;
 use crate::*;
@@ -20,7 +20,7 @@ fn rules() -> SideRules {
     }
 }
 
-/// A session without a name, with planning and its gate.
+/// A session without a title, with planning and its gate.
 fn world_with(side: SideRules) -> World {
     let limits = LoopLimits {
         planning: Planning {
@@ -45,7 +45,7 @@ fn world() -> World {
     world_with(rules())
 }
 
-/// Answers the oldest question for this.
+/// Answers the oldest question with this purpose.
 fn answer(world: &mut World, purpose: SidePurpose, text: Result<&str, &str>) {
     let at = world.sides.iter().position(|side| side.purpose == purpose);
     let side = world.sides.remove(at.expect("it was asked"));
@@ -78,7 +78,7 @@ fn classified(world: &World) -> IntentClassified {
     one
 }
 
-/// One turn of one step whose words say what it is.
+/// One turn of one step whose wording makes its intent clear.
 fn turn(world: &mut World) {
     world.send("fix the parser");
     world.say("It is fixed.");
@@ -105,7 +105,7 @@ fn a_session_that_nobody_named_gets_a_title_after_its_first_turn_and_pays_for_it
     assert_eq!(row.usage.total(), before + 66);
     assert!((row.cost_usd - 0.27).abs() < 1e-9, "{}", row.cost_usd);
     assert!(world.agent.at_rest());
-    // It has a title now; a summary is of the whole.
+    // It has a title now; a summary covers the whole session.
     turn(&mut world);
     assert_eq!(purposes(&world), [SidePurpose::Summary]);
 }
@@ -121,7 +121,7 @@ fn a_persons_own_name_is_never_overwritten() {
     );
     turn(&mut named);
     assert_eq!(purposes(&named), [SidePurpose::Summary]);
-    // Somebody names it while the model thinks.
+    // A person sets a title while the model is working.
     let mut world = world();
     turn(&mut world);
     world
@@ -328,7 +328,7 @@ fn the_usage_of_a_summary_that_nobody_waits_for_is_not_lost() {
     assert_eq!(world.summary().usage.total(), before + 1_000);
 }
 
-/// A turn whose next call is prepared with so many tokens, of a model whose server counts. The line is at 80,000.
+/// A turn whose next call is prepared with this many tokens, with a server that counts. The limit is at 80,000.
 fn before_a_call(tokens: u64, messages: u64) -> World {
     let mut world = World::idle(LoopLimits::default());
     let facts = ModelFacts {
@@ -352,7 +352,7 @@ fn step(world: &mut World, tokens: u64, messages: u64) {
     }
 }
 
-/// The count comes, and the conversation has so many tokens by it.
+/// The count arrives with this many tokens.
 fn counted(world: &mut World, tokens: u64) {
     let call = world.weighing.remove(0);
     world.tokens = tokens;

@@ -1,4 +1,4 @@
-//! Folding refuses what cannot be; the derived state says why.
+//! Folding refuses impossible events; the derived status gives the reason.
 
 use super::world::*;
 use crate::*;
@@ -211,7 +211,7 @@ fn cancelling_while_a_call_runs_and_another_is_asked_about_closes_both() {
     world.judge(VerdictKind::Ask);
     world.now += 1_500;
     world.cancel().unwrap();
-    // The world moves on by 10 ms with every input.
+    // The clock advances by 10 ms with every input.
     assert_eq!(took(&world), [1_510, 0], "only the one that ran took time");
     assert_eq!(
         world.kinds(),

@@ -1,4 +1,4 @@
-//! The list of things to do and questions: effects of the loop, never runs of a tool.
+//! The to-do list and questions: handled by the loop, never by a tool.
 
 use super::world::*;
 use crate::*;
@@ -22,7 +22,7 @@ fn question() -> Talk {
     }
 }
 
-/// The gate allows the next call, which says this.
+/// The gate allows the next call, which has this content.
 fn allow(world: &mut World, talk: Talk) {
     let (tool_call, name) = world.judging.remove(0);
     let verdict = Verdict {
@@ -126,7 +126,7 @@ fn with_nobody_there_a_question_is_unanswered_at_once() {
     world.input(Input::Deciders { approval, count: 0 });
     assert_eq!(world.statuses(), [ToolStatus::Denied]);
     assert!(world.results()[0].1.contains("nobody is attached who may decide"));
-    // It is no permission that was refused: the turn goes on.
+    // The question was refused, not a permission: the turn continues.
     assert_eq!(
         world.agent.durable().turn.as_ref().map(|turn| turn.denied),
         Some(false)

@@ -1,4 +1,4 @@
-//! Everything around an agent: its log, its kids, its gate, its timers. Checks the invariants at every step.
+//! Everything around an agent: its log, workers, gate and timers. Checks the invariants at every step.
 
 use crate::*;
 use agentd_protocol::*;
@@ -14,55 +14,55 @@ pub(super) struct World {
     pub(super) log: Vec<Event>,
     pub(super) now: u64,
     entropy: u64,
-    /// Attempts whose kids run.
+    /// Attempts whose workers run.
     pub(super) models: Vec<(CallId, u32)>,
     /// Calls at the gate.
     pub(super) judging: Vec<(ToolCallId, String)>,
-    /// Calls whose kids run.
+    /// Calls whose workers run.
     pub(super) running: Vec<ToolCallId>,
     /// Set timers: generation and when they fire.
     pub(super) timers: BTreeMap<TimerKey, (u64, u64)>,
     pub(super) counting: Vec<ApprovalId>,
     pub(super) rules: Vec<String>,
-    /// Hooks that are asked.
+    /// Pending requests to hooks.
     pub(super) asked: BTreeMap<u64, Topic>,
-    /// Work on the history that goes on.
+    /// Running work on the history.
     pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
     pub(super) jobs_killed: u32,
-    /// Calls that became sessions, as the shell was told to create them.
+    /// Delegated calls, with the sessions that the shell was told to create.
     pub(super) children: Vec<(ToolCallId, SessionId)>,
     /// Sessions that were told to end.
     pub(super) stopped: Vec<SessionId>,
     pub(super) led: Vec<SessionId>,
-    /// How the parent was told of this session's end.
+    /// The reports of this session's end to its parent.
     pub(super) told: Vec<Ended>,
-    /// What the tree spent is being looked up.
+    /// The pending look-up of the tree's spending.
     pub(super) tree: Option<u64>,
     /// Runs of each call since its last `tool.started`.
     runs: BTreeMap<ToolCallId, u32>,
     pub(super) idempotent: bool,
     pub(super) models_work: bool,
-    /// Models that are configured otherwise than [`plain`].
+    /// Models whose configuration differs from [`plain`].
     pub(super) facts: BTreeMap<String, ModelFacts>,
     pub(super) tokens: u64,
     pub(super) sizes: Sizes,
     pub(super) prefix: u64,
-    /// How attempts were started, in order.
+    /// The parameters of all attempts, in order.
     pub(super) starts: Vec<Start>,
     /// Requests for a shorter conversation.
     pub(super) shrinks: Vec<(CallId, u32, Shrink, u64)>,
-    /// Questions to models beside the turn.
+    /// Questions to models outside of the turn.
     pub(super) sides: Vec<SideCall>,
-    /// Counts that the provider is asked for.
+    /// Counts requested from the provider.
     pub(super) weighing: Vec<CallId>,
     /// The last step.
     pub(super) step: Step,
-    /// Steps that had events.
+    /// The number of steps that had events.
     pub(super) appends: usize,
 }
 
-/// What an attempt was started with.
+/// The parameters of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Start {
     pub(super) model: String,
@@ -73,7 +73,7 @@ pub(super) struct Start {
     pub(super) insists: bool,
 }
 
-/// A model of which the configuration says nothing special.
+/// A model without special configuration.
 pub(super) fn plain(name: &str) -> ModelFacts {
     ModelFacts {
         provider: "p".into(),
@@ -165,7 +165,7 @@ pub(super) fn ok() -> ToolOutcome {
 }
 
 impl World {
-    /// A session that was created with these settings and no input.
+    /// A session created with these settings and no input.
     pub(super) fn idle(limits: LoopLimits) -> Self {
         Self::with(created(limits))
     }
@@ -178,7 +178,7 @@ impl World {
         Self::of(SessionId::NIL, created, config)
     }
 
-    /// A session with an id of its own.
+    /// A session with the given id.
     pub(super) fn of(session: SessionId, created: SessionCreated, config: Arc<Config>) -> Self {
         let agent = Agent::new(session, config);
         let mut world = Self {
@@ -294,7 +294,7 @@ impl World {
                     "i3: no request with an unanswered call"
                 );
                 assert!(self.models.is_empty(), "one attempt at a time");
-                // One that was asked for a call that is over may still come; it means nothing then.
+                // The answer to a request for a call that is over may still arrive; it is ignored.
                 let shrinking = self.shrinks.iter().any(|(of, ..)| *of == call);
                 assert!(!shrinking, "the conversation is made shorter first");
                 self.models.push((call, attempt));
@@ -520,7 +520,7 @@ impl World {
         })
     }
 
-    /// The conversation is made as short as was asked.
+    /// Makes the conversation as short as requested.
     pub(super) fn shrink(&mut self) -> &Step {
         let (_, _, how, tokens_after) = *self.shrinks.last().expect("a shorter conversation is asked for");
         let tokens_before = std::mem::replace(&mut self.tokens, tokens_after);
@@ -554,7 +554,7 @@ impl World {
         })
     }
 
-    /// How the last attempt was started.
+    /// The parameters of the last attempt.
     pub(super) fn start(&self) -> Start {
         self.starts.last().expect("an attempt was started").clone()
     }
@@ -611,7 +611,7 @@ impl World {
         }
     }
 
-    /// The gate's word on the next call that waits for it.
+    /// The gate's verdict on the next waiting call.
     pub(super) fn judge(&mut self, kind: VerdictKind) -> &Step {
         let (tool_call, name) = self.judging.remove(0);
         let verdict = Verdict {
@@ -646,7 +646,7 @@ impl World {
         self.input(Input::ToolEnded { tool_call, outcome })
     }
 
-    /// What the rest of the tree spent is known.
+    /// Reports the spending of the rest of the tree.
     pub(super) fn look_up(&mut self, number: u64, others: Spent, budget: Budget) -> &Step {
         self.tree = None;
         let spent = Some(TreeSpent {
@@ -658,7 +658,7 @@ impl World {
         self.input(Input::TreeSpent { number, spent })
     }
 
-    /// The same without a budget, and how its parent is.
+    /// The same without a budget, with the parent's state.
     pub(super) fn look_above(&mut self, mode: PermissionMode, paused: bool) -> &Step {
         let number = self.tree.take().unwrap();
         let spent = Some(TreeSpent {
@@ -670,7 +670,7 @@ impl World {
         self.input(Input::TreeSpent { number, spent })
     }
 
-    /// A child says how it ended.
+    /// A child reports its end.
     pub(super) fn end_child(&mut self, child: SessionId, reason: EndReason) -> Result<Reply, Fault> {
         let ended = Box::new(Ended {
             reason: Some(reason),
@@ -686,14 +686,14 @@ impl World {
         self.command(Command::ChildEnded { child, ended })
     }
 
-    /// One whole step of one allowed call with its result.
+    /// One whole step with one allowed call and its result.
     pub(super) fn tool_step(&mut self, name: &str, input: Value, outcome: ToolOutcome) {
         self.answer(vec![tool_use(name, input)], StopReason::ToolUse);
         self.judge_all(VerdictKind::Allow);
         self.end_tool(outcome);
     }
 
-    /// The timer fires when it is due.
+    /// Fires the timer at its due time.
     pub(super) fn fire(&mut self, key: TimerKey) -> &Step {
         let (generation, at) = self
             .timers
@@ -703,12 +703,12 @@ impl World {
         self.input(Input::Timer { key, generation })
     }
 
-    /// The daemon dies: all that runs is gone, and the log is folded anew.
+    /// Crashes the daemon: all running work is lost, and the log is folded anew.
     pub(super) fn crash(&mut self) {
         self.crash_at(self.log.len());
     }
 
-    /// The same, and of the log only a part was durable.
+    /// The same, with only a part of the log durable.
     pub(super) fn crash_at(&mut self, events: usize) {
         self.log.truncate(events);
         let config = Arc::clone(&self.agent.config);
@@ -731,7 +731,7 @@ impl World {
         self.tree = None;
     }
 
-    /// Puts a file back, or the conversation, or both.
+    /// Restores files, the conversation, or both.
     pub(super) fn rework(&mut self, undoes: bool, rewind_to: Option<Seq>) -> Result<Reply, Fault> {
         let back = || FileBack {
             path: "a".into(),
@@ -748,7 +748,7 @@ impl World {
         self.command(Command::Rework(Box::new(Rework { head, work })))
     }
 
-    /// That work ends.
+    /// Ends that work.
     pub(super) fn reworked(&mut self, well: bool) -> &Step {
         self.reworking.take().expect("there is work on the history");
         let failed = || HistoryFailed {
@@ -829,7 +829,7 @@ impl World {
         reached.collect()
     }
 
-    /// What joined, in order, model call by model call.
+    /// The inputs that joined, in order, per model call.
     pub(super) fn joined(&self) -> Vec<Vec<InputId>> {
         let joined = self.log.iter().filter_map(|event| match &event.body {
             EventBody::ModelStarted(started) => Some(started.inputs.clone()),
@@ -838,7 +838,7 @@ impl World {
         joined.collect()
     }
 
-    /// Everything goes well until nothing moves any more.
+    /// Completes everything successfully until nothing moves any more.
     pub(super) fn calm(&mut self) {
         for _ in 0..2_000 {
             if !self.models.is_empty() {
@@ -871,7 +871,7 @@ impl World {
         panic!("it never comes to rest: {:?}", self.agent.durable());
     }
 
-    /// Checks what must be true of every log that came to rest.
+    /// Checks invariants of every log that has come to rest.
     pub(super) fn check_log(&self) {
         let mut witness = Witness::default();
         for event in &self.log {
@@ -924,7 +924,7 @@ impl World {
     }
 }
 
-/// Calls that the model asked for and that have no result.
+/// Calls that the model requested and that have no result.
 fn unanswered(log: &[Event]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     for event in log {

@@ -1,4 +1,4 @@
-//! The red-team rows about addresses, each with a positive control.
+//! The red-team table of addresses, each with a positive control.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn target(text: &str) -> Target {
     Target::parse(text).unwrap()
 }
 
-/// Whether an address is reached by each of two guards: a strict one and one with something open.
+/// Checks whether a guard with these places opened accepts an address.
 #[track_caller]
 fn check(open: &[&str], url: &str, expected: bool) {
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What stands in a tag.
+//! The attributes of a tag.
 
 use html5ever::tokenizer::Tag;
 
@@ -11,7 +11,7 @@ pub(super) fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     Some(&found.value)
 }
 
-/// Whether a person does not see an element: what is hidden from people is not for their agents either.
+/// Whether an element is invisible to a person; then agents do not see it either.
 pub(super) fn hidden(name: &str, tag: &Tag) -> bool {
     // Some pages hide themselves until their scripts run.
     if matches!(name, "html" | "body") {

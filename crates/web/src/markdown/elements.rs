@@ -1,43 +1,43 @@
-//! What the elements of HTML mean for the text.
+//! The meaning of HTML elements for the text.
 
-/// What an element does.
+/// The role of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It and what is in it are not shown.
+    /// Hidden, with its content.
     Hidden,
     /// The page's title.
     Title,
-    /// A paragraph of its own, with a word in front: a heading.
+    /// A heading: its own paragraph, with a mark in front.
     Heading(&'static str),
-    /// Blank lines around it.
+    /// Surrounded by blank lines.
     Paragraph,
-    /// Lines of its own.
+    /// On its own lines.
     Block,
     /// A quotation.
     Quote,
-    /// A list, whose items have numbers or not.
+    /// A list.
     List {
-        /// Whether they have.
+        /// Whether its items have numbers.
         numbered: bool,
     },
     /// An item of a list.
     Item,
-    /// Text as it is.
+    /// Preformatted text.
     Pre,
-    /// A mark on both sides.
+    /// Enclosed in marks.
     Marked(&'static str),
     /// A link.
     Link,
     /// A table.
     Table,
-    /// A row of one.
+    /// A table row.
     Row,
-    /// A cell of one.
+    /// A table cell.
     Cell {
-        /// Whether it heads a column or a row.
+        /// Whether it is a header cell.
         head: bool,
     },
-    /// It means nothing for the text.
+    /// No meaning for the text.
     Plain,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn role(name: &str) -> Role {
     }
 }
 
-/// Elements that never have an end.
+/// Elements without an end tag.
 pub(crate) fn is_void(name: &str) -> bool {
     matches!(
         name,
@@ -99,7 +99,7 @@ pub(crate) fn is_void(name: &str) -> bool {
     )
 }
 
-/// Whether an open element ends where another one begins, though nobody wrote its end.
+/// Whether the start of another element implicitly ends an open one.
 pub(crate) fn ends_before(open: &str, next: &str) -> bool {
     match open {
         "p" => !matches!(
@@ -117,7 +117,7 @@ pub(crate) fn ends_before(open: &str, next: &str) -> bool {
     }
 }
 
-/// Whether the beginning of an element can end others.
+/// Whether the start of an element can end others.
 pub(crate) fn ends_others(name: &str) -> bool {
     !matches!(
         role(name),
@@ -125,7 +125,7 @@ pub(crate) fn ends_others(name: &str) -> bool {
     ) || matches!(name, "tbody" | "thead" | "tfoot" | "optgroup")
 }
 
-/// Whether an open element keeps what is around it from being ended by the beginning of another one.
+/// Whether an open element protects its ancestors from being ended by the start of another one.
 pub(crate) fn stops(open: &str, next: &str) -> bool {
     let part = matches!(next, "td" | "th" | "tr" | "tbody" | "thead" | "tfoot");
     let held = matches!(
@@ -135,7 +135,7 @@ pub(crate) fn stops(open: &str, next: &str) -> bool {
     open == "table" || (held && !part)
 }
 
-/// Elements that an end inside them does not reach beyond: an end that nobody opened in a cell closes no table.
+/// Whether an open element stops an end tag from reaching beyond it: a stray end tag in a cell closes no table.
 pub(crate) fn holds(name: &str, ended: &str) -> bool {
     match name {
         "table" => !matches!(ended, "table" | "body" | "html"),

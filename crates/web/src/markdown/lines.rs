@@ -1,14 +1,14 @@
-//! Words become lines: breaks, spaces, marks and what a line begins with.
+//! Assembles lines from words: breaks, spaces, marks and prefixes.
 
 use super::elements::Role;
 use super::open::Open;
 use super::writer::Writer;
 
-/// Quotations and list items that a line shows at its beginning.
+/// The most quotations and list items that the prefix of a line shows.
 const MAX_PREFIX: usize = 12;
 
 impl Writer {
-    /// Text as it is, between fences that are not in it.
+    /// Writes preformatted text between fences that do not occur in it.
     pub(super) fn fenced(&mut self) {
         let text = self.pre.take().unwrap_or_default();
         let text = text.trim_start_matches('\n').trim_end();
@@ -45,7 +45,7 @@ impl Writer {
         }
     }
 
-    /// Ends lines before the next word; in a cell that is a space.
+    /// Requests line breaks before the next word; in a cell, a space.
     pub(super) fn lines(&mut self, count: usize) {
         if let Some(pre) = &mut self.pre {
             if count > 0 && !pre.is_empty() && !pre.ends_with('\n') {
@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// Writes what has to stand before the next word.
+    /// Writes the pending breaks, spaces and marks before the next word.
     pub(super) fn flush(&mut self) {
         if self.newlines > 0 {
             if !self.out.is_empty() {
@@ -89,7 +89,7 @@ impl Writer {
         self.put(&marks);
     }
 
-    /// The beginning of a line: quotations, and items with their markers or the room of these.
+    /// Writes the prefix of a line: quotations, and items with their markers or an equal indent.
     fn prefix(&mut self) {
         let mut prefix = String::new();
         let shown = |open: &&mut Open| matches!(open.role, Role::Quote | Role::Item);

@@ -1,8 +1,8 @@
-//! Elements that have begun and not ended.
+//! The stack of open elements.
 
 use super::elements::{Role, ends_before, ends_others, holds, stops};
 
-/// More open elements than this are not noted: their text goes on as that of the last one that is.
+/// The most open elements to track: the text of deeper ones belongs to the last one tracked.
 const MAX_OPEN: usize = 100;
 
 /// An open element.
@@ -10,13 +10,13 @@ const MAX_OPEN: usize = 100;
 pub(crate) struct Open {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Whether the mark in front of it is written.
+    /// Whether its opening mark is written.
     pub(crate) begun: bool,
-    /// What is written behind it.
+    /// Its closing mark.
     pub(crate) closer: String,
-    /// Of a list: the number of its next item. Of a row: its cells. Of a table: its rows.
+    /// Of a list: the number of the next item. Of a row: its cells. Of a table: its rows.
     pub(crate) count: u64,
-    /// Of a table: whether it has heads. Of anything else: unused.
+    /// Of a table: whether it has header cells. Otherwise unused.
     pub(crate) headed: bool,
 }
 
@@ -33,7 +33,7 @@ impl Open {
     }
 }
 
-/// All of them, the outermost first.
+/// All open elements, the outermost first.
 #[derive(Debug, Default)]
 pub(crate) struct Stack(Vec<Open>);
 
@@ -50,7 +50,7 @@ impl Stack {
         self.0.len()
     }
 
-    /// Whether another one can be noted.
+    /// Whether there is room for another element.
     pub(crate) fn has_room(&self) -> bool {
         self.0.len() < MAX_OPEN
     }
@@ -77,7 +77,7 @@ impl Stack {
         self.0.iter().any(|open| is(open.role))
     }
 
-    /// How many stay when a named element ends; nothing when there is none to end.
+    /// The stack height after the end tag of an element; `None` if it ends nothing.
     pub(crate) fn after_end(&self, name: &str) -> Option<usize> {
         for (at, open) in self.0.iter().enumerate().rev() {
             if open.name == name {
@@ -90,7 +90,7 @@ impl Stack {
         None
     }
 
-    /// How many stay when a named element begins and ends others by that.
+    /// The stack height before the start of an element, which may end others.
     pub(crate) fn before_start(&self, name: &str) -> usize {
         let mut stay = self.0.len();
         if !ends_others(name) {

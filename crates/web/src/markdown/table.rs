@@ -1,10 +1,10 @@
-//! Tables: with heads they become tables, without heads their rows become lines.
+//! Tables: with header cells they become Markdown tables, otherwise their rows become lines.
 
 use super::elements::Role;
 use super::open::Open;
 use super::writer::Writer;
 
-/// Columns of a table that get a line under their heads.
+/// The most columns in the line below the header.
 const MAX_COLUMNS: u64 = 100;
 
 impl Writer {

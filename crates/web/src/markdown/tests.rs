@@ -1,4 +1,4 @@
-//! Pages and what becomes of them.
+//! Pages and their Markdown.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Writes Markdown while the tokens of a page come.
+//! Writes Markdown from the tokens of a page.
 
 use super::attributes::{attribute, hidden};
 use super::elements::{Role, ends_before, ends_others, is_void, role};
@@ -11,26 +11,26 @@ use url::Url;
 /// The longest title.
 const TITLE_CHARS: usize = 300;
 
-/// What is written so far.
+/// The output so far, and its state.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(super) base: Url,
     pub(super) out: String,
-    /// The most that is written.
+    /// The limit of the output.
     pub(super) room: usize,
     pub(super) full: bool,
     pub(super) stack: Stack,
-    /// Elements that began when the stack was full.
+    /// Open elements that did not fit on the stack.
     pub(super) beyond: usize,
-    /// Lines to end before the next word.
+    /// Line breaks to write before the next word.
     pub(super) newlines: usize,
     pub(super) space: bool,
-    /// A cell of a table without heads began.
+    /// Whether a cell of a table without header cells began.
     pub(super) bar: bool,
     pub(super) lead: &'static str,
     /// Marks on the stack that are not written yet.
     pub(super) waiting: usize,
-    /// Open cells of tables with heads: what is in them is one line.
+    /// Open cells of tables with header cells: their content must stay on one line.
     pub(super) cells: usize,
     pub(super) pre: Option<String>,
     pub(super) title: String,
@@ -41,7 +41,7 @@ impl Writer {
         Self {
             base: base.clone(),
             out: String::new(),
-            // Links are made whole, so a page of nothing but short ones grows.
+            // Absolute links are longer, so a page full of short links grows.
             room: size.saturating_mul(2).saturating_add(64 << 10),
             full: false,
             stack: Stack::default(),
@@ -99,7 +99,7 @@ impl Writer {
             return;
         }
         if is_void(name) {
-            // Some write `</br>` and mean it.
+            // Some pages write `</br>` and mean `<br>`.
             if name == "br" {
                 self.line();
             }
@@ -148,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// What an element means here.
+    /// The role of an element in its context.
     fn role(&self, name: &str, tag: &Tag) -> Role {
         if hidden(name, tag) {
             return Role::Hidden;
@@ -168,7 +168,7 @@ impl Writer {
     fn open(&mut self, mut open: Open, tag: &Tag) -> Open {
         match open.role {
             Role::Hidden | Role::Title => {}
-            // What would have been a line of its own is at least a word of its own.
+            // An element that would have started a line starts a word instead.
             Role::Plain => self.space |= self.cells > 0 && ends_others(&open.name),
             Role::Heading(mark) => {
                 self.lines(2);
@@ -263,7 +263,7 @@ impl Writer {
         }
     }
 
-    /// A picture is what it is said to show.
+    /// Writes an image as its alternative text.
     fn image(&mut self, tag: &Tag) {
         let alt = attribute(tag, "alt").unwrap_or_default();
         let alt: Vec<&str> = alt.split_whitespace().collect();
@@ -276,7 +276,7 @@ impl Writer {
         }
     }
 
-    /// A link's whole address, if it leads to a page.
+    /// The absolute address of a link, if it leads to a page.
     fn whole(&self, href: &str) -> Option<Url> {
         let href = href.trim();
         let inner = href.is_empty() || href.starts_with('#');

@@ -1,4 +1,4 @@
-//! What is seen of a table on terminals of several widths.
+//! Tables on terminals of several widths.
 
 use super::*;
 use crate::render::{ModelRow, SessionRow, UsageListRow, fleet_line};

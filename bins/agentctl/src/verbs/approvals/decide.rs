@@ -1,4 +1,4 @@
-//! `approve`, `deny`, `answer`: what becomes of what is open.
+//! `approve`, `deny`, `answer`: decides open approvals.
 
 use super::naming::{is_session, like_an_id, named, of_session};
 use super::reading::read;
@@ -14,7 +14,7 @@ use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
 use agentd_protocol::{DecideParams, Decided, Decision, Fault, Selector};
 
-/// Digits of a hash that tell enough.
+/// The minimum number of digits of a hash prefix.
 const SUM: usize = 8;
 
 pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision) -> Result<Exit, Failure> {
@@ -43,7 +43,7 @@ pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision)
     decide_each(ctx, &client, targets.into_iter().map(params).collect(), many).await
 }
 
-/// Those of `--all` or `--like`, after the person has seen and confirmed them. What cannot be answered so stays open.
+/// The approvals of `--all` or `--like`, once the person has confirmed them. Those that cannot be decided so stay open.
 async fn chosen(
     ctx: &mut Ctx,
     client: &Client,
@@ -75,9 +75,9 @@ async fn chosen(
     Ok(rows.iter().map(|row| row.approval.to_string()).collect())
 }
 
-/// Shows each approval and asks for confirmation on a terminal. Scripts are not asked, because existing scripts cannot answer;
-/// the content is still printed, and `--sha256` restricts a script to content that was reviewed. A session name is resolved to
-/// the approval that was shown, so a newer question is never approved in its place.
+/// Shows each approval and, on a terminal, asks for confirmation. Scripts are not asked, because existing ones cannot
+/// answer; the content is still printed, and `--sha256` restricts a script to reviewed content. A session name resolves
+/// to the approval that was shown, so a newer question is never approved in its place.
 async fn read_before(
     ctx: &mut Ctx,
     client: &Client,
@@ -88,7 +88,7 @@ async fn read_before(
     let asks = !args.yes && ctx.out.terminal.stdin && ctx.out.terminal.stderr;
     let mut shown = Vec::new();
     for target in targets {
-        // The daemon says what is wrong with a word that stands for nothing here.
+        // If the target matches nothing here, the daemon reports what is wrong with it.
         let row = match named(&target, &all) {
             Ok(row) => Some(row),
             Err(_) => of_session(client, &target, &all).await,
@@ -126,7 +126,7 @@ fn same(row: Option<&ApprovalRow>, sum: &str) -> Result<(), Failure> {
         .into())
 }
 
-/// `deny ID "not there"`: the words behind what is denied that stand for no approval and no session.
+/// Splits `deny ID "not there"`: the reason begins at the first word that names no approval and no session.
 async fn with_reason(client: &Client, words: &[String]) -> Result<(Vec<String>, Option<String>), Failure> {
     let mut named = 1;
     while let Some(word) = words.get(named) {
@@ -136,7 +136,7 @@ async fn with_reason(client: &Client, words: &[String]) -> Result<(Vec<String>, 
         named += 1;
     }
     for word in words.iter().skip(named) {
-        // Not a reason, but one of several that is mistyped; it will say so.
+        // This is not a reason but a list with a mistyped target, which the daemon will report.
         if like_an_id(word) || is_session(client, word).await? {
             return Ok((words.to_vec(), None));
         }
@@ -145,10 +145,10 @@ async fn with_reason(client: &Client, words: &[String]) -> Result<(Vec<String>, 
     Ok((targets.to_vec(), (!reason.is_empty()).then(|| reason.join(" "))))
 }
 
-/// The open questions about the same as this one, with itself: the same tool and arguments, in the same directory, with the
-/// same environment, programs and files. The same text elsewhere is another question.
+/// The open questions that match this one, including itself: same tool, arguments, directory, environment, programs and
+/// files. The same text elsewhere is another question.
 async fn like(client: &Client, word: &str, rows: Vec<ApprovalRow>) -> Result<Vec<ApprovalRow>, Failure> {
-    // Whatever the labels choose: the one that is named may be elsewhere.
+    // Ignores the label selector, because the named approval may not match it.
     let all = open(client, None, Selector::default()).await?;
     let named = named(word, &all)?;
     let Some(likeness) = named.likeness() else {
@@ -181,7 +181,7 @@ pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Fai
     decide_each(ctx, &client, vec![params], false).await
 }
 
-/// The choice that the words stand for, else the words.
+/// The approval and the answer: the choice that the text selects, or else the text itself.
 async fn chosen_answer(client: &Client, args: &AnswerArgs) -> Result<(String, String), Failure> {
     let all = open(client, None, Selector::default()).await?;
     let row = match named(&args.target, &all) {
@@ -205,7 +205,7 @@ const fn past(decision: Option<Decision>) -> &'static str {
     }
 }
 
-/// Decides one after the other; a failure does not stop the rest. Of many, one that somebody answered meanwhile is none.
+/// Decides one after the other; a failure does not stop the rest. With `many`, one already answered is no failure.
 async fn decide_each(
     ctx: &mut Ctx,
     client: &Client,

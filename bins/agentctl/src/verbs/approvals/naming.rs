@@ -1,11 +1,11 @@
-//! Which approval a word stands for.
+//! Finds the approval that a word names.
 
 use crate::failure::Failure;
 use crate::render::ApprovalRow;
 use agentd_client::Client;
 use agentd_protocol::{Fault, FaultClass};
 
-/// The one that is open of a session, by any of the session's names.
+/// The only open approval of a session, found by any name of the session.
 pub(super) async fn of_session<'a>(
     client: &Client,
     word: &str,
@@ -18,7 +18,7 @@ pub(super) async fn of_session<'a>(
     theirs.next().filter(|_| theirs.next().is_none())
 }
 
-/// A mistyped id is no reason.
+/// Whether a word looks like an id: a mistyped id must not become part of a reason.
 pub(super) fn like_an_id(word: &str) -> bool {
     let id = |c: char| c.is_ascii_hexdigit() || c == '-';
     word.starts_with('@')
@@ -30,7 +30,7 @@ pub(super) async fn is_session(client: &Client, word: &str) -> Result<bool, Fail
         Ok(_) => Ok(true),
         Err(fault) => match fault.class {
             FaultClass::NotFound | FaultClass::Invalid => Ok(false),
-            // Several have this name.
+            // Several sessions have this name.
             FaultClass::Conflict => Ok(true),
             _ => Err(fault.into()),
         },
@@ -43,14 +43,14 @@ pub(super) fn by_id<'a>(word: &str, all: &'a [ApprovalRow]) -> Vec<&'a ApprovalR
         .collect()
 }
 
-/// Whether a word is an end of an id, with or without dashes.
+/// Whether a word is a prefix or suffix of an id, with or without dashes.
 fn stands_for(word: &str, id: String) -> bool {
     let plain = |id: String| id.replace('-', "");
     let (word, id) = (plain(word.trim().to_ascii_lowercase()), plain(id));
     word.len() >= 4 && (id.starts_with(&word) || id.ends_with(&word))
 }
 
-/// The one that a word stands for: an end of its id, or its session's where that has one open.
+/// The approval that a word names: by either end of its id, or of its session's id if that has just one open.
 pub(super) fn named<'a>(word: &str, all: &'a [ApprovalRow]) -> Result<&'a ApprovalRow, Failure> {
     let mut found = by_id(word, all);
     if found.is_empty() {

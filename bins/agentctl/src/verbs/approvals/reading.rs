@@ -1,4 +1,4 @@
-//! Reading an approval: page by page where a person does.
+//! Reading an approval page by page.
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;

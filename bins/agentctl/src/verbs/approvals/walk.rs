@@ -1,4 +1,4 @@
-//! `approvals -w`: through the inbox, one question after the other, and on to those that come.
+//! `approvals -w`: goes through the inbox one question at a time, then waits for new ones.
 
 use super::open;
 use crate::cli::ApprovalsArgs;
@@ -12,11 +12,11 @@ use agentd_client::{Client, Push, Subscription};
 use agentd_protocol::{ApprovalId, Decision, Fault, WatchParams};
 use std::collections::BTreeSet;
 
-/// What becomes of one question.
+/// The outcome of one question.
 enum Step {
-    /// It was answered, here or elsewhere, or is left open.
+    /// It was answered here or elsewhere, or skipped.
     Past,
-    /// The person has had enough.
+    /// The person wants to leave.
     Leave,
 }
 
@@ -34,7 +34,7 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
         kinds: vec!["approval.asked".to_owned()],
         ..WatchParams::default()
     };
-    // Before the first look, so that no question falls between the two.
+    // Subscribe before the first listing, so that no question is missed in between.
     let mut news = client.watch(&asked).await?;
     let mut past = BTreeSet::<ApprovalId>::new();
     loop {
@@ -55,7 +55,7 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
     }
 }
 
-/// Waits until somebody is asked something.
+/// Waits until a new approval is requested.
 async fn next(news: &mut Subscription) -> Result<(), Failure> {
     loop {
         match news.next().await {
@@ -68,7 +68,7 @@ async fn next(news: &mut Subscription) -> Result<(), Failure> {
 }
 
 async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -> Result<Step, Failure> {
-    // What was typed for the last question must not answer this one.
+    // Discards input that was typed for the previous question, so that it cannot answer this one.
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
     let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_talk());
     show(ctx, &mut pages, behind);

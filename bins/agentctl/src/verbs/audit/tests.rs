@@ -1,4 +1,4 @@
-//! What is said of intact and of broken files.
+//! Reports on intact and broken files.
 
 use super::*;
 use agentd_audit::{Link, seal};

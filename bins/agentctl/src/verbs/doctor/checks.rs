@@ -1,4 +1,4 @@
-//! The checks of `doctor`, in the order in which a newcomer needs them.
+//! The checks of `doctor`, in the order in which a new user needs them.
 
 use crate::autostart::GET_AGENTD;
 use crate::clock::now;
@@ -17,13 +17,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 const GIB: u64 = 1 << 30;
-/// Below this the store soon refuses to append.
+/// With less free space the store will soon refuse to append.
 const DISK_FAIL: u64 = GIB / 10;
 const DISK_WARN: u64 = GIB;
-/// 2025-01-01T00:00:00Z: no build of this program is older.
+/// 2025-01-01T00:00:00Z: no build of this program is older, so an earlier clock is wrong.
 const NOT_BEFORE: Timestamp = Timestamp(1_735_689_600_000);
 
-/// Everything, whether or not a daemon runs.
+/// All checks, whether or not a daemon is running.
 pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
     let mut checks = vec![program(ctx)];
     let settings = loaded(ctx, None);
@@ -40,7 +40,7 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
     let dir = data_dir(ctx, settings.as_ref().ok(), status.as_ref());
     checks.extend(dir.iter().flat_map(|dir| [permissions(dir), disk(dir)]));
     let found = dir.as_deref().and_then(agentd_sandbox::recorded);
-    // A running daemon may have other settings than this program.
+    // A running daemon may use other settings than this program reads.
     let in_use = dir
         .as_deref()
         .filter(|_| status.is_some())
@@ -78,7 +78,7 @@ fn program(ctx: &Ctx) -> Check {
     }
 }
 
-/// The settings that the daemon has: it may have been started with others than this program reads.
+/// The settings of the running daemon, which may differ from those this program reads.
 #[derive(Debug)]
 struct Theirs {
     files: Vec<String>,
@@ -86,7 +86,7 @@ struct Theirs {
 }
 
 impl Theirs {
-    /// An older daemon does not tell them.
+    /// `None` for an older daemon, which does not report its settings.
     async fn of(client: &Client) -> Option<Self> {
         let shown = of_daemon(client).await.ok()?;
         Some(Self {
@@ -104,7 +104,7 @@ impl Theirs {
     }
 }
 
-/// The settings as this program reads them.
+/// Checks the settings as this program reads them.
 fn config(settings: &Result<Loaded, Failure>) -> Check {
     match settings {
         Ok(loaded) => Check::ok(
@@ -204,7 +204,7 @@ fn hanging_files(files: &HangingFiles) -> Check {
     Check::fail("files", hanging(files), fix)
 }
 
-/// What is wrong with the bytes of the store.
+/// Checks the store for damaged data.
 fn damage(found: Result<Value, ClientError>) -> Check {
     let found = match found {
         Ok(found) => found,
@@ -229,7 +229,7 @@ fn damage(found: Result<Value, ClientError>) -> Check {
     Check::fail("damage", problems.join("; "), fix)
 }
 
-/// The default model and its credential.
+/// Checks the default model and its credential.
 pub(super) fn model(models: &[ModelStatus]) -> Check {
     let add = "set ANTHROPIC_API_KEY or OPENAI_API_KEY for agentd, or start Ollama or llama-server, then restart agentd";
     match models.iter().find(|model| model.default) {
@@ -262,7 +262,7 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
     }
 }
 
-/// Credentials that a person has to mend.
+/// Credentials that need a person's attention.
 fn refused(models: &[ModelStatus]) -> Option<Check> {
     let told = models.iter().flat_map(|model| {
         model.credentials.iter().filter_map(|credential| {
@@ -292,7 +292,7 @@ fn data_dir(ctx: &Ctx, loaded: Option<&Loaded>, status: Option<&NodeStatus>) -> 
     told.or_else(configured).or_else(|| ctx.environment.data_dir())
 }
 
-/// Nobody else may read what sessions hold.
+/// Checks that no other user can read the data of sessions.
 pub(super) fn permissions(dir: &Path) -> Check {
     match std::fs::metadata(dir) {
         Ok(meta) if meta.permissions().mode() & 0o077 == 0 => {
@@ -331,7 +331,7 @@ fn disk(dir: &Path) -> Check {
     }
 }
 
-/// Judges the free bytes below a directory.
+/// Rates the free space of a directory.
 pub(super) fn free(dir: &Path, bytes: u64) -> Check {
     let text = format!(
         "{}.{} GiB free at {}",
@@ -358,7 +358,7 @@ fn bash(ctx: &Ctx) -> Check {
     }
 }
 
-/// RepoMap does without it, so its absence is no fault.
+/// RepoMap also works without ctags, so its absence is no fault.
 pub(super) fn ctags(found: Option<PathBuf>) -> Check {
     let message = found.map_or_else(
         || {
@@ -370,7 +370,7 @@ pub(super) fn ctags(found: Option<PathBuf>) -> Check {
     Check::ok("ctags", message)
 }
 
-/// A clock that is far off breaks TLS, ids and deadlines.
+/// Checks the clock: a large error breaks TLS, ids and deadlines.
 pub(super) fn clock(moment: Timestamp) -> Check {
     if moment < NOT_BEFORE {
         Check::fail(

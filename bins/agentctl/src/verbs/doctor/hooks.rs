@@ -1,11 +1,11 @@
-//! Whether the programs of the operator's hooks are there.
+//! Checks that the programs of the operator's hooks exist.
 
 use crate::verbs::doctor::Check;
 use agentd_settings::{HookConfig, HooksConfig};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Nothing where there are no hooks.
+/// `None` if there are no hooks.
 pub(super) fn check(hooks: &HooksConfig) -> Option<Check> {
     if hooks.run.is_empty() {
         return None;

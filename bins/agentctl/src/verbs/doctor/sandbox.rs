@@ -1,4 +1,4 @@
-//! What confines the commands of agents on this machine.
+//! Checks of the sandbox that confines agents' commands on this machine.
 
 use crate::verbs::doctor::Check;
 use agentd_policy::{Policy, Rule, Source, by_text_only};
@@ -9,11 +9,11 @@ use agentd_sandbox::{
 use agentd_settings::{Network, SandboxChoice, SandboxConfig};
 use std::path::Path;
 
-/// From this version on Landlock keeps signals and abstract sockets inside.
+/// From this ABI version on, Landlock confines signals and abstract sockets.
 const SCOPES: u32 = 6;
 
-/// The level that is used, and what is missing from a better one. `in_use` is what a running daemon chose; without one the
-/// settings tell what it would choose.
+/// The level in use, and what a better one lacks. `in_use` is the choice of a running daemon; without one, the settings
+/// tell which level it would choose.
 pub(super) fn checks(
     in_use: Option<Result<SandboxLevel, Refusal>>,
     settings: Option<&SandboxConfig>,
@@ -87,7 +87,7 @@ fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&Sandbox
     }
 }
 
-/// Level by level, what is guarded on this machine and what is not.
+/// What each level guards on this machine, and what it does not.
 fn levels(found: Option<&Findings>) -> Vec<Check> {
     let level = |name: &'static str, level| {
         let missing = found.and_then(|found| match (level, &found.isolated, &found.confined) {
@@ -113,8 +113,8 @@ fn levels(found: Option<&Findings>) -> Vec<Check> {
     ]
 }
 
-/// What commands of agents may not read, as far as something has to be said of it: settings that hold credentials are kept
-/// from them, and some rules only bind their text.
+/// Notable limits on what agents' commands may read: settings files that hold credentials are kept from them, and some
+/// rules look only at a command's text.
 pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel) -> Vec<Check> {
     let mut checks = Vec::new();
     let secret = home.map(secret_settings).unwrap_or_default();
@@ -147,7 +147,7 @@ pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel
     checks
 }
 
-/// What the kernel does not limit here.
+/// Which limits the kernel enforces here.
 fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
     let mut checks = vec![names(found)];
     if found.landlock_abi < SCOPES && level != SandboxLevel::Isolated {
@@ -161,7 +161,7 @@ fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
     checks
 }
 
-/// Whether commands are kept from names that run code, and from modes and times outside of the working directory.
+/// Whether commands are kept from file names that run code, and from modes and times outside the working directory.
 fn names(found: &Findings) -> Check {
     match &found.broker {
         Finding::Works => Check::ok(
@@ -180,7 +180,7 @@ fn names(found: &Findings) -> Check {
     }
 }
 
-/// Who holds the commands of a session to what they may use.
+/// What enforces the resource limits of a session's commands.
 fn bounds(found: &Findings) -> Vec<Check> {
     let fix = "run agentd where it may make cgroups: as a systemd service with Delegate=yes, or as root";
     let processes = match (found.kernel.processes, found.root) {

@@ -1,4 +1,4 @@
-//! Topics and scripts.
+//! Help topics and completion scripts.
 
 use super::*;
 

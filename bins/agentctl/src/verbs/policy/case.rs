@@ -1,4 +1,4 @@
-//! What of a session's log decides about its calls: mode, directory, its own rules, and what people granted.
+//! The parts of a session's log that decide about its calls: mode, directory, its own rules, and granted rules.
 
 use crate::failure::Failure;
 use crate::verbs::logs::Pages;
@@ -8,7 +8,7 @@ use agentd_policy::{Policy, Source};
 use agentd_protocol::{ApprovalId, Decision, Event, EventBody, PermissionMode, Scope};
 use std::collections::BTreeMap;
 
-/// A session as the gate sees it at one moment.
+/// A session's state as the gate sees it at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Case {
     mode: Option<PermissionMode>,
@@ -19,7 +19,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Goes on by one event.
+    /// Applies one event.
     pub(super) fn learn(&mut self, event: &Event) {
         match &event.body {
             EventBody::SessionCreated(created) => {
@@ -59,7 +59,7 @@ impl Case {
         &self.workdir
     }
 
-    /// These rules with the session's.
+    /// The given rules combined with the session's.
     pub(super) fn policy(&self, base: &Policy) -> Result<Policy, Failure> {
         let rules = self.rules.iter().map(|rule| read(rule, Source::Session));
         let grants = self.grants.iter().map(|rule| read(rule, Source::Grant));
@@ -67,7 +67,7 @@ impl Case {
     }
 }
 
-/// Reads a session's log from its beginning. Lines of a newer version are passed over.
+/// Reads a session's log from its beginning. Skips lines of a newer version.
 pub(super) async fn each_event(
     client: &Client,
     session: &str,

@@ -1,4 +1,4 @@
-//! `policy dry-run`: logged calls judged anew.
+//! `policy dry-run`: judges logged calls again by other rules.
 
 use crate::cli::DryRunArgs;
 use crate::ctx::Ctx;
@@ -76,7 +76,7 @@ pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Fa
     };
     let other = load(&sources).map_err(|error| Fault::invalid("bad_config", error.to_string()))?;
     let client = ctx.connect().await?;
-    // What people made for good is no part of a configuration.
+    // Rules that people made permanent are not part of a configuration.
     let mut rules = configured(&other.settings.permission)?;
     let kept = in_force(&client).await?;
     rules.extend(kept.into_iter().filter(|rule| rule.source() == Source::Always));
@@ -116,7 +116,7 @@ struct Replay<'a> {
     base: &'a Policy,
     tools: Registry,
     case: Case,
-    /// Proposed, not judged yet.
+    /// Calls that were proposed but not judged yet.
     proposed: BTreeMap<ToolCallId, Result<Prepared, String>>,
     judged: u64,
     passed_over: u64,
@@ -146,12 +146,12 @@ impl<'a> Replay<'a> {
                     .insert(call.tool_call, prepared.map_err(|outcome| outcome.llm_text));
             }
             EventBody::VerdictGiven(given) => {
-                // A call that was judged again after a restart has its verdict already.
+                // A call that was judged again after a restart already has its verdict.
                 let Some(prepared) = self.proposed.remove(&given.tool_call) else {
                     return;
                 };
                 let failed = given.verdict.rule == "gate:error" || given.verdict.rule == "gate:timeout";
-                // Which files an undo changes stands in the session's memory, not in its log.
+                // The files that an undo changes are known only in the session's memory, not in its log.
                 let failed = failed
                     || matches!(&prepared, Ok(call) if call.effect == EffectClass::Write && call.subject == Subject::Nothing);
                 match (prepared, failed) {

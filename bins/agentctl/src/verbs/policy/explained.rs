@@ -1,4 +1,4 @@
-//! An explanation as people and programs read it.
+//! An explanation of a verdict, for people and programs.
 
 use crate::render::{Paint, clean, one_line};
 use agentd_policy::{Explanation, Source};
@@ -21,7 +21,7 @@ pub(super) struct Explained {
     scopes: Vec<Scope>,
     grant: Option<String>,
     risks: Vec<String>,
-    /// Denials of reading that look at a command's text and hold it to nothing.
+    /// Read denials that only match a command's text, so the sandbox does not enforce them.
     text_only: Vec<String>,
 }
 
@@ -61,13 +61,13 @@ impl Explained {
         }
     }
 
-    /// Adds the rules that bind this command by its text only.
+    /// Adds the rules that only match this command's text.
     pub(super) fn by_text_only(mut self, rules: Vec<String>) -> Self {
         self.text_only = rules;
         self
     }
 
-    /// The verdict in one word.
+    /// The verdict as one word.
     pub(super) const fn word(&self) -> &'static str {
         word(self.verdict)
     }
@@ -89,7 +89,7 @@ impl Explained {
         line("why", &one_line(&self.reason, 400));
         let several = self.parts.len() > 1 || self.not_understood.is_some();
         for part in self.parts.iter().filter(|_| several) {
-            // Padded before it is painted, so that colours do not move the columns.
+            // Padded before it is coloured, so that colour codes do not shift the columns.
             let pad = " ".repeat(6_usize.saturating_sub(word(part.verdict).len()));
             let mark = if part.decides { "  <- decides" } else { "" };
             line(

@@ -1,4 +1,4 @@
-//! When a wait is over, and with which code.
+//! When a wait ends, and with which exit code.
 
 use super::*;
 use agentd_protocol::WaitReason;
@@ -122,7 +122,7 @@ fn the_last_turn_counts_once_everything_was_replayed() {
     })));
     assert!(seen.due);
     assert_eq!(seen.last.map(|(reason, _)| reason), Some(EndReason::Cancelled));
-    // The row knows of an event that is still on the way.
+    // The row includes an event that has not arrived yet.
     let mut ahead = row(RunState::Idle);
     ahead.seq = 5;
     assert!(!seen.covers(&ahead));
@@ -132,7 +132,7 @@ fn the_last_turn_counts_once_everything_was_replayed() {
     seen.take(&finished(5, "model_error"));
     assert!(seen.due && seen.covers(&ahead));
     assert_eq!(seen.last.map(|(reason, _)| reason), Some(EndReason::ModelError));
-    // After a new connection the past is replayed again.
+    // After a reconnection the past is replayed.
     seen.take(&News::Retrying);
     seen.take(&finished(6, "completed"));
     assert!(!seen.due);

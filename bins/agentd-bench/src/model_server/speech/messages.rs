@@ -46,7 +46,7 @@ fn text(text: &str, events: &mut Vec<Value>) {
 }
 
 fn tool(index: usize, call: &Call, events: &mut Vec<Value>) {
-    // Providers repeat their ids; ours must not depend on them.
+    // Providers may reuse ids; the daemon's own ids must not depend on them.
     let block = json!({"type": "tool_use", "id": format!("toolu_{index}"), "name": call.name, "input": {}});
     events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
     let delta = json!({"type": "input_json_delta", "partial_json": call.input.to_string()});

@@ -14,7 +14,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Appends facts; `edit` changes the list row with them.
+    /// Appends events; `edit` changes the list row in the same append.
     pub(crate) async fn write(
         &self,
         session: SessionId,
@@ -54,7 +54,7 @@ impl Log {
         }
     }
 
-    /// A fact that is only there to be counted.
+    /// Appends an event that only counts.
     pub(crate) async fn note(&self, session: SessionId, text: &str) -> Seq {
         let note = NoteInjected {
             kind: NoteKind::Guard,
@@ -71,7 +71,7 @@ impl Log {
         .unwrap()
     }
 
-    /// Asks a person.
+    /// Opens an approval.
     pub(crate) async fn ask(&self, session: SessionId, title: &str) -> ApprovalId {
         let approval = self.clock.stamp().approval();
         let asked = ApprovalAsked {

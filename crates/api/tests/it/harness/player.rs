@@ -1,4 +1,4 @@
-//! The supervisor, the gate and the node, played.
+//! Fakes of the supervisor, the gate and the node.
 
 use super::log::Log;
 use agentd_actor_kit::{GateMsg, LiveStatus, SupervisorMsg, SupervisorStats};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What the played supervisor saw, and what it is to say.
+/// The commands that the fake supervisor received, and its prepared answers.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     pub(crate) routed: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Player {
     pub(crate) played: Arc<Mutex<Played>>,
 }
 
-/// Who orders it, and for which session.
+/// The sender of a command, and its session.
 struct Order {
     session: SessionId,
     by: Principal,

@@ -1,10 +1,10 @@
-//! One form for everything that Chat Completions can say in several ways.
+//! Normalises the alternative forms of Chat Completions requests.
 
 use super::super::ids::Ids;
 use crate::json::{drain, field, joined, set, take, text};
 use serde_json::{Value, json};
 
-/// One text stands for a list of texts, neighbours of a role that we join are joined, arguments are JSON and not text.
+/// Lists of texts become one text, adjacent messages that we would join are joined, arguments become JSON.
 pub(in super::super) fn normal(body: &mut Value) {
     for (key, default) in [
         ("stream", json!(false)),
@@ -19,11 +19,11 @@ pub(in super::super) fn normal(body: &mut Value) {
         take(body, "tool_choice");
         take(body, "parallel_tool_calls");
     }
-    // What everybody calls `required` is `any` to Mistral, which knows both.
+    // Mistral accepts both `any` and the usual `required`.
     if body.get("tool_choice") == Some(&json!("any")) {
         set(body, "tool_choice", json!("required"));
     }
-    // Beside a switch no level is said.
+    // Beside the `thinking` switch, no effort level is sent.
     if body.get("thinking").is_some() {
         take(body, "reasoning_effort");
     }
@@ -100,7 +100,7 @@ fn normal_message(message: &mut Value, ids: &mut Ids) {
     }
 }
 
-/// Arguments as JSON; text that is no object stays text.
+/// Arguments as JSON; text that is not an object stays text.
 pub(in super::super) fn parsed(arguments: Value) -> Value {
     match &arguments {
         Value::String(text) if text.trim().is_empty() => json!({}),
@@ -112,7 +112,7 @@ pub(in super::super) fn parsed(arguments: Value) -> Value {
     }
 }
 
-/// Arguments that are no object go back inside one, because providers insist on objects.
+/// Wraps arguments that are not an object in one, because providers require objects.
 pub(in super::super) fn object(arguments: Value) -> Value {
     match arguments {
         Value::Object(_) => arguments,

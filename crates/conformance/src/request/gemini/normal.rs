@@ -1,13 +1,13 @@
-//! One form for everything that Gemini's protocol can say in several ways.
+//! Normalises the alternative forms of Gemini requests.
 
 use super::super::ids::Ids;
 use crate::json::{drain, field, items, joined, set, take, text};
 use serde_json::{Map, Value, json};
 
-/// Stands for the signature of a call that has none.
+/// The placeholder for the missing signature of a call.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// What can be left unsaid is left unsaid, tools are one list, results are text.
+/// Optional defaults are dropped, tools become one list, results become text.
 pub(in super::super) fn normal(body: &mut Value) {
     if let Some(system) = take(body, "systemInstruction") {
         let words = joined(system.get("parts").unwrap_or(&Value::Null), "\n\n");
@@ -56,7 +56,7 @@ pub(in super::super) fn normal(body: &mut Value) {
     set(body, "contents", contents.into());
 }
 
-/// Of a number of thinking tokens it counts whether it is none, some, or left to the model.
+/// For a thinking budget, only none, some, or left to the model is distinguished.
 fn normal_generation(generation: &mut Value) {
     for (key, default) in [
         ("candidateCount", json!(1)),
@@ -122,7 +122,7 @@ fn normal_part(mut part: Value, ids: &mut Ids) -> Option<Value> {
     Some(part)
 }
 
-/// The text of a result: its only field, where it has one of the usual names, else the whole as JSON.
+/// The text of a result: its only field if it has a usual name, else the whole result as JSON.
 pub(super) fn result(response: &Value) -> String {
     let only = response.as_object().filter(|fields| fields.len() == 1);
     let named = ["output", "result", "error", "content"]

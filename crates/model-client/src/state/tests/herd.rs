@@ -1,4 +1,4 @@
-//! A thousand sessions on one key, against a server that counts: everything in virtual time.
+//! A thousand sessions with one key, against a server with a rate limit; everything in virtual time.
 
 use super::*;
 use std::cmp::Reverse;
@@ -8,21 +8,21 @@ const SESSIONS: u64 = 1_000;
 const WINDOW_MS: u64 = 60_000;
 const LATENCY_MS: u64 = 700;
 
-/// What the server says when it is asked too often.
+/// What the server reveals about its rate limit.
 #[derive(Clone, Copy, PartialEq)]
 enum Manners {
-    /// Nothing but 429.
+    /// Nothing but the status 429.
     Silent,
     /// When the window ends.
     RetryAfter,
-    /// That, and what is left with every answer.
+    /// The end of the window, and with every answer the remaining requests.
     Headers,
 }
 
 struct Server {
     per_window: u64,
     manners: Manners,
-    /// By window: how many came, how many of them too many.
+    /// By window: the number of requests, and how many exceeded the limit.
     asked: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -147,11 +147,11 @@ fn fleet(permits: u32, per_window: u64, manners: Manners) -> Fleet {
     fleet.run()
 }
 
-/// Probes of a silent server in one window: after 2, 4, 8, 16 and 32 seconds.
+/// The probes of a silent server in one window: after 2, 4, 8, 16 and 32 seconds.
 const PROBES: u64 = 5;
 
-/// Everybody is served in about the time that the server needs, no window sees more than the permits and the probes too
-/// much, and all of them together at most `too_many`.
+/// All sessions are served in about the time that the server needs, no window exceeds its limit by more than the permits
+/// and the probes, and the excess of all windows together is at most `too_many`.
 fn check(manners: Manners, too_many: u64, windows: usize) {
     let (permits, per_window) = (64, 100);
     let fleet = fleet(permits, per_window, manners);

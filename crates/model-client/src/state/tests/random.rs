@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order: the bound holds, nobody is lost, nobody waits for ever.
+//! Random events in random order: the bound holds, no call is lost, and no call waits for ever.
 
 use super::*;
 use proptest::prelude::*;
@@ -149,7 +149,7 @@ impl Book {
         assert!(status.waiting == 0 || moves, "somebody waits for nothing");
     }
 
-    /// From now on all goes well: everybody must get through.
+    /// From here on all calls succeed, so every waiting call must get through.
     fn finish(&mut self) {
         for _ in 0..10_000 {
             if let Some(grant) = self.running.pop() {

@@ -1,4 +1,4 @@
-//! The attacks: what it is, a script that says `yes` when it worked, and where it comes from.
+//! The attacks: a name, a script that says `yes` when it succeeds, and the source.
 
 pub(super) type Attack = (&'static str, &'static str, &'static str);
 
@@ -415,7 +415,7 @@ pub(super) const METADATA: &[Attack] = &[
     ),
 ];
 
-/// The numbers of x86_64.
+/// By the system call numbers of x86_64.
 pub(super) const METADATA_BY_NUMBER: &[Attack] = &[
     (
         "setxattr",
@@ -540,8 +540,8 @@ int main(int argc, char **argv) {
     return 0;
 }"#;
 
-/// What changes, the program, and how it is run. The first is the race of seccomp_unotify(2), "Interaction with
-/// SECCOMP_RET_USER_NOTIF"; the second that of every check by path; the third changes what a descriptor is.
+/// What changes, the program, and its command. The first is the race of seccomp_unotify(2), "Interaction with
+/// SECCOMP_RET_USER_NOTIF"; the second is the race of every check by path; the third replaces what a descriptor refers to.
 pub(super) const RACES: &[(&str, &str, &str)] = &[
     ("the path in memory", TWO_PATHS, "mkdir -p inno && ./race $TRIES"),
     ("a link on the way", TWO_LINKS, "./race $TRIES"),

@@ -1,4 +1,4 @@
-//! What commands do with files, by name. Each script fails when something in it does.
+//! What commands do with files, by name. Each script fails if one of its steps fails.
 
 pub(super) const SCRIPTS: &[(&str, &str)] = &[
     (

@@ -58,7 +58,7 @@ impl World {
         self.dir.path().join("w").join(name)
     }
 
-    /// All that a script says. `$OUT` is the place outside.
+    /// The script's whole output. `$OUT` is the place outside.
     pub(super) async fn says(&self, script: &str) -> String {
         let out = self.dir.path().join("outside").display().to_string();
         let command = CommandSpec {
@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// A repository with all that one has when people work in it for a while.
+/// A repository with everything that accumulates when people work in it for a while.
 pub(super) fn repository(dir: &Path) {
     let script = "git init -q . && git config core.hooksPath no-hooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && \
                   mkdir -p .git/modules/m/hooks .git/worktrees/t .git/info && touch .git/modules/m/config && \

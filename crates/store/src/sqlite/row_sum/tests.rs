@@ -4,7 +4,7 @@ use agentd_protocol::{Labels, RunState, SessionId};
 use bytes::Bytes;
 use rusqlite::Connection;
 
-/// Changes rows behind the store's back.
+/// Changes rows without the store's knowledge.
 fn damage(kit: &Kit, sql: &str) {
     let connection = Connection::open(kit.dir().join("agentd.db")).unwrap();
     super::define(&connection).unwrap();
@@ -15,7 +15,7 @@ async fn two(kit: &Kit) -> (SessionId, SessionId) {
     (kit.created(1).await, kit.created(1).await)
 }
 
-/// What a flipped bit in each column of the row may do, as SQL.
+/// The effects of a flipped bit in each column of the row, as SQL.
 fn damages(session: SessionId) -> Vec<String> {
     let uid = session.to_string().replace('-', "");
     let changes = [

@@ -3,7 +3,7 @@ use agentd_protocol::SessionId;
 use bytes::Bytes;
 use std::fs;
 
-/// Stores so many blobs of 200 KiB for a session; each is another one.
+/// Stores this many different blobs of 200 KiB for a session.
 async fn fill(kit: &Kit, session: SessionId, blobs: u8) {
     for n in 0..blobs {
         let mut bytes = vec![n; 200 << 10];
@@ -24,7 +24,7 @@ async fn the_space_of_removed_sessions_goes_back_to_the_disk_and_the_store_goes_
     assert!(kit.log.delete(removed).await.unwrap());
     kit.pass(1_000);
     assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 1);
-    // More than SQLite keeps in its log, so that it writes the database.
+    // More than SQLite keeps in its log, so that it writes to the database.
     fill(&kit, kept, 25).await;
     let after = length();
     assert!(after < before / 2, "{before} bytes became {after}");

@@ -11,7 +11,7 @@ fn open(dir: &Path, accept_loss: bool) -> Result<Arc<dyn Backend>, StoreError> {
     crate::open("sqlite:agentd.db", dir, options)
 }
 
-/// The database and its witness as they are now, in a directory of their own: what a crash leaves of them.
+/// Copies these files into a directory of their own, as a crash would leave them.
 fn copied(from: &Path, names: &[&str]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in names {
@@ -37,7 +37,7 @@ async fn i1_a_log_that_is_gone_and_an_older_copy_are_refused_until_somebody_acce
     let here = kit.dir();
     let all = ["agentd.db", "agentd.db-wal", "agentd.db.witness"];
     let gone = |session, had| Loss { session, had, has: 0 };
-    // The control: the three together are whole.
+    // The control: the three files together are intact.
     assert_eq!(open(copied(here, &all).path(), false).unwrap().losses(), []);
     let without_log = copied(here, &["agentd.db", "agentd.db.witness"]);
     assert_eq!(
@@ -116,7 +116,7 @@ async fn a_witness_that_is_missing_is_made_and_a_damaged_record_is_skipped() {
     assert_eq!(whole.len(), RECORD);
     fs::remove_file(dir.path().join("agentd.db")).unwrap();
     assert_eq!(lost(open(dir.path(), false))[0].session, session);
-    // What a loss of power makes of a record that was not synced.
+    // The effect of a power loss on a record that was not synced.
     for damage in [vec![0; RECORD], whole[..RECORD - 1].to_vec(), Vec::new()] {
         fs::write(&path, damage).unwrap();
         drop(open(dir.path(), false).unwrap());

@@ -1,8 +1,8 @@
-//! The words of an imported log.
+//! The content of an imported log.
 
 use super::*;
 
-/// The same log as quotations, `ahead` events further back, with what a session begins with before it.
+/// The same log as quotations, with seqs shifted by `ahead`.
 fn quoted(events: &[Event], ahead: Seq) -> Vec<Event> {
     let quote = |event: &Event| Event {
         seq: event.seq + ahead,
@@ -21,7 +21,7 @@ fn folded(events: &[Event]) -> Transcript {
     transcript
 }
 
-/// What joins the next request of the session that has this log.
+/// The transcript after the next request of the session with this log.
 fn going_on(mut events: Vec<Event>) -> Transcript {
     let seq = events.last().map_or(0, |event| event.seq);
     for (n, mut event) in (1..).zip(log(vec![input(9, "and now?"), started(&[9])])) {
@@ -59,7 +59,7 @@ fn what_was_said_elsewhere_is_known_and_its_end_is_marked() {
 
 #[test]
 fn redteam_44_i3_what_was_open_elsewhere_is_closed_here() {
-    // An open call, and an input that waited.
+    // An open call, and a waiting input.
     let events = log(vec![
         input(1, "hello"),
         started(&[1]),
@@ -71,7 +71,7 @@ fn redteam_44_i3_what_was_open_elsewhere_is_closed_here() {
     assert!(said.contains("was interrupted before it gave a result"), "{said}");
     assert!(!said.contains("delete everything"), "{said}");
     assert_eq!(here.waiting(input_id(2)), []);
-    // Positive control: in a log of one's own it waits on.
+    // Positive control: in the session's own log it keeps waiting.
     assert_ne!(going_on(events).waiting(input_id(2)), []);
 }
 
@@ -131,7 +131,7 @@ fn redteam_44_a_log_cannot_speak_as_agentd_or_for_a_provider() {
         here.estimate_tokens() < 1_000 && !here.counted(),
         "a bill from elsewhere is no size"
     );
-    // Positive control: one's own log is taken at its word.
+    // Positive control: the session's own log is trusted.
     let own = going_on(said);
     let blocks: Vec<&Block> = own
         .messages()
@@ -162,7 +162,7 @@ fn a_place_that_a_quotation_names_is_the_same_place_here() {
     };
     let own = texts(&folded(&log(bodies(3))));
     assert_eq!(texts(&folded(&quoted(&log(bodies(3)), 40))), own);
-    // One that names what is not there yet, or never will be, names nothing.
+    // References to missing events have no effect.
     let whole = texts(&folded(&quoted(&log(bodies(99)), 40)));
     assert_eq!(whole, ["old", "older", "new", "newer"]);
 }

@@ -1,4 +1,4 @@
-//! A summary that a model writes: what it reads, in which parts, and what stays beside it.
+//! Summaries written by a model: its input, the split into parts, and what is kept verbatim.
 
 use super::*;
 use crate::{retelling, summary_tokens};

@@ -1,4 +1,4 @@
-//! Pruning, trimming, capping: what goes first, and what never does.
+//! Pruning, trimming, capping: what is removed first, and what is never removed.
 
 use super::*;
 use crate::prune::CLEARED;

@@ -1,8 +1,8 @@
-//! The shape of every request, whatever the log looks like: damaged, cut, put together by hand.
+//! The form of every request for any log: damaged, cut, or hand-made.
 
 use super::*;
 
-/// What a strict provider would refuse.
+/// The reason for which a strict provider would reject the messages.
 pub(super) fn wrong(messages: &[Arc<Message>]) -> Option<String> {
     let lost = unanswered(messages);
     if !lost.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn wrong(messages: &[Arc<Message>]) -> Option<String> {
     None
 }
 
-/// Everything, in any order: also what no session would ever write.
+/// Any event, including those that no session would ever write.
 pub(super) fn anything() -> impl Strategy<Value = EventBody> {
     let compacted = (0_u64..60).prop_map(|to_seq| {
         ContextCompacted {
@@ -99,7 +99,7 @@ proptest! {
                 prop_assert_eq!(pruned.plan_pruning(50, 1), None, "once is enough");
             }
         }
-        // Folding again gives the same.
+        // Folding again gives the same result.
         let mut again = Transcript::new();
         events.drain(..).for_each(|event| again.apply(&event));
         prop_assert_eq!(again, transcript);

@@ -1,4 +1,4 @@
-//! Compaction and truncation: what stays, what goes, and that no call ever loses its result.
+//! Compaction and truncation: what stays, what is removed, and that no call ever loses its result.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How facts are judged.
+//! How the checks rate given facts.
 
 use super::*;
 use crate::verbs::doctor::Level;

@@ -1,4 +1,4 @@
-//! Logged calls, judged by other rules.
+//! Logged calls judged again by other rules.
 
 use super::*;
 use agentd_policy::Rule;
