@@ -8,8 +8,8 @@ use crate::open_call::{OpenCall, Stage, Started};
 use crate::words;
 use agentd_protocol::{
     ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, LoopLimits, OnDeny,
-    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
-    VerdictGiven, VerdictKind,
+    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, VerdictGiven,
+    VerdictKind,
 };
 use serde_json::Value;
 
@@ -35,11 +35,14 @@ impl Turn {
         if self.calls.iter().any(OpenCall::is_open) {
             return;
         }
-        let any_ok = self
-            .calls
-            .iter()
-            .any(|call| call.stage == Stage::Closed(ToolStatus::Ok));
-        self.guards.step(any_ok);
+        let results = self.calls.iter().filter_map(|call| {
+            if let Stage::Closed(status) = call.stage {
+                Some(status)
+            } else {
+                None
+            }
+        });
+        self.guards.step(results);
         self.phase = Phase::Answered { stop, called: true };
     }
 }

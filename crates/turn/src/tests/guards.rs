@@ -306,3 +306,16 @@ fn a_model_that_goes_on_after_three_notes_ends_with_tool_error() {
         (EndReason::ToolError, RunState::Failed, 3)
     );
 }
+
+#[test]
+fn denials_warn_the_model_and_do_not_end_the_turn() {
+    let mut world = World::running(LoopLimits::default());
+    for n in 0..20 {
+        world.tool_step("Read", json!({"n": n}), failing());
+        world.call(&["Read"]);
+        world.judge_all(VerdictKind::Deny);
+    }
+    assert!(world.notes().len() > 4, "{:?}", world.notes());
+    world.say("I stop.");
+    assert_eq!(world.reason(), EndReason::Completed);
+}
