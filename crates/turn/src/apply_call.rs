@@ -8,8 +8,8 @@ use crate::open_call::{OpenCall, Stage, Started};
 use crate::words;
 use agentd_protocol::{
     ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, LoopLimits, OnDeny,
-    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, VerdictGiven,
-    VerdictKind,
+    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
+    VerdictGiven, VerdictKind,
 };
 use serde_json::Value;
 
@@ -35,14 +35,9 @@ impl Turn {
         if self.calls.iter().any(OpenCall::is_open) {
             return;
         }
-        let results = self.calls.iter().filter_map(|call| {
-            if let Stage::Closed(status) = call.stage {
-                Some(status)
-            } else {
-                None
-            }
-        });
-        self.guards.step(results);
+        let any = |status| self.calls.iter().any(|call| call.stage == Stage::Closed(status));
+        let (any_ok, any_denied) = (any(ToolStatus::Ok), any(ToolStatus::Denied));
+        self.guards.step(any_ok, any_denied);
         self.phase = Phase::Answered { stop, called: true };
     }
 }

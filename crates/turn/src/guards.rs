@@ -1,7 +1,7 @@
 //! Guards against loops: the same call again and again, or steps in which every call fails.
 
 use crate::words;
-use agentd_protocol::{LoopLimits, ToolStatus};
+use agentd_protocol::LoopLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,15 +57,15 @@ impl Guards {
         }
     }
 
-    /// Counts a finished step by the results of its calls. A denial is an answer, of a person or a rule, and no failure of
-    /// a tool: the model is warned all the same, but the turn does not end because of it.
-    pub(crate) fn step(&mut self, results: impl Iterator<Item = ToolStatus> + Clone) {
-        let any = |status: ToolStatus| results.clone().any(|result| result == status);
-        self.failing_steps = self.failing_steps.saturating_add(1);
-        if any(ToolStatus::Ok) {
-            self.failing_steps = 0;
-        }
-        if any(ToolStatus::Ok) || any(ToolStatus::Denied) {
+    /// Counts a finished step in which a call went well, or one was denied. A denial is an answer, of a person or a rule,
+    /// and no failure of a tool: the model is warned all the same, but the turn does not end because of it.
+    pub(crate) fn step(&mut self, any_ok: bool, any_denied: bool) {
+        self.failing_steps = if any_ok {
+            0
+        } else {
+            self.failing_steps.saturating_add(1)
+        };
+        if any_ok || any_denied {
             self.failing_told = 0;
         }
     }
@@ -198,7 +198,7 @@ mod tests {
         let mut fail = |guards: &mut Guards| {
             let told = guards.note(&limits).is_some() && !guards.hopeless(&limits);
             guards.told(&limits);
-            guards.step([ToolStatus::Error].into_iter());
+            guards.step(false, false);
             told
         };
         let told = |guards: &mut Guards, fail: &mut dyn FnMut(&mut Guards) -> bool| {
@@ -206,7 +206,7 @@ mod tests {
         };
         assert_eq!(told(&mut guards, &mut fail), 3);
         assert!(guards.hopeless(&limits), "{guards:?}");
-        guards.step([ToolStatus::Error, ToolStatus::Ok].into_iter());
+        guards.step(true, false);
         assert!(!guards.hopeless(&limits) && guards.note(&limits).is_none());
         assert_eq!(told(&mut guards, &mut fail), 3);
     }
