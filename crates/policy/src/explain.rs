@@ -90,7 +90,8 @@ pub fn explain(policy: &Policy, request: &Request<'_>) -> Explanation {
 }
 
 /// A word quoted so that a shell reads it back unchanged.
-fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -34,7 +34,7 @@ mod words;
 
 pub use error::PolicyError;
 pub use examples::ExampleError;
-pub use explain::{Explanation, Part, explain};
+pub use explain::{Explanation, Part, explain, quoted};
 pub use glob::{check_glob, compile_glob};
 pub use guarded::names_written_paths;
 pub use judge::judge;

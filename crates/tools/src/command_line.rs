@@ -1,5 +1,6 @@
 //! Command lines in the forms of other runtimes: a list of words, or with a separate directory.
 
+use agentd_policy::quoted;
 use serde_json::{Map, Value};
 
 /// The names that other runtimes use for the directory of a command.
@@ -56,15 +57,6 @@ fn below(directory: &str, command: &str) -> String {
         format!("cd -- {directory} && {{\n{command}\n}}")
     } else {
         format!("cd -- {directory} && {command}")
-    }
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
