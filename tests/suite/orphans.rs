@@ -1,4 +1,4 @@
-//! Two and more of daemon, nursery and warden die or stand still at once. What they leave is ended by the next daemon
+//! Two and more of daemon, fork server and warden die or stand still at once. What they leave is ended by the next daemon
 //! before any session goes on (I5). docs/faults.md has these rows.
 
 use crate::sandbox::with;
@@ -8,17 +8,17 @@ use agentd_tests::{Daemon, Follower, check_log, children_of, eventually, marked,
 use rustix::process::Signal;
 use std::fs;
 
-/// What happens to the nursery, the wardens and the tool server before the daemon is killed. The proxy is no process: it
+/// What happens to the fork server, the wardens and the tool server before the daemon is killed. The proxy is no process: it
 /// is a task of the daemon, with a forwarder in the warden, and dies with either.
 type Case = (&'static str, [Option<Signal>; 3]);
 const KILL: Option<Signal> = Some(Signal::KILL);
 const STOP: Option<Signal> = Some(Signal::STOP);
 const CASES: [Case; 8] = [
     ("all", [KILL, KILL, KILL]),
-    ("daemon and nursery", [KILL, None, None]),
+    ("daemon and fork server", [KILL, None, None]),
     ("daemon and warden", [None, KILL, None]),
     ("daemon and tool server", [None, None, KILL]),
-    ("daemon, the nursery stands still", [STOP, None, None]),
+    ("daemon, the fork server stopped", [STOP, None, None]),
     ("daemon, the warden stands still", [None, STOP, None]),
     ("daemon, the tool server stands still", [None, None, STOP]),
     ("daemon, all of them stand still", [STOP, STOP, STOP]),
@@ -93,7 +93,7 @@ async fn i5_what_a_double_failure_leaves_at_isolated_is_ended_before_a_session_g
 }
 
 /// Runs one case. Returns how many processes of commands outlived the daemon.
-async fn one(daemon: &mut Daemon, level: &str, (what, [nursery, warden, tool_server]): Case) -> usize {
+async fn one(daemon: &mut Daemon, level: &str, (what, [fork_server, warden, tool_server]): Case) -> usize {
     let dir = daemon.workdir("project");
     let script = format!("{dir}/beats.sh");
     fs::write(&script, format!("{BEATS}\n")).unwrap();
@@ -114,17 +114,21 @@ async fn one(daemon: &mut Daemon, level: &str, (what, [nursery, warden, tool_ser
     .await;
     drop(client);
     let all = family(daemon.pid());
-    let (nurseries, wardens) = (named("agentd-nursery", &all), named("agentd-warden", &all));
+    let (fork_servers, wardens) = (named("agentd-forksrv", &all), named("agentd-warden", &all));
     let servers: Vec<u32> = all
         .iter()
         .copied()
         .filter(|pid| runs(*pid, "beat-server.sh"))
         .collect();
     assert!(
-        !nurseries.is_empty() && wardens.len() > 1,
+        !fork_servers.is_empty() && wardens.len() > 1,
         "{level}: {what}: {all:?}"
     );
-    for (pids, how) in [(servers, tool_server), (wardens, warden), (nurseries, nursery)] {
+    for (pids, how) in [
+        (servers, tool_server),
+        (wardens, warden),
+        (fork_servers, fork_server),
+    ] {
         for pid in pids {
             how.into_iter().for_each(|how| signal(pid, how));
         }

@@ -40,7 +40,7 @@ async fn i1_after_a_kill_open_questions_are_told_of_once_more_with_the_same_key(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i6_a_panic_of_the_herald_costs_no_note() {
+async fn i6_a_panic_of_the_webhook_notifier_costs_no_note() {
     let server = ModelServer::start(false).await.unwrap();
     let (url, mut heard) = receiver().await;
     let daemon = asking(&server, &url, Some("webhook.note=panic@1")).await;

@@ -20,12 +20,12 @@ const ATTACKS: [(&str, &str, &str); 5] = [
     (
         "setsid",
         "setsid env -i PATH=\"$PATH\" sh \"$stray\" &",
-        "kill -9 $warden $nursery",
+        "kill -9 $warden $fork_server",
     ),
     (
         "twice",
         "(setsid env -i PATH=\"$PATH\" setsid sh \"$stray\" </dev/null &)",
-        "kill -9 $nursery",
+        "kill -9 $fork_server",
     ),
     (
         "nohup",
@@ -35,7 +35,7 @@ const ATTACKS: [(&str, &str, &str); 5] = [
     (
         "stopped",
         "setsid env -i PATH=\"$PATH\" sh \"$stray\" &",
-        "kill -STOP $warden; kill -9 $nursery",
+        "kill -STOP $warden; kill -9 $fork_server",
     ),
     (
         "reaper",
@@ -43,7 +43,7 @@ const ATTACKS: [(&str, &str, &str); 5] = [
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 os.system(\"(setsid sh \" + sys.argv[1] + \" &)\")
 os.execvp(\"sh\", [\"sh\", \"-c\", \"while :; do sleep 1; done\", sys.argv[1]])' \"$stray\" &",
-        "kill -9 $warden $nursery",
+        "kill -9 $warden $fork_server",
     ),
 ];
 
@@ -68,10 +68,10 @@ fn prepare(daemon: &Daemon, target: &str, (name, start, end): (&str, &str, &str)
 pid=$$
 until test \"$(cat /proc/$pid/comm)\" = agentd-warden; do pid=$(sed 's/.*) . //; s/ .*//' /proc/$pid/stat); done
 warden=$pid
-nursery=$(sed 's/.*) . //; s/ .*//' /proc/$warden/stat)
+fork_server=$(sed 's/.*) . //; s/ .*//' /proc/$warden/stat)
 {start}
 until test -s '{}'; do sleep 0.02; done
-echo $warden $nursery >'{}'
+echo $warden $fork_server >'{}'
 {end}
 while :; do sleep 1; done
 ",

@@ -5,7 +5,7 @@ mod history;
 mod look;
 mod operate;
 mod security;
-mod talk;
+mod turns;
 mod typed;
 
 pub(crate) use act::{
@@ -22,7 +22,7 @@ pub(crate) use operate::{
 pub(crate) use security::{
     AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb, VerifyArgs,
 };
-pub(crate) use talk::{AttachArgs, ModeArg, RunArgs, SendArgs};
+pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs};
 pub(crate) use typed::{understood, verb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -45,7 +45,7 @@ impl Ctx {
     pub(crate) async fn connect_or_start(&mut self) -> Result<Client, Failure> {
         let dial = self.dial()?;
         let out = &mut self.out;
-        dial.connect_or_start(&self.environment, |text| out.talk(text))
+        dial.connect_or_start(&self.environment, |text| out.status(text))
             .await
     }
 }

@@ -18,9 +18,9 @@ mod exit;
 mod failure;
 mod follow;
 mod images;
+mod interactive;
 mod output;
 mod render;
-mod talk;
 mod values;
 mod verbs;
 

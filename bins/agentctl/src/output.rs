@@ -151,7 +151,7 @@ impl Output {
     }
 
     /// Colours for stderr.
-    pub(crate) const fn paint_talk(&self) -> Paint {
+    pub(crate) const fn paint_stderr(&self) -> Paint {
         self.terminal.paint.1
     }
 
@@ -191,14 +191,14 @@ impl Output {
     }
 
     /// Writes a message to stderr, unless `-q`. Ignores a failed write.
-    pub(crate) fn talk(&mut self, text: &str) {
+    pub(crate) fn status(&mut self, text: &str) {
         if !self.quiet {
-            self.talk_always(&format!("{text}\n"));
+            self.status_always(&format!("{text}\n"));
         }
     }
 
     /// Writes to stderr unchanged, even with `-q`: for what a person must see.
-    pub(crate) fn talk_always(&mut self, text: &str) {
+    pub(crate) fn status_always(&mut self, text: &str) {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
@@ -288,9 +288,9 @@ impl Output {
             let json = serde_json::to_string(&FaultRow::from(&fault)).unwrap_or_default();
             format!("{}\n", json_for_terminal(&json))
         } else {
-            fault_text(&fault, self.paint_talk())
+            fault_text(&fault, self.paint_stderr())
         };
-        self.talk_always(&text);
+        self.status_always(&text);
         failure.exit()
     }
 }

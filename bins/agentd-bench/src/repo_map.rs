@@ -110,7 +110,7 @@ fn map(cache: Cache, sources: &[Source]) -> SourceMap {
 }
 
 /// Compound names with one or two definitions, sampled evenly, like those that users ask for.
-fn questions(places: &[agentd_repo_map::Place]) -> Vec<(String, Vec<String>)> {
+fn questions(places: &[agentd_repo_map::RankedDefinition]) -> Vec<(String, Vec<String>)> {
     let mut names: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for place in places {
         names.entry(&place.name).or_default().push(place.path.clone());

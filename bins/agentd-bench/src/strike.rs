@@ -13,7 +13,7 @@ const DEEDS: [(&str, Option<Signal>); 3] = [
     ("stopped", Some(Signal::STOP)),
 ];
 /// The helpers that may be hit, by process name.
-const HELPERS: [(&str, &str); 2] = [("agentd-nursery", "fork_server"), ("agentd-warden", "warden")];
+const HELPERS: [(&str, &str); 2] = [("agentd-forksrv", "fork_server"), ("agentd-warden", "warden")];
 
 /// All processes below a daemon: their ids and start times, so that a reused id counts as another process.
 pub(crate) struct Family(Vec<(u32, u64)>);

@@ -74,9 +74,9 @@ pub(crate) fn below(pid: u32) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let mut open = vec![pid];
     while let Some(next) = open.pop() {
-        let kids = children.remove(&next).unwrap_or_default();
-        found.extend_from_slice(&kids);
-        open.extend(kids);
+        let workers = children.remove(&next).unwrap_or_default();
+        found.extend_from_slice(&workers);
+        open.extend(workers);
     }
     Ok(found)
 }

@@ -12,14 +12,14 @@ mod supervisor_port;
 mod tool_port;
 
 pub use agentd_actor_core::{
-    Alarm, Attached, CallError, CallStage, Clock, Done, Down, FeedEvent, FeedFrame, FeedMsg, Handle, Kids,
-    Pointer, Published, Read, RequestSent, RestartWindow, StageDone, StoreMsg, Traced, Tracer, Viewer,
-    ViewerId, spawn_kid,
+    Alarm, Attached, CallError, CallStage, Clock, Done, Down, FeedEvent, FeedFrame, FeedMsg, Handle, Pointer,
+    Published, Read, RequestSent, RestartWindow, StageDone, StoreMsg, Traced, Tracer, Viewer, ViewerId,
+    WorkerTable, spawn_worker,
 };
 pub use gate_port::{GateMsg, JudgeRequest};
 pub use model_port::{
-    Admitted, Ask, CallOutcome, CallPermit, Grant, Hold, Lane, ModelMsg, Outlook, Place, ProviderStatus,
-    Refusal,
+    Admitted, Ask, CallOutcome, CallPermit, Grant, Hold, Lane, ModelMsg, Outlook, ProviderStatus,
+    QueuePosition, Refusal,
 };
 pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use subagent_port::{NewSubagent, SubagentPort, SubagentSource};

@@ -180,7 +180,7 @@ pub struct Refusal {
 
 /// The place of a call in line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// From 1.
     pub position: u32,
     /// How many calls wait in all.
@@ -246,11 +246,11 @@ pub enum ModelMsg {
         grant: Grant,
     },
     /// Ask for the place of this session's waiting call in line; of several calls, the last.
-    Place {
+    QueuePosition {
         /// The session.
         session: SessionId,
         /// `None`: none of its calls is waiting.
-        done: Done<Option<Place>>,
+        done: Done<Option<QueuePosition>>,
     },
     /// Ask whether a token count from this model's server is worth a request.
     MayCount {

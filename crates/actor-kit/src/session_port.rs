@@ -1,6 +1,6 @@
 //! The messages of a session loop. Only the loop supervisor keeps references to loops; workers get theirs as arguments.
 
-use crate::model_port::Place;
+use crate::model_port::QueuePosition;
 use crate::tool_port::CallDetail;
 use agentd_actor_core::{Done, Down};
 use agentd_hooks::Ran;
@@ -74,7 +74,7 @@ pub struct Credit(pub Option<OwnedSemaphorePermit>);
 #[derive(Debug)]
 pub enum CallEvent {
     /// It waits for a permit; sent again when its place changes.
-    Waiting(Option<Place>),
+    Waiting(Option<QueuePosition>),
     /// It has its permit and calls the provider.
     Granted {
         /// The actual window of the model, if known.

@@ -6,7 +6,7 @@ use crate::crowd::Member;
 use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
-use crate::replay::{BATCH, Place, Wish};
+use crate::replay::{BATCH, FeedSubscription, Wish};
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
 use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
 use agentd_store::{Range, Row};
@@ -24,7 +24,7 @@ pub struct Attachment {
     store: Handle<StoreMsg>,
     feed: Handle<FeedMsg>,
     wish: Wish,
-    place: Place,
+    subscription: FeedSubscription,
     /// The last seq that was pushed.
     seen: Seq,
     member: Member,
@@ -59,7 +59,7 @@ impl Api {
             decides: params.decides,
             queue: queue.clamp(8, 65_536),
         };
-        let place = Place::take(&self.parts.feed, wish, head).await?;
+        let subscription = FeedSubscription::take(&self.parts.feed, wish, head).await?;
         let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
         Ok((
             Subscribed {
@@ -70,7 +70,7 @@ impl Api {
                 store,
                 feed,
                 wish,
-                place,
+                subscription,
                 seen,
                 member: self.crowd.join(),
             },
@@ -118,9 +118,9 @@ impl Attachment {
     }
 
     async fn take_place(&mut self) -> Result<(), Stop> {
-        self.place.give_up();
+        self.subscription.give_up();
         let (feed, wish, seen) = (&self.feed, self.wish, self.seen);
-        self.place = patiently(|| Place::take(feed, wish, seen)).await?;
+        self.subscription = patiently(|| FeedSubscription::take(feed, wish, seen)).await?;
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Attachment {
             let row = self.row().await?;
             if row.head > self.seen {
                 self.replay(row.head, out).await?;
-            } else if self.place.align(self.seen).await {
+            } else if self.subscription.align(self.seen).await {
                 break row;
             } else {
                 self.take_place().await?;
@@ -140,9 +140,9 @@ impl Attachment {
         let approvals = patiently(|| open_in_tree(&self.store, row.summary.clone())).await?;
         let synced = Synced {
             seq: self.seen,
-            status: self.place.status.take().unwrap_or(status),
+            status: self.subscription.status.take().unwrap_or(status),
             approvals,
-            partial: self.place.partial.take(),
+            partial: self.subscription.partial.take(),
         };
         out.push(Push::Synced(Box::new(synced))).await
     }
@@ -181,7 +181,7 @@ impl Attachment {
     /// Follows the feed until it is unusable: the viewer is too slow, the feed restarted, or a seq is missing.
     async fn stay(&mut self, out: &Out) -> Result<(), Stop> {
         loop {
-            let batch = self.place.next().await;
+            let batch = self.subscription.next().await;
             if batch.is_empty() {
                 return Ok(());
             }

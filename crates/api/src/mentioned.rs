@@ -6,7 +6,7 @@ use crate::validate;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
-use agentd_prompt::{AttachLimits, Attached, Place, attached, mentions, outside_mentions, places_of};
+use agentd_prompt::{AttachLimits, Attached, MentionedPath, attached, mentions, outside_mentions, places_of};
 use agentd_protocol::{Block, EffectClass, Fault, ImageSource, PermissionMode, SessionId, VerdictKind};
 use agentd_tools::check_image;
 use base64::Engine as _;
@@ -143,7 +143,7 @@ impl Api {
 
     /// Why the rules forbid reading a place, if they do. Reading that would need an approval is allowed if a person names
     /// the place.
-    async fn forbidden(&self, speaker: &Speaker, place: &Place) -> Result<Option<String>, Fault> {
+    async fn forbidden(&self, speaker: &Speaker, place: &MentionedPath) -> Result<Option<String>, Fault> {
         let mut paths = vec![&place.path];
         if place.real != place.path {
             paths.push(&place.real);
@@ -183,7 +183,7 @@ impl Api {
 }
 
 /// Notices for mentions that match no file. A person is not warned about mentions in a command file.
-fn unfound(speaker: &Speaker, asked: &[String], places: &[Place]) -> Vec<String> {
+fn unfound(speaker: &Speaker, asked: &[String], places: &[MentionedPath]) -> Vec<String> {
     let found = |path: &String| places.iter().any(|place| place.mention.path == *path);
     let missing = asked.iter().filter(|path| speaker.person && !found(path));
     let told = missing.map(|path| {

@@ -26,7 +26,7 @@ pub(crate) struct Wish {
 
 /// A subscription to the feed; it ends when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FeedSubscription {
     feed: Handle<FeedMsg>,
     wish: Wish,
     frames: mpsc::Receiver<FeedFrame>,
@@ -38,7 +38,7 @@ pub(crate) struct Place {
     given_up: bool,
 }
 
-impl Place {
+impl FeedSubscription {
     /// Subscribes to the feed. `durable` is a seq that was already in the log.
     pub(crate) async fn take(feed: &Handle<FeedMsg>, wish: Wish, durable: Seq) -> Result<Self, Fault> {
         let (queue, frames) = mpsc::channel(wish.queue.max(1));
@@ -112,7 +112,7 @@ impl Place {
     }
 }
 
-impl Place {
+impl FeedSubscription {
     /// Unsubscribes. Must precede another subscription with the same number, which it would otherwise remove.
     pub(crate) fn give_up(&mut self) {
         if !std::mem::replace(&mut self.given_up, true) {
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FeedSubscription {
     fn drop(&mut self) {
         self.give_up();
     }
@@ -138,7 +138,7 @@ mod tests {
     use std::sync::Arc;
 
     /// A subscription that has received everything up to 3, with the events of `seqs` in its queue.
-    fn place(seqs: &[Seq]) -> (Place, mpsc::Sender<FeedFrame>) {
+    fn subscription(seqs: &[Seq]) -> (FeedSubscription, mpsc::Sender<FeedFrame>) {
         let (queue, frames) = mpsc::channel(8);
         for seq in seqs {
             let event = EncodedEvent {
@@ -165,7 +165,7 @@ mod tests {
         let feed = Pointer::new("the feed").handle();
         let waiting = VecDeque::new();
         (
-            Place {
+            FeedSubscription {
                 feed,
                 wish,
                 frames,
@@ -179,8 +179,8 @@ mod tests {
         )
     }
 
-    async fn next_seq(place: &mut Place) -> Option<Seq> {
-        match place.next().await.as_slice() {
+    async fn next_seq(subscription: &mut FeedSubscription) -> Option<Seq> {
+        match subscription.next().await.as_slice() {
             [FeedFrame::Event(told)] => Some(told.event.seq),
             _ => None,
         }
@@ -189,18 +189,18 @@ mod tests {
     #[tokio::test]
     async fn i2_an_event_beyond_the_log_as_read_is_kept_for_the_viewer() {
         // 4 and 5 were published before the subscription began; 6 arrives while it waits for them.
-        let (mut place, queue) = place(&[6]);
-        assert!(place.align(5).await);
+        let (mut subscription, queue) = subscription(&[6]);
+        assert!(subscription.align(5).await);
         drop(queue);
-        assert_eq!(next_seq(&mut place).await, Some(6));
-        assert_eq!(next_seq(&mut place).await, None);
+        assert_eq!(next_seq(&mut subscription).await, Some(6));
+        assert_eq!(next_seq(&mut subscription).await, None);
     }
 
     #[tokio::test]
     async fn i2_what_the_log_has_already_said_is_not_pushed_again() {
-        let (mut place, queue) = place(&[4, 5]);
-        assert!(place.align(5).await);
+        let (mut subscription, queue) = subscription(&[4, 5]);
+        assert!(subscription.align(5).await);
         drop(queue);
-        assert_eq!(next_seq(&mut place).await, None);
+        assert_eq!(next_seq(&mut subscription).await, None);
     }
 }

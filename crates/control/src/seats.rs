@@ -11,7 +11,7 @@ const CLOSING: usize = 64;
 
 /// A connection as seen by admission.
 #[derive(Debug)]
-struct Place {
+struct Occupant {
     process: i32,
     greeted: bool,
     /// Requests in flight and subscriptions.
@@ -23,7 +23,7 @@ struct Place {
 
 #[derive(Debug, Default)]
 struct Table {
-    places: BTreeMap<u64, Place>,
+    occupants: BTreeMap<u64, Occupant>,
     next: u64,
 }
 
@@ -56,16 +56,16 @@ impl Seats {
             self.most
         };
         if taken >= open {
-            let closing = table.places.len() - taken;
+            let closing = table.occupants.len() - taken;
             let victim = table.idlest(&held).filter(|_| closing < CLOSING)?;
-            let place = table.places.get_mut(&victim)?;
-            place.closing = true;
-            place.close.notify_one();
+            let occupant = table.occupants.get_mut(&victim)?;
+            occupant.closing = true;
+            occupant.close.notify_one();
         }
         let id = table.next;
         table.next += 1;
         let close = Arc::new(Notify::new());
-        let place = Place {
+        let occupant = Occupant {
             process,
             greeted: false,
             work: 0,
@@ -73,7 +73,7 @@ impl Seats {
             close: Arc::clone(&close),
             closing: false,
         };
-        table.places.insert(id, place);
+        table.occupants.insert(id, occupant);
         drop(table);
         Some(Seat {
             id,
@@ -82,10 +82,10 @@ impl Seats {
         })
     }
 
-    fn change(&self, id: u64, change: impl FnOnce(&mut Place)) {
-        if let Some(place) = self.lock().places.get_mut(&id) {
-            change(place);
-            place.since = Instant::now();
+    fn change(&self, id: u64, change: impl FnOnce(&mut Occupant)) {
+        if let Some(occupant) = self.lock().occupants.get_mut(&id) {
+            change(occupant);
+            occupant.since = Instant::now();
         }
     }
 
@@ -98,8 +98,8 @@ impl Table {
     /// The number of seats that each process holds.
     fn held(&self) -> BTreeMap<i32, usize> {
         let mut held = BTreeMap::new();
-        for place in self.places.values().filter(|place| !place.closing) {
-            *held.entry(place.process).or_default() += 1;
+        for occupant in self.occupants.values().filter(|occupant| !occupant.closing) {
+            *held.entry(occupant.process).or_default() += 1;
         }
         held
     }
@@ -107,10 +107,16 @@ impl Table {
     /// The connection to close: first those without a hello, then those of the process that holds the most, then the oldest.
     fn idlest(&self, held: &BTreeMap<i32, usize>) -> Option<u64> {
         let idle = self
-            .places
+            .occupants
             .iter()
-            .filter(|(_, place)| place.work == 0 && !place.closing);
-        let rank = |place: &Place| (place.greeted, Reverse(held.get(&place.process)), place.since);
+            .filter(|(_, occupant)| occupant.work == 0 && !occupant.closing);
+        let rank = |occupant: &Occupant| {
+            (
+                occupant.greeted,
+                Reverse(held.get(&occupant.process)),
+                occupant.since,
+            )
+        };
         idle.min_by(|(_, a), (_, b)| rank(a).cmp(&rank(b)))
             .map(|(id, _)| *id)
     }
@@ -127,12 +133,12 @@ pub(crate) struct Seat {
 impl Seat {
     /// Records that the hello arrived.
     pub(crate) fn greeted(&self) {
-        self.seats.change(self.id, |place| place.greeted = true);
+        self.seats.change(self.id, |occupant| occupant.greeted = true);
     }
 
     /// Marks the connection as busy until the returned value is dropped.
     pub(crate) fn work(self: &Arc<Self>) -> Work {
-        self.seats.change(self.id, |place| place.work += 1);
+        self.seats.change(self.id, |occupant| occupant.work += 1);
         Work(Arc::clone(self))
     }
 
@@ -144,7 +150,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.lock().places.remove(&self.id);
+        self.seats.lock().occupants.remove(&self.id);
     }
 }
 
@@ -155,8 +161,9 @@ pub(crate) struct Work(Arc<Seat>);
 impl Drop for Work {
     fn drop(&mut self) {
         let seat = &self.0;
-        seat.seats
-            .change(seat.id, |place| place.work = place.work.saturating_sub(1));
+        seat.seats.change(seat.id, |occupant| {
+            occupant.work = occupant.work.saturating_sub(1)
+        });
     }
 }
 

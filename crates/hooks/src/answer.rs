@@ -21,7 +21,7 @@ const OUTPUT: usize = 50_000;
 
 /// The interpreted answer of a hook.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct HookAnswer {
     pub(crate) status: HookStatus,
     pub(crate) decision: Option<VerdictKind>,
     pub(crate) reason: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Answer {
     pub(crate) output: Option<String>,
 }
 
-impl Answer {
+impl HookAnswer {
     const fn of(status: HookStatus) -> Self {
         Self {
             status,
@@ -88,7 +88,7 @@ const fn fields_of(event: HookEvent) -> &'static [&'static str] {
 }
 
 /// Interprets the end of a hook.
-pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
+pub(crate) fn read(hook: &HookConfig, ended: Ended) -> HookAnswer {
     let (stdout, stderr, code) = match ended {
         Ended::TimedOut => return missing(hook, HookStatus::Timeout, "it took too long"),
         Ended::Failed(why) => return missing(hook, HookStatus::Failed, &why),
@@ -112,7 +112,7 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
     }
 }
 
-fn said(event: HookEvent, stdout: &str) -> Result<Answer, String> {
+fn said(event: HookEvent, stdout: &str) -> Result<HookAnswer, String> {
     // Empty output is a valid answer: the hook has nothing to add.
     let said: Said = match stdout.trim() {
         "" => Said::default(),
@@ -125,26 +125,26 @@ fn said(event: HookEvent, stdout: &str) -> Result<Answer, String> {
         return Err(format!("nobody can be asked about {event:?}"));
     }
     let goes_on = (said.r#continue == Some(true)).then_some(VerdictKind::Deny);
-    Ok(Answer {
+    Ok(HookAnswer {
         decision: said.decision.or(goes_on),
         reason: said.reason.map(|reason| clip(&reason, REASON)),
         input: said.input.map(|input| concealed(Value::Object(input))),
         context: said.context.map(|context| clip(&context, CONTEXT)),
         output: said.output.map(|output| clip(&output, OUTPUT)),
-        ..Answer::of(HookStatus::Ok)
+        ..HookAnswer::of(HookStatus::Ok)
     })
 }
 
 /// The hook blocks: whatever it can prevent is denied, a turn goes on, and after a call the model reads the reason.
-fn blocked(event: HookEvent, stderr: &str) -> Answer {
+fn blocked(event: HookEvent, stderr: &str) -> HookAnswer {
     let text = Some(clip(stderr.trim(), REASON)).filter(|text| !text.is_empty());
-    let quiet = Answer::of(HookStatus::Blocked);
+    let quiet = HookAnswer::of(HookStatus::Blocked);
     match event {
-        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => Answer {
+        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => HookAnswer {
             context: text,
             ..quiet
         },
-        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => Answer {
+        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => HookAnswer {
             reason: text,
             ..quiet
         },
@@ -153,7 +153,7 @@ fn blocked(event: HookEvent, stderr: &str) -> Answer {
         | HookEvent::UserPromptSubmit
         | HookEvent::Compaction
         | HookEvent::Stop
-        | HookEvent::SubagentStop => Answer {
+        | HookEvent::SubagentStop => HookAnswer {
             decision: Some(VerdictKind::Deny),
             reason: text,
             ..quiet
@@ -161,16 +161,16 @@ fn blocked(event: HookEvent, stderr: &str) -> Answer {
     }
 }
 
-fn missing(hook: &HookConfig, status: HookStatus, why: &str) -> Answer {
+fn missing(hook: &HookConfig, status: HookStatus, why: &str) -> HookAnswer {
     let decision = match hook.fallback(status == HookStatus::Timeout) {
         HookFallback::Ignore => None,
         HookFallback::Ask => Some(VerdictKind::Ask),
         HookFallback::Deny => Some(VerdictKind::Deny),
     };
-    Answer {
+    HookAnswer {
         decision,
         reason: Some(clip(why, REASON)),
-        ..Answer::of(status)
+        ..HookAnswer::of(status)
     }
 }
 

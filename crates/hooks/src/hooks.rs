@@ -1,6 +1,6 @@
 //! The hooks of a node, and how a single hook runs.
 
-use crate::answer::{Answer, read};
+use crate::answer::{HookAnswer, read};
 use crate::launch::{Ended, Launch};
 use agentd_protocol::{HookEvent, HookFinished, HookStatus, InputId, ToolCallId, VerdictKind};
 use agentd_settings::{HookConfig, HooksConfig};
@@ -140,7 +140,7 @@ impl Hooks {
             Ok(Err(_)) => Ended::Failed("the session ends".to_owned()),
             Err(_) => Ended::Failed("too many hooks of the session ran before it".to_owned()),
         };
-        let Answer {
+        let HookAnswer {
             status,
             decision,
             reason,

@@ -11,12 +11,12 @@ mod answer;
 mod call;
 mod hooks;
 mod launch;
-mod occasion;
+mod lifecycle;
 
 pub use call::{HookCall, Narrowing, Ran};
 pub use hooks::Hooks;
 pub use launch::{Ended, Launch, WardenLaunch};
-pub use occasion::Occasion;
+pub use lifecycle::LifecycleCall;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The meaning and the combination of answers, with scripted hooks.
 
-use crate::{Ended, HookCall, Hooks, Launch, Narrowing, Occasion, Ran};
+use crate::{Ended, HookCall, Hooks, Launch, LifecycleCall, Narrowing, Ran};
 use agentd_protocol::{HookEvent, HookStatus, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_settings::{HookConfig, HookFallback, HooksConfig};
 use async_trait::async_trait;
@@ -344,14 +344,14 @@ async fn i7_an_answer_that_does_not_belong_to_its_event_is_a_failure() {
             ..Scripted::default()
         });
         let hooks = Hooks::new(&config(vec![hook("a", event)]), launch);
-        let occasion = Occasion {
+        let call = LifecycleCall {
             event,
             session: SessionId::NIL,
             workdir: "/w".into(),
             prompt: None,
             details: Vec::new(),
         };
-        let records = hooks.tell(occasion, hooks.places()).await;
+        let records = hooks.tell(call, hooks.places()).await;
         assert_eq!(records[0].status, HookStatus::Failed, "{event:?}");
         assert_eq!(records[0].decision, Hooks::lost(event, "").decision, "{event:?}");
     }

@@ -2,10 +2,10 @@
 
 use crate::answer::{Question, answer};
 use crate::embedder::Embedder;
+use crate::index_files::{file_of, prepare, used};
 use crate::limits::Limits;
 use crate::pace::{Leash, Pace};
 use crate::pass::{Job, Progress, ReadRule};
-use crate::places::{file_of, prepare, used};
 use crate::schedule::{Schedule, Wish};
 use crate::work::bring_up_to_date;
 use agentd_actor_kit::{Clock, Done};

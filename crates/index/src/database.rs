@@ -4,7 +4,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::{Place, Reader};
+pub(crate) use read::{ChunkAt, Reader};
 pub(crate) use write::{Waiting, Writer};
 
 use crate::error::IndexError;

@@ -1,6 +1,6 @@
 //! Answers one query from an index and the current files. Blocks.
 
-use crate::database::{Place, Reader};
+use crate::database::{ChunkAt, Reader};
 use crate::error::IndexError;
 use crate::pass::{content, cut};
 use crate::rank::{Candidate, choose, fuse, signs};
@@ -75,7 +75,12 @@ fn by_words(reader: &Reader, wanted: &Wanted, below: &str) -> Result<Vec<i64>, I
 }
 
 /// Reads the current text of a chunk; `None` if it is gone.
-fn look(workdir: &Beneath, place: &Place, wanted: &Wanted, max_file_bytes: u64) -> Option<(f64, SearchHit)> {
+fn look(
+    workdir: &Beneath,
+    place: &ChunkAt,
+    wanted: &Wanted,
+    max_file_bytes: u64,
+) -> Option<(f64, SearchHit)> {
     let opened = workdir.open_file(Path::new(&place.path)).ok()?;
     if opened.real != Path::new(&place.path) || opened.bytes > max_file_bytes {
         return None;

@@ -15,7 +15,7 @@ const MAX_MEDIA_BYTES: usize = 6 << 20;
 
 /// The answer to a call.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallAnswer {
     /// The result.
     pub outcome: ToolOutcome,
     /// The complete text, if the result does not contain all of it.
@@ -33,7 +33,7 @@ pub struct Media {
     pub base64: String,
 }
 
-impl Answer {
+impl CallAnswer {
     /// Converts the server's result.
     pub(crate) fn of(server: &str, result: CallToolResult, max_bytes: usize) -> Self {
         let failed = result.is_error == Some(true);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_content_leaves_its_trace() {
-        let answer = Answer::of(
+        let answer = CallAnswer::of(
             "s",
             result(json!({ "content": [
                 { "type": "text", "text": "one" },
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_failure_and_an_empty_result_say_so() {
-        let failed = Answer::of("s", result(json!({ "content": [], "isError": true })), 100);
+        let failed = CallAnswer::of("s", result(json!({ "content": [], "isError": true })), 100);
         assert_eq!(
             (failed.outcome.status, failed.outcome.details),
             (
@@ -297,14 +297,14 @@ mod tests {
                 Some(json!({ "server": "s", "code": "E_TOOL" }))
             )
         );
-        let structured = Answer::of("s", result(json!({ "structuredContent": { "a": 1 } })), 100);
+        let structured = CallAnswer::of("s", result(json!({ "structuredContent": { "a": 1 } })), 100);
         assert_eq!(structured.outcome.llm_text, "{\"a\":1}");
     }
 
     #[test]
     fn a_long_text_is_cut_in_the_middle_and_kept_whole_beside() {
         let text = format!("{}{}", "a".repeat(50), "\u{20ac}".repeat(50));
-        let answer = Answer::of(
+        let answer = CallAnswer::of(
             "s",
             result(json!({ "content": [{ "type": "text", "text": text }] })),
             20,
@@ -332,7 +332,7 @@ mod tests {
                 { "type": "text", "text": text },
                 { "type": "resource", "resource": { "uri": "file:///y", "text": text } },
             ] });
-            Answer::of("s", result(said), 10_000).outcome.llm_text
+            CallAnswer::of("s", result(said), 10_000).outcome.llm_text
         };
         assert_eq!(
             of("ok\tnow\u{fc}"),
@@ -364,6 +364,6 @@ mod tests {
             assert!(left.is_empty(), "{told:?} has {left:?}");
         }
         let structured = result(json!({ "content": [], "structuredContent": { "a\u{202e}": "\u{e0041}" } }));
-        assert!(Answer::of("s", structured, 1_000).outcome.llm_text.is_ascii());
+        assert!(CallAnswer::of("s", structured, 1_000).outcome.llm_text.is_ascii());
     }
 }

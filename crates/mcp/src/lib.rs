@@ -10,7 +10,7 @@
 //! allow-list of the environment and its own variables, whose values appear in no error and no `Debug`). A server runs
 //! in the same sandbox as the node's commands unless the operator exempts it by name.
 //!
-//! Flow: [`ServerSpec`] -> [`Pool::offers`] -> [`Offer`] (a tool for the model) -> [`Pool::call`] -> [`Answer`]. Sessions
+//! Flow: [`ServerSpec`] -> [`Pool::offers`] -> [`Offer`] (a tool for the model) -> [`Pool::call`] -> [`CallAnswer`]. Sessions
 //! reach the pool through the port [`agentd_tools::Remote`].
 
 mod answer;
@@ -34,7 +34,7 @@ mod warden;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Media};
+pub use answer::{CallAnswer, Media};
 pub use call::{Call, Heard, OnProgress};
 pub use error::McpError;
 pub use launch::{Child, Launch, Process};

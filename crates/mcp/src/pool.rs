@@ -1,6 +1,6 @@
 //! The pool of a node's tool servers, outside its sessions.
 
-use crate::answer::Answer;
+use crate::answer::CallAnswer;
 use crate::call::Call;
 use crate::error::McpError;
 use crate::launch::Launch;
@@ -185,16 +185,16 @@ impl Pool {
 
     /// Calls a tool for a session in `workdir`, to its one answer. Dropping the future cancels the call at the server;
     /// effects that it already had remain.
-    pub async fn call(&self, workdir: &Path, call: Call) -> Answer {
+    pub async fn call(&self, workdir: &Path, call: Call) -> CallAnswer {
         let began = Instant::now();
         self.answer(workdir, call).await.within(began.elapsed())
     }
 
-    async fn answer(&self, workdir: &Path, call: Call) -> Answer {
+    async fn answer(&self, workdir: &Path, call: Call) -> CallAnswer {
         let spec = server_of(&call.name).and_then(|name| self.0.specs.iter().find(|spec| spec.name == name));
         let Some(spec) = spec else {
             let names: Vec<&str> = self.0.specs.iter().map(|spec| spec.name.as_str()).collect();
-            return Answer::no_such_server(&call.name, &names);
+            return CallAnswer::no_such_server(&call.name, &names);
         };
         let max_bytes = call.max_bytes;
         let done = async {
@@ -202,7 +202,7 @@ impl Pool {
             let (connection, offers) = server.connected(&self.0.ways).await?;
             let Some(offer) = offers.tools.iter().find(|offer| offer.name == call.name) else {
                 let names: Vec<&str> = offers.tools.iter().map(|offer| offer.name.as_str()).collect();
-                return Ok(Answer::no_such_tool(&call.name, &spec.name, &names));
+                return Ok(CallAnswer::no_such_tool(&call.name, &spec.name, &names));
             };
             let struck = |injected: fault::Injected| McpError::Gone {
                 server: spec.name.clone(),
@@ -211,10 +211,10 @@ impl Pool {
             fault::point(fault::MCP_BEFORE).map_err(struck)?;
             let result = connection.call(&offer.tool, call).await?;
             fault::point(fault::MCP_AFTER).map_err(struck)?;
-            Ok(Answer::of(&spec.name, result, max_bytes))
+            Ok(CallAnswer::of(&spec.name, result, max_bytes))
         };
         done.await
-            .unwrap_or_else(|error: McpError| Answer::failed(&error))
+            .unwrap_or_else(|error: McpError| CallAnswer::failed(&error))
     }
 
     /// The status of the servers; an unused server has an entry, too.

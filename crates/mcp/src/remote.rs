@@ -1,6 +1,6 @@
 //! Implements the port through which sessions call tools of servers.
 
-use crate::answer::{Answer, Media};
+use crate::answer::{CallAnswer, Media};
 use crate::call::{Call, Heard, OnProgress};
 use crate::offer::Offer;
 use crate::pool::{Listing, Pool};
@@ -87,8 +87,8 @@ fn line(heard: &Heard) -> String {
         + "\n"
 }
 
-fn finished(answer: Answer, max_lines: usize, limits: &ToolLimits) -> Finished {
-    let Answer {
+fn finished(answer: CallAnswer, max_lines: usize, limits: &ToolLimits) -> Finished {
+    let CallAnswer {
         mut outcome,
         mut whole,
         media,
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_result_has_at_most_so_many_lines_and_is_kept_whole_beside() {
         let of = |max_lines: usize| {
-            let answer = Answer {
+            let answer = CallAnswer {
                 outcome: ToolOutcome::text(ToolStatus::Ok, "one\ntwo\nthree"),
                 whole: None,
                 media: Vec::new(),

@@ -2,10 +2,10 @@
 
 mod fake;
 mod life;
+mod messages;
 mod port;
-mod talk;
 
-use crate::{Answer, Call, LeftOut, Limits, McpError, Offer, OnProgress, Pool, Scope, ServerState};
+use crate::{Call, CallAnswer, LeftOut, Limits, McpError, Offer, OnProgress, Pool, Scope, ServerState};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use fake::{Act, Fake, Stage, offered, result, spec};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn call(name: &str, arguments: &Value) -> Call {
     }
 }
 
-async fn echo(pool: &Pool) -> Answer {
+async fn echo(pool: &Pool) -> CallAnswer {
     pool.call(Path::new(DIR), call("mcp__fake__echo", &json!({ "text": "hi" })))
         .await
 }

@@ -104,7 +104,7 @@ impl Actor for ModelClient {
                 done,
             } => state.release(&grant, &outcome, &rates, done),
             ModelMsg::Works { grant } => state.admission.works(&grant, now),
-            ModelMsg::Place { session, done } => {
+            ModelMsg::QueuePosition { session, done } => {
                 done.answer(state.admission.place(session, now));
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use crate::bucket::aged;
 use crate::call::CallStart;
 use crate::merge::Merger;
 use agentd_actor_kit::{
-    Admitted, CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, Outlook, Place, SessionMsg,
+    Admitted, CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, Outlook, QueuePosition, SessionMsg,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Advice, CallId, FailureClass, Latency, Usage};
@@ -173,15 +173,15 @@ async fn waiting(
     }
 }
 
-async fn place(start: &CallStart) -> Option<Place> {
+async fn place(start: &CallStart) -> Option<QueuePosition> {
     let session = start.ask.session;
     let asked = start
         .client
-        .call(PLACE_WITHIN, |done| ModelMsg::Place { session, done });
+        .call(PLACE_WITHIN, |done| ModelMsg::QueuePosition { session, done });
     asked.await.ok().flatten()
 }
 
-fn next_look(place: Option<Place>) -> Duration {
+fn next_look(place: Option<QueuePosition>) -> Duration {
     let (least, most) = PLACE_EVERY;
     let eta = place.and_then(|place| place.eta_ms).unwrap_or(0);
     Duration::from_millis(eta / 16).clamp(least, most)

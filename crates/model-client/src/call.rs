@@ -1,7 +1,7 @@
 //! The worker that makes one attempt of a model call.
 
 use crate::attempt::{self, Caller};
-use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, spawn_kid};
+use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, spawn_worker};
 use agentd_protocol::{CallId, Message};
 use agentd_provider::{ModelSpec, RequestBody};
 use ractor::{ActorCell, ActorRef, SpawnErr};
@@ -53,5 +53,5 @@ pub(crate) async fn spawn<C: Caller>(
     supervisor: ActorCell,
 ) -> Result<ActorCell, SpawnErr> {
     let work = async move { attempt::run(&caller, start).await };
-    spawn_kid(work, supervisor).await
+    spawn_worker(work, supervisor).await
 }

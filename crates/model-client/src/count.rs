@@ -1,6 +1,6 @@
 //! The worker that asks a server to count a request's tokens. It needs no permit: counting is free and limited separately.
 
-use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, spawn_kid};
+use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, spawn_worker};
 use agentd_protocol::CallId;
 use agentd_provider::{Counted, ModelSpec, RequestBody, count_tokens};
 use ractor::{ActorCell, ActorRef, SpawnErr};
@@ -42,7 +42,7 @@ impl TokenCount {
     /// # Errors
     /// When the supervisor is stopping.
     pub async fn start(start: CountStart, supervisor: ActorCell) -> Result<ActorCell, SpawnErr> {
-        spawn_kid(run(start), supervisor).await
+        spawn_worker(run(start), supervisor).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The status of a provider's admission. Pure.
 
 use crate::state::Admission;
-use agentd_actor_kit::{Hold, Place, ProviderStatus};
+use agentd_actor_kit::{Hold, ProviderStatus, QueuePosition};
 use agentd_protocol::{FailureClass, LastCall, SessionId, Timestamp};
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall>
 
 impl<T> Admission<T> {
     /// The position of a waiting session's last call.
-    pub(crate) fn place(&self, session: SessionId, now: Timestamp) -> Option<Place> {
+    pub(crate) fn place(&self, session: SessionId, now: Timestamp) -> Option<QueuePosition> {
         let (position, first) = self.queue.position(session)?;
         let closed = self
             .closed(&first.model, now)
@@ -35,7 +35,7 @@ impl<T> Admission<T> {
             None
         };
         let eta_ms = self.pace.eta_ms(position, now);
-        Some(Place {
+        Some(QueuePosition {
             position: u32::try_from(position).unwrap_or(u32::MAX),
             of: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
             eta_ms: eta_ms.map_or(closed, |eta| Some(eta.max(closed.unwrap_or(0)))),

@@ -13,7 +13,7 @@ use agentd_mcp::Pool;
 use agentd_model_client::{ClientArgs, ModelClient};
 use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
-use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
+use agentd_session_loop::{Services, Sharing, Timing, WorkerSpawner};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Loaded, RatesConfig, Settings};
 use agentd_store::Backend;
@@ -206,7 +206,7 @@ impl Children {
             gate: handles.gate,
             tools: handles.tools,
             models: agentd_session_loop::Models::new(args.present.models.clone(), handles.models),
-            workers: Box::new(KidSpawner {
+            workers: Box::new(WorkerSpawner {
                 http: args.http.clone(),
                 store: self.store.handle(),
                 remote: remote(args),

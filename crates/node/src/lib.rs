@@ -5,11 +5,12 @@
 //!
 //! Flow: settings -> store, models, tools -> `Root` -> singletons -> control socket -> until a signal -> drain -> stop.
 
+mod audit_log;
+mod audit_writer;
 mod child;
 mod children;
 mod core;
 mod error;
-mod herald;
 mod indexing;
 mod key_files;
 mod logs;
@@ -25,13 +26,12 @@ mod restore;
 mod root;
 mod rotated;
 mod sandboxing;
-mod scribe;
-mod scribe_audit;
 mod start;
 mod tool_servers;
 mod trace_lines;
 mod upkeep;
 mod view;
+mod webhook_notifier;
 
 pub use error::NodeError;
 pub use logs::start_logging;

@@ -2,8 +2,8 @@
 //!
 //! Invariant I1: acknowledged events never vanish silently. An operator accepts a loss, and the audit file records it.
 
+use crate::audit_log::{Audit, last_cursor};
 use crate::error::NodeError;
-use crate::scribe_audit::{Audit, last_cursor};
 use agentd_audit::LOSS_ACCEPTED;
 use agentd_protocol::{Principal, Timestamp};
 use agentd_settings::Settings;

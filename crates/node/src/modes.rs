@@ -15,21 +15,21 @@ const BITS: u32 = 0o7777;
 
 /// A path and its required mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RequiredMode {
     path: PathBuf,
     mode: u32,
 }
 
 /// The daemon's private paths. The directory comes first: without access to it, the socket in it is unreachable.
-pub(crate) fn places(data_dir: &Path, socket: &Path) -> [Place; 2] {
-    [(data_dir, 0o700), (socket, 0o600)].map(|(path, mode)| Place {
+pub(crate) fn places(data_dir: &Path, socket: &Path) -> [RequiredMode; 2] {
+    [(data_dir, 0o700), (socket, 0o600)].map(|(path, mode)| RequiredMode {
         path: path.to_owned(),
         mode,
     })
 }
 
 /// Checks until dropped.
-pub(crate) async fn watch(places: [Place; 2]) {
+pub(crate) async fn watch(places: [RequiredMode; 2]) {
     let mut rounds = tokio::time::interval(EVERY);
     loop {
         rounds.tick().await;
@@ -51,7 +51,7 @@ pub(crate) async fn watch(places: [Place; 2]) {
 }
 
 /// Resets a mode. Returns the wrong mode, if any.
-fn mend(place: &Place) -> io::Result<Option<u32>> {
+fn mend(place: &RequiredMode) -> io::Result<Option<u32>> {
     let found = fs::symlink_metadata(&place.path)?;
     if found.uid() != geteuid().as_raw() {
         return Err(io::Error::other(format!(

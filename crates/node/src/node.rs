@@ -1,16 +1,16 @@
 //! A running node: started from settings; ended by a signal, a client, or a failure that restarts cannot fix.
 
+use crate::audit_log::Audit;
+use crate::audit_writer::AuditWriter;
 use crate::children::Handles;
 use crate::error::NodeError;
-use crate::herald::Herald;
 use crate::paths::Paths;
 use crate::reload::{Present, Reloader};
 use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
-use crate::scribe::Scribe;
-use crate::scribe_audit::Audit;
-use crate::start::Ground;
+use crate::start::Opened;
 use crate::view::{View, model_note};
+use crate::webhook_notifier::WebhookNotifier;
 use agentd_actor_kit::{Clock, SupervisorMsg, Traced, Tracer};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
@@ -93,24 +93,24 @@ impl Node {
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let hangup = crate::reload::hangup()?;
         let listener = listen(&args.paths.socket).await?;
-        let ground = Ground::open(&settings, &args.paths, args.accept_loss).await?;
-        let backend = Arc::clone(&ground.backend);
+        let opened = Opened::open(&settings, &args.paths, args.accept_loss).await?;
+        let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
-        let models = crate::start::models(&settings, &args.environment, args.demo, &ground.http).await;
+        let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
         let model_note = model_note(&models);
         let present = Present::new(args.loaded.clone(), models);
         let clock = Clock::System;
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
-        let child_args = crate::start::child_args(&args, &settings, &ground, &present, times).await?;
+        let child_args = crate::start::child_args(&args, &settings, &opened, &present, times).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
         let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
         let subagents = Arc::clone(&child_args.subagents);
         let tree = Tree::start(child_args).await?;
         let (root, handles, health) = (tree.root, tree.handles, tree.health);
         let (stop_tx, stop_requests) = mpsc::channel(4);
-        let (reload, reloads) = Reloader::start(&args, present.clone(), (&handles, ground.http), clock);
+        let (reload, reloads) = Reloader::start(&args, present.clone(), (&handles, opened.http), clock);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
             store: handles.store.clone(),
@@ -258,13 +258,18 @@ fn beside(
 ) -> Result<Vec<JoinHandle<()>>, NodeError> {
     let settings = &args.loaded.settings;
     let committed = *backend.committed().borrow();
-    let mut tasks = Vec::from_iter(scribe(
+    let mut tasks = Vec::from_iter(audit_writer(
         settings,
         &args.paths,
         handles,
         (committed, stages, reloads),
     )?);
-    tasks.extend(herald(settings, &args.environment, handles, (committed, clock))?);
+    tasks.extend(webhook_notifier(
+        settings,
+        &args.environment,
+        handles,
+        (committed, clock),
+    )?);
     tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(backend), clock)));
     let places = crate::modes::places(&args.paths.data_dir, &args.paths.socket);
     tasks.push(tokio::spawn(crate::modes::watch(places)));
@@ -328,7 +333,7 @@ fn stages(settings: &Settings) -> (Tracer, Option<mpsc::Receiver<Traced>>) {
 }
 
 /// Starts the webhook notifier, if the configuration names any webhook.
-fn herald(
+fn webhook_notifier(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
     handles: &Handles,
@@ -337,10 +342,10 @@ fn herald(
     let secret = |name: &str| environment.get(name).cloned();
     let webhooks = Webhooks::new(&settings.permission, secret, move || clock.stamp().at)?;
     let (feed, store) = (handles.feed.clone(), handles.store.clone());
-    Ok(webhooks.map(|webhooks| tokio::spawn(Herald::new(webhooks, feed, store, committed).run())))
+    Ok(webhooks.map(|webhooks| tokio::spawn(WebhookNotifier::new(webhooks, feed, store, committed).run())))
 }
 
-fn scribe(
+fn audit_writer(
     settings: &Settings,
     paths: &Paths,
     handles: &Handles,
@@ -370,7 +375,7 @@ fn scribe(
     let after = audit
         .as_ref()
         .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));
-    let scribe = Scribe::new(
+    let audit_writer = AuditWriter::new(
         trace,
         audit,
         handles.feed.clone(),
@@ -378,5 +383,5 @@ fn scribe(
         Some(after),
     )
     .hearing(stages, reloads);
-    Ok(Some(tokio::spawn(scribe.run())))
+    Ok(Some(tokio::spawn(audit_writer.run())))
 }

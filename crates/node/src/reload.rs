@@ -255,7 +255,7 @@ impl Reloader {
         let line = json!({"at": self.clock.now(), "who": by, "session": Value::Null, "seq": Value::Null,
             "event": "settings.reloaded", "what": what, "why": Value::Null, "trace_id": Value::Null});
         if let Err(mpsc::error::TrySendError::Full(_)) = self.audit.try_send(line) {
-            tracing::warn!("a reload is missing from the audit file: the scribe is too far behind");
+            tracing::warn!("a reload is missing from the audit file: the audit writer is too far behind");
         }
     }
 }

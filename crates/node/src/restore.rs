@@ -1,8 +1,8 @@
 //! `agentd restore`: turns a backup into a data directory. It builds the directory next to the data directory, checks it,
 //! and swaps it in with one step: no half restores. The logs keep their authority, because they are the operator's own.
 
+use crate::audit_log::Audit;
 use crate::error::NodeError;
-use crate::scribe_audit::Audit;
 use agentd_protocol::{BACKUP_FORMAT, BACKUP_LIST, BackupList, BackupOf, Principal, SummedFile};
 use agentd_settings::Settings;
 use agentd_store::{Options, StoreLock};

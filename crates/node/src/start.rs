@@ -55,13 +55,13 @@ pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> R
 }
 
 /// The parts on which everything else depends.
-pub(crate) struct Ground {
+pub(crate) struct Opened {
     pub(crate) backend: Arc<dyn Backend>,
     /// The HTTP client of all model calls.
     pub(crate) http: reqwest::Client,
 }
 
-impl Ground {
+impl Opened {
     /// Opens the store and reads the root certificates in parallel: both are slow, and neither needs the other.
     #[expect(clippy::disallowed_methods, reason = "no session works yet")]
     pub(crate) async fn open(
@@ -159,7 +159,7 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
 pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
-    Ground { backend, http }: &Ground,
+    Opened { backend, http }: &Opened,
     present: &Present,
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {

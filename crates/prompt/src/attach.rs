@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 200;
 
 /// A mention that names something in the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct MentionedPath {
     /// The mention.
     pub mention: Mention,
     /// Its path, normalised and relative to the working directory.
@@ -53,7 +53,7 @@ enum Piece {
 
 /// The mentions that name a file or a directory; the others are plain text. Blocks: it accesses the file system.
 #[must_use]
-pub fn places_of(workdir: &Path, mentions: Vec<Mention>) -> Vec<Place> {
+pub fn places_of(workdir: &Path, mentions: Vec<Mention>) -> Vec<MentionedPath> {
     let Ok(beneath) = Beneath::open(workdir) else {
         return Vec::new();
     };
@@ -64,7 +64,7 @@ pub fn places_of(workdir: &Path, mentions: Vec<Mention>) -> Vec<Place> {
             Err(_) if beneath.entry(&inner).ok()?.kind == EntryKind::Directory => (inner.clone(), true),
             Err(_) => return None,
         };
-        Some(Place {
+        Some(MentionedPath {
             path: show(&inner),
             real: show(&real),
             directory,
@@ -84,7 +84,7 @@ fn show(path: &Path) -> String {
 
 /// The content of these places, for the model. Blocks: it reads files.
 #[must_use]
-pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> Attached {
+pub fn attached(workdir: &Path, places: &[MentionedPath], limits: AttachLimits) -> Attached {
     let Ok(beneath) = Beneath::open(workdir) else {
         return Attached::default();
     };
@@ -108,7 +108,12 @@ pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> Attac
     Attached { text, images }
 }
 
-fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> Result<Piece, String> {
+fn read(
+    beneath: &Beneath,
+    place: &MentionedPath,
+    limits: AttachLimits,
+    left: usize,
+) -> Result<Piece, String> {
     let path = PathBuf::from(&place.path);
     if place.directory {
         return list(beneath, &path, &place.path).map(Piece::Text);
@@ -140,7 +145,7 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
 }
 
 /// The mentioned lines of a text, within the limits of lines and bytes.
-fn lines(place: &Place, content: &str, (most, room): (usize, usize)) -> Result<String, String> {
+fn lines(place: &MentionedPath, content: &str, (most, room): (usize, usize)) -> Result<String, String> {
     let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
         (
             usize::try_from(first).unwrap_or(usize::MAX),
@@ -270,7 +275,7 @@ mod tests {
             (places[0].path.as_str(), places[0].real.as_str()),
             ("notes.txt", ".env")
         );
-        let moved = Place {
+        let moved = MentionedPath {
             real: "other".into(),
             ..places[0].clone()
         };

@@ -28,7 +28,7 @@ mod slash;
 mod testing;
 
 pub use agents::{AgentDefinition, agent, stricter};
-pub use attach::{AttachLimits, Attached, Place, attached, places_of};
+pub use attach::{AttachLimits, Attached, MentionedPath, attached, places_of};
 pub use base::template_of;
 pub use commands::{command_list, command_text};
 pub use instructions::instruction_files;

@@ -9,7 +9,7 @@ use crate::payload_plan::*;
 use crate::payload_session::*;
 use crate::payload_side::*;
 use crate::payload_subagent::*;
-use crate::payload_talk::*;
+use crate::payload_todos::*;
 use crate::payload_turn::*;
 use serde::{Deserialize, Serialize};
 

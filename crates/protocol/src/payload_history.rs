@@ -3,7 +3,7 @@
 use crate::event::Seq;
 use crate::ids::SessionId;
 use crate::payload_plan::PlanThen;
-use crate::payload_talk::TodoItem;
+use crate::payload_todos::TodoItem;
 use serde::{Deserialize, Serialize};
 
 /// One file and the state that it is put back to.

@@ -6,7 +6,7 @@ use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
 use crate::open_approval::OpenApproval;
 use crate::payload_job::RunningJob;
 use crate::payload_subagent::Spent;
-use crate::payload_talk::TodoItem;
+use crate::payload_todos::TodoItem;
 use crate::stamp::Timestamp;
 use crate::vocabulary::{Delivery, Labels, TurnError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};

@@ -1,15 +1,15 @@
 //! Exact token counting: some servers count a request's tokens without answering it. One attempt, with one deadline;
 //! a request that cannot be counted keeps its estimate.
 
-mod places;
+mod endpoints;
 
 use crate::body::RequestBody;
 use crate::call::headers;
 use crate::dialect::codec;
 use crate::fields::json_bytes;
 use crate::spec::{Credential, ModelSpec};
+use endpoints::{CountEndpoint, endpoints};
 use futures_util::StreamExt as _;
-use places::{Place, places};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::Value;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub enum Counted {
 /// Whether the model's server may support counting.
 #[must_use]
 pub fn may_count(spec: &ModelSpec) -> bool {
-    !places(spec).is_empty()
+    !endpoints(spec).is_empty()
 }
 
 /// Asks a server to count the tokens of a request. `body` is the body of the call itself.
@@ -56,9 +56,9 @@ async fn ask(
     let Ok(Value::Object(body)) = serde_json::from_slice(&body.to_bytes()) else {
         return Counted::Never;
     };
-    for place in places(spec) {
-        let asked = RequestBody::of(vec![json_bytes(&place.body(spec, &body)).into()]);
-        match at(client, spec, credential, place, asked).await {
+    for endpoint in endpoints(spec) {
+        let asked = RequestBody::of(vec![json_bytes(&endpoint.body(spec, &body)).into()]);
+        match at(client, spec, credential, endpoint, asked).await {
             Counted::Never => {}
             counted => return counted,
         }
@@ -70,7 +70,7 @@ async fn at(
     client: &Client,
     spec: &ModelSpec,
     credential: Option<&Credential>,
-    place: &Place,
+    endpoint: &CountEndpoint,
     asked: RequestBody,
 ) -> Counted {
     let Some(codec) = codec(spec.dialect) else {
@@ -81,7 +81,7 @@ async fn at(
         return Counted::Failed;
     };
     let request = client
-        .post(place.url(spec))
+        .post(endpoint.url(spec))
         .headers(headers)
         .body(asked.to_bytes())
         .send();
@@ -98,7 +98,7 @@ async fn at(
     match read(response)
         .await
         .as_ref()
-        .and_then(|answer| place.tokens(answer))
+        .and_then(|answer| endpoint.tokens(answer))
     {
         Some(tokens) => Counted::Tokens(tokens),
         // Something else answers at that address.

@@ -53,7 +53,7 @@ pub fn is_universal(line: &str) -> bool {
 
 /// The answer of ctags about one file, read line by line.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct CtagsReply {
     definitions: Vec<Definition>,
 }
 
@@ -69,7 +69,7 @@ struct Line<'a> {
     kind: Cow<'a, str>,
 }
 
-impl Answer {
+impl CtagsReply {
     /// Adds a line, ignoring lines that are not tags. Returns whether it was the last one.
     pub fn take(&mut self, line: &str) -> bool {
         let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn lines_of_ctags_become_tags_and_others_are_left_out() {
-        let mut answer = Answer::default();
+        let mut answer = CtagsReply::default();
         let lines = [
             r#"{"_type": "ptag", "name": "JSON_OUTPUT_VERSION", "path": "0.0"}"#,
             r#"{"_type": "tag", "name": "M.greet", "path": "a.lua", "line": 3, "kind": "function"}"#,
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn i6_the_tags_of_one_file_have_a_bound() {
-        let mut answer = Answer::default();
+        let mut answer = CtagsReply::default();
         for n in 0..=MAX_TAGS {
             let line = format!(r#"{{"_type": "tag", "name": "n{n}", "line": 1, "kind": "function"}}"#);
             assert!(!answer.take(&line));

@@ -4,7 +4,7 @@
 //! everything has a limit: bytes and time of a parse, tags of a file, files of a map (I6).
 //!
 //! Flow: file -> [`Language::of`] -> [`Tagger::tags`] -> [`Cache`] -> [`rank`] -> [`render`]. A language without a grammar:
-//! [`is_foreign`] -> [`question`] to ctags, which the caller runs -> [`Answer`] -> [`Cache`].
+//! [`is_foreign`] -> [`question`] to ctags, which the caller runs -> [`CtagsReply`] -> [`Cache`].
 
 mod cache;
 mod error;
@@ -20,9 +20,9 @@ mod tags;
 
 pub use cache::{Cache, Stamp};
 pub use error::MapError;
-pub use foreign::{Answer, CTAGS, is_foreign, is_universal, question};
+pub use foreign::{CTAGS, CtagsReply, is_foreign, is_universal, question};
 pub use language::Language;
-pub use map::{Place, SourceMap};
+pub use map::{RankedDefinition, SourceMap};
 pub use rank::{Focus, Ranked, rank};
 pub use render::{Rendered, render, tokens};
 pub use tagger::{MAX_FILE_BYTES, Tagger};

@@ -2,7 +2,7 @@
 
 use crate::cache::{Cache, Stamp};
 use crate::error::MapError;
-use crate::foreign::Answer;
+use crate::foreign::CtagsReply;
 use crate::language::Language;
 use crate::rank::{Focus, rank};
 use crate::tagger::Tagger;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// A definition to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RankedDefinition {
     /// The file.
     pub path: String,
     /// The line, from 1.
@@ -85,7 +85,7 @@ impl SourceMap {
     }
 
     /// Adds a file without a grammar and the answer of ctags, if there was one.
-    pub fn add_foreign(&mut self, path: &str, stamp: Stamp, source: &[u8], answer: Option<Answer>) {
+    pub fn add_foreign(&mut self, path: &str, stamp: Stamp, source: &[u8], answer: Option<CtagsReply>) {
         self.failed += usize::from(answer.is_none());
         let tags = answer.map(|answer| answer.tags(source)).unwrap_or_default();
         // Cached even without an answer: ctags would fail on the same content again.
@@ -112,12 +112,12 @@ impl SourceMap {
 
     /// The definitions with the highest weight, at most `most`.
     #[must_use]
-    pub fn places(&self, focus: &Focus, most: usize) -> Vec<Place> {
+    pub fn places(&self, focus: &Focus, most: usize) -> Vec<RankedDefinition> {
         let files: Vec<(&str, &Tags)> = self.cache.files().collect();
         let place = |file: usize, definition: usize| {
             let (path, tags) = files.get(file)?;
             let definition = tags.definitions.get(definition)?;
-            Some(Place {
+            Some(RankedDefinition {
                 path: (*path).to_owned(),
                 line: definition.line,
                 name: definition.name.clone(),

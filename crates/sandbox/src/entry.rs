@@ -1,6 +1,6 @@
 //! Enters a cgroup on behalf of a warden whose sandbox another program builds.
 
-use crate::leaf::enter;
+use crate::cgroup::enter;
 use crate::resident::FAILED;
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -1,7 +1,7 @@
 //! The one thread of the daemon that starts wardens.
 
+use crate::fork_server::Birth;
 use crate::line::Line;
-use crate::nursery::Birth;
 use rustix::fd::OwnedFd;
 use std::io;
 use std::path::PathBuf;

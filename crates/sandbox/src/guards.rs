@@ -309,7 +309,7 @@ pub fn level_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leaf::KernelLimits;
+    use crate::cgroup::KernelLimits;
     use crate::level::Finding;
     use SandboxLevel::{Confined, Isolated, None};
 

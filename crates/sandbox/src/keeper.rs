@@ -2,21 +2,21 @@
 
 use crate::beneath::Beneath;
 use crate::bubble;
+use crate::cgroup::Cgroup;
 use crate::confinement::{Builder, Confinement};
 use crate::entry::ENTER_ARG;
 use crate::environment::Environment;
 use crate::error::SandboxError;
+use crate::fork_server::Birth;
 use crate::forker;
-use crate::ground::keep_apart;
-use crate::leaf::Leaf;
 use crate::mark;
 use crate::mounts::View;
 use crate::network::{Opened, variables};
-use crate::nursery::Birth;
 use crate::processes::{beside, kill_marked};
 use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
 use crate::strays;
+use crate::workdir::keep_apart;
 use agentd_file_work::FileWork;
 use agentd_protocol::SandboxLevel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -53,12 +53,12 @@ pub(crate) async fn start(
             environment = environment.with(name, value);
         }
     }
-    let leaf = Leaf::make(spec.bounds);
-    let process = match process(spec, walls, &marker, socket, network.as_ref(), leaf.as_ref()).await {
+    let cgroup = Cgroup::make(spec.bounds);
+    let process = match process(spec, walls, &marker, socket, network.as_ref(), cgroup.as_ref()).await {
         Ok(process) => process,
         Err(error) => {
-            if let Some(leaf) = leaf {
-                let _ = beside(move || leaf.end()).await;
+            if let Some(cgroup) = cgroup {
+                let _ = beside(move || cgroup.end()).await;
             }
             return Err(error);
         }
@@ -67,9 +67,9 @@ pub(crate) async fn start(
     tokio::spawn(async move {
         keep(process, closed, ended, format!("{}={marker}", mark::NAME)).await;
         drop(network);
-        if let Some(leaf) = leaf {
+        if let Some(cgroup) = cgroup {
             // It is empty by now, unless the warden itself was killed.
-            let _ = beside(move || leaf.end()).await;
+            let _ = beside(move || cgroup.end()).await;
         }
         gone_tx.send_replace(true);
     });
@@ -82,7 +82,7 @@ async fn process(
     marker: &str,
     socket: OwnedFd,
     network: Option<&Opened>,
-    leaf: Option<&Leaf>,
+    cgroup: Option<&Cgroup>,
 ) -> Result<Process, SandboxError> {
     let failed = |source| SandboxError::WardenStart {
         exe: spec.exe.clone(),
@@ -91,7 +91,7 @@ async fn process(
     match walls {
         Some(walls) if needs_bubblewrap(walls) => {
             let view = view(spec, walls, network).await?;
-            let mut command = isolated(spec, walls, &view, leaf)?;
+            let mut command = isolated(spec, walls, &view, cgroup)?;
             // It enters the working directory on its own: a start that blocks there would block all others.
             command.env(mark::NAME, marker).current_dir("/").stdin(socket);
             let child = forker::spawn(command).await;
@@ -104,7 +104,7 @@ async fn process(
             };
             let birth = Birth {
                 workdir: spec.workdir.clone(),
-                door: leaf.map(Leaf::door),
+                door: cgroup.map(Cgroup::door),
                 view,
             };
             let forked = forker::fork(spec.exe.clone(), birth, socket).await;
@@ -211,7 +211,7 @@ fn isolated(
     spec: &WardenSpec,
     walls: &Confinement,
     view: &View,
-    leaf: Option<&Leaf>,
+    cgroup: Option<&Cgroup>,
 ) -> Result<Command, SandboxError> {
     let start = |source| SandboxError::WardenStart {
         exe: spec.exe.clone(),
@@ -223,10 +223,10 @@ fn isolated(
     let exe = open(&spec.exe, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| start(errno.into()))?;
     let plan = bubble::arguments(view, &walls.temp.with_extension("hidden")).map_err(start)?;
-    let mut command = match leaf {
-        Some(leaf) => {
+    let mut command = match cgroup {
+        Some(cgroup) => {
             let mut command = Command::new(&spec.exe);
-            command.arg(WARDEN_ARG).args(entering(leaf)).arg(bwrap);
+            command.arg(WARDEN_ARG).args(entering(cgroup)).arg(bwrap);
             command
         }
         None => Command::new(bwrap),
@@ -240,8 +240,8 @@ fn isolated(
 }
 
 /// The arguments with which the program enters a cgroup first.
-fn entering(leaf: &Leaf) -> [OsString; 2] {
-    [ENTER_ARG.into(), leaf.door().into()]
+fn entering(cgroup: &Cgroup) -> [OsString; 2] {
+    [ENTER_ARG.into(), cgroup.door().into()]
 }
 
 /// The process of a warden.

@@ -1,8 +1,8 @@
 //! Which levels of the sandbox work on this machine, and which one to use.
 
+use crate::cgroup::KernelLimits;
 use crate::confinement::Builder;
 use crate::error::SandboxError;
-use crate::leaf::KernelLimits;
 use agentd_protocol::SandboxLevel;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The daemon's connection to the fork server.
 
 use crate::error::SandboxError;
+use crate::fork_server::{Birth, Born, FORK_SERVER_ARG};
 use crate::mark;
-use crate::nursery::{Birth, Born, NURSERY_ARG};
 use crate::passing::{receive, send};
 use crate::processes::read;
 use crate::resident::WARDEN_ARG;
@@ -103,9 +103,9 @@ impl Line {
         self.left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         self.beside
             .retain(|pid, started| read(*pid).is_some_and(|process| process.started == *started));
-        let nurseries = self.open.iter().map(|open| &open.child).chain(&self.left);
-        let nurseries = nurseries.filter_map(|child| i32::try_from(child.id()).ok());
-        nurseries.chain(self.beside.keys().copied()).collect()
+        let fork_servers = self.open.iter().map(|open| &open.child).chain(&self.left);
+        let fork_servers = fork_servers.filter_map(|child| i32::try_from(child.id()).ok());
+        fork_servers.chain(self.beside.keys().copied()).collect()
     }
 
     /// Abandons the fork server: it exits when it has noticed that, and after its wardens.
@@ -115,16 +115,19 @@ impl Line {
 }
 
 impl Open {
-    #[expect(clippy::disallowed_methods, reason = "this is where the nursery is started")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where the fork_server is started"
+    )]
     fn start(exe: &Path) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         socket.set_read_timeout(Some(WORD_WITHIN))?;
         socket.set_write_timeout(Some(WORD_WITHIN))?;
         let child = Command::new(exe)
             .arg0("agentd-warden")
-            .args([WARDEN_ARG, NURSERY_ARG])
+            .args([WARDEN_ARG, FORK_SERVER_ARG])
             .env_clear()
-            .env(mark::NAME, mark::of_the_nursery())
+            .env(mark::NAME, mark::of_the_fork_server())
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())

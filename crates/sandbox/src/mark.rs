@@ -27,8 +27,8 @@ pub(crate) fn of_a_warden() -> String {
 }
 
 /// The value for the fork server, and so for wardens that were just forked.
-pub(crate) fn of_the_nursery() -> String {
-    format!("{}.nursery", HOME.get().map_or("", String::as_str))
+pub(crate) fn of_the_fork_server() -> String {
+    format!("{}.fork-server", HOME.get().map_or("", String::as_str))
 }
 
 /// Kills what earlier daemons of a data directory left behind, and lets this process mark what it starts with the same

@@ -3,9 +3,9 @@
 //! The list is a value. [`crate::root`] applies it by system calls, [`crate::bubble`] as arguments for bubblewrap.
 
 use crate::confinement::Confinement;
-use crate::ground::real;
 use crate::network::INSIDE;
 use crate::repository::protected;
+use crate::workdir::real;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,11 +61,11 @@ impl View {
             view.bind(network, Path::new(INSIDE), Access::Read)?;
         }
         view.bind(workdir, workdir, Access::Write)?;
-        let ground = real(workdir)?;
+        let resolved = real(workdir)?;
         for (path, access) in protected(workdir, &walls.protected, walls.broker) {
             // Not resolved again: another session may put a link there at any time, and the root refuses links here.
             view.mounts.push(Mount::Bind {
-                from: ground.join(&path),
+                from: resolved.join(&path),
                 at: workdir.join(&path),
                 access,
             });

@@ -3,11 +3,11 @@
 use crate::attempt::{ATTEMPT_ARG, HELD};
 use crate::bounds::Bounds;
 use crate::bubble;
+use crate::cgroup::kernel_limits;
 use crate::confinement::{Builder, Confinement, readable};
 use crate::controlling::OWN_PROGRAM;
 use crate::environment::Environment;
 use crate::error::SandboxError;
-use crate::leaf::kernel_limits;
 use crate::level::{Finding, Findings, Refusal};
 use crate::resident::WARDEN_ARG;
 use crate::running::Exit;

@@ -9,9 +9,9 @@ use crate::controlling;
 use crate::entry;
 use crate::error::SandboxError;
 use crate::family::Family;
+use crate::fork_server::{self, Part};
 use crate::frame::{self, Report, Request};
 use crate::launch;
-use crate::nursery::{self, Part};
 use crate::passing::receive;
 use crate::privileges;
 use crate::processes::{self, next_dead, signal, table};
@@ -56,7 +56,7 @@ pub fn warden_main() -> ExitCode {
     if let Some(code) = attempt::asked().or_else(controlling::asked).or_else(entry::asked) {
         return code;
     }
-    let warden = match nursery::asked() {
+    let warden = match fork_server::asked() {
         None | Some(Ok(Part::Warden)) => Resident::start(),
         Some(Ok(Part::Over)) => return ExitCode::SUCCESS,
         Some(Err(_)) => return FAILED.into(),

@@ -3,7 +3,7 @@
 use crate::bounds::Exceeded;
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
-use crate::talk::Outgoing;
+use crate::messages::Outgoing;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};

@@ -4,11 +4,11 @@ use crate::bounds::Bounds;
 use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::error::SandboxError;
-use crate::ground::identity;
 use crate::keeper::in_workdir;
 use crate::level::Refusal;
 use crate::network::Network;
 use crate::warden::Warden;
+use crate::workdir::identity;
 use agentd_file_work::FileWork;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,21 +39,21 @@ struct Slot {
     spec: WardenSpec,
     walls: Walls,
     /// The identity of the directory that the session began in. Since then, a command of another session may have put a
-    /// link in its place.
-    ground: OnceCell<Ground>,
-    place: Mutex<Place>,
+    /// link in its occupancy.
+    identity_at_start: OnceCell<Identity>,
+    occupancy: Mutex<Occupancy>,
 }
 
 /// Device and inode of an existing directory.
-type Ground = Option<(u64, u64)>;
+type Identity = Option<(u64, u64)>;
 
 impl Slot {
-    async fn ground(&self) -> Result<Ground, SandboxError> {
-        let found = self.ground.get_or_try_init(|| self.found()).await;
+    async fn identity_at_start(&self) -> Result<Identity, SandboxError> {
+        let found = self.identity_at_start.get_or_try_init(|| self.found()).await;
         found.copied()
     }
 
-    async fn found(&self) -> Result<Ground, SandboxError> {
+    async fn found(&self) -> Result<Identity, SandboxError> {
         let workdir = self.spec.workdir.clone();
         in_workdir(&self.spec, move || identity(&workdir)).await
     }
@@ -70,7 +70,7 @@ enum Walls {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Occupancy {
     Empty,
     Filled(Arc<Warden>),
     /// The session ended: the slot starts no more wardens.
@@ -91,7 +91,7 @@ impl WardenSlot {
         let early = slot.clone();
         tokio::spawn(async move {
             // If this inspection fails, the first command repeats it and reports the error.
-            let _ = early.0.ground().await;
+            let _ = early.0.identity_at_start().await;
         });
         slot
     }
@@ -106,8 +106,8 @@ impl WardenSlot {
         Self(Arc::new(Slot {
             spec,
             walls,
-            ground: OnceCell::new(),
-            place: Mutex::new(Place::Empty),
+            identity_at_start: OnceCell::new(),
+            occupancy: Mutex::new(Occupancy::Empty),
         }))
     }
 
@@ -116,15 +116,15 @@ impl WardenSlot {
     /// # Errors
     /// When it cannot be started, or the slot is closed.
     pub async fn get(&self) -> Result<Arc<Warden>, SandboxError> {
-        let mut place = self.0.place.lock().await;
-        match &*place {
-            Place::Closed => return Err(SandboxError::WardenGone),
-            Place::Filled(warden) if warden.is_alive() => return Ok(Arc::clone(warden)),
-            Place::Filled(_) | Place::Empty => {}
+        let mut occupancy = self.0.occupancy.lock().await;
+        match &*occupancy {
+            Occupancy::Closed => return Err(SandboxError::WardenGone),
+            Occupancy::Filled(warden) if warden.is_alive() => return Ok(Arc::clone(warden)),
+            Occupancy::Filled(_) | Occupancy::Empty => {}
         }
         let warden = match &self.0.walls {
             Walls::None => Warden::spawn(&self.0.spec).await?,
-            Walls::Confinement(walls) if self.0.ground().await? == self.0.found().await? => {
+            Walls::Confinement(walls) if self.0.identity_at_start().await? == self.0.found().await? => {
                 Warden::spawn_confined(&self.0.spec, walls).await?.0
             }
             Walls::Confinement(_) => {
@@ -135,31 +135,31 @@ impl WardenSlot {
             Walls::Missing(why) => return Err(why.clone().into()),
         };
         let warden = Arc::new(warden);
-        *place = Place::Filled(Arc::clone(&warden));
+        *occupancy = Occupancy::Filled(Arc::clone(&warden));
         Ok(warden)
     }
 
     /// Ends a warden that has run nothing for `idle`, with its commands' leftovers. Returns whether none is left now.
     #[must_use]
     pub fn release_idle(&self, idle: Duration) -> bool {
-        let Ok(mut place) = self.0.place.try_lock() else {
+        let Ok(mut occupancy) = self.0.occupancy.try_lock() else {
             return false;
         };
-        if let Place::Filled(warden) = &*place
+        if let Occupancy::Filled(warden) = &*occupancy
             && (!warden.is_alive() || warden.idle_for().is_some_and(|time| time >= idle))
         {
-            *place = Place::Empty;
+            *occupancy = Occupancy::Empty;
         }
-        !matches!(&*place, Place::Filled(_))
+        !matches!(&*occupancy, Occupancy::Filled(_))
     }
 
     /// Closes the slot at the end of the session: kills everything that runs under the warden and waits at most `within`
     /// for its death. Returns whether it is gone.
     pub async fn close(&self, within: Duration) -> bool {
-        let old = std::mem::replace(&mut *self.0.place.lock().await, Place::Closed);
+        let old = std::mem::replace(&mut *self.0.occupancy.lock().await, Occupancy::Closed);
         let gone = match old {
-            Place::Filled(warden) => warden.close(within).await,
-            Place::Empty | Place::Closed => true,
+            Occupancy::Filled(warden) => warden.close(within).await,
+            Occupancy::Empty | Occupancy::Closed => true,
         };
         if let Walls::Confinement(walls) = &self.0.walls {
             let temp = walls.temp.clone();

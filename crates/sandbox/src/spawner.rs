@@ -148,7 +148,9 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i3
     // This thread has the same sandbox as its commands, so only the check of its number protects it from them. Its parent
     // is the fork server, whose parent is the daemon.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
-    let above = parent.and_then(processes::read).map(|nursery| nursery.parent);
+    let above = parent
+        .and_then(processes::read)
+        .map(|fork_server| fork_server.parent);
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
     let spared: Vec<i32> = own
         .into_iter()

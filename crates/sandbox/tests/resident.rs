@@ -335,15 +335,18 @@ mod cases {
     async fn i5_wardens_die_with_the_process_that_they_were_forked_from_and_the_next_have_another() {
         let (first, second) = (warden().await, warden().await);
         let command = format!("{PARENTS}; setsid sleep 300 & echo $!");
-        let [one, nursery, left] = pids(&text(&output_of(&first, &command).await))[..] else {
+        let [one, fork_server, left] = pids(&text(&output_of(&first, &command).await))[..] else {
             panic!("three numbers expected")
         };
         let [other, same, also_left] = pids(&text(&output_of(&second, &command).await))[..] else {
             panic!("three numbers expected")
         };
-        assert!(one != other && nursery == same, "{one} {other} {nursery} {same}");
+        assert!(
+            one != other && fork_server == same,
+            "{one} {other} {fork_server} {same}"
+        );
         let mut running = first.run(bash("sleep 300")).await.unwrap();
-        kill(nursery, Signal::KILL);
+        kill(fork_server, Signal::KILL);
         assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
         for (warden, pid, left) in [(&first, one, left), (&second, other, also_left)] {
             assert!(warden.close(Duration::from_secs(60)).await);
@@ -354,7 +357,7 @@ mod cases {
         let [_, another] = pids(&text(&output_of(&third, PARENTS).await))[..] else {
             panic!("two numbers expected")
         };
-        assert_ne!(another, nursery);
+        assert_ne!(another, fork_server);
     }
 
     async fn i5_a_warden_that_was_stopped_cleans_up_when_its_daemon_is_killed() {
@@ -377,14 +380,14 @@ mod cases {
     )]
     async fn i5_the_process_that_wardens_are_forked_from_does_not_wait_for_the_rest_of_a_word() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
-        let mut nursery = Command::new("/proc/self/exe")
-            .args([agentd_sandbox::WARDEN_ARG, "nursery"])
+        let mut fork_server = Command::new("/proc/self/exe")
+            .args([agentd_sandbox::WARDEN_ARG, "fork-server"])
             .stdin(OwnedFd::from(theirs))
             .spawn()
             .unwrap();
         ours.write_all(&[0, 0]).unwrap();
-        assert!(is_gone(nursery.id().cast_signed()), "the process still lives");
-        assert!(nursery.wait().unwrap().success());
+        assert!(is_gone(fork_server.id().cast_signed()), "the process still lives");
+        assert!(fork_server.wait().unwrap().success());
     }
 
     async fn a_dropped_command_is_killed_with_its_whole_family() {

@@ -4,7 +4,7 @@ use crate::error::LoopError;
 use crate::shell::Shell;
 use crate::stages::of_verdict;
 use crate::work::Planned;
-use agentd_actor_kit::{CallStage, SessionMsg, Work, spawn_kid};
+use agentd_actor_kit::{CallStage, SessionMsg, Work, spawn_worker};
 use agentd_hooks::{HookCall, Hooks, Narrowing, Ran};
 use agentd_policy::Judgement;
 use agentd_protocol::{HookEvent, HookFinished, Scope, ToolCallId, Verdict, VerdictKind};
@@ -103,7 +103,7 @@ impl Shell {
                 ran,
             });
         };
-        match spawn_kid(work, self.me.get_cell()).await {
+        match spawn_worker(work, self.me.get_cell()).await {
             Ok(kid) => self.kids.add(kid, Work::Hooks { tool_call, attempt }),
             Err(error) => {
                 let _ = self.me.cast(SessionMsg::Hooked {

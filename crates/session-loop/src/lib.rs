@@ -64,6 +64,6 @@ pub use models::Models;
 pub use outbox::{After, Asker, Batch, Lost, MAX_UNACKNOWLEDGED, Outbox, Settled, waits_for_commit};
 pub use services::{Services, Timing};
 pub use shell::Shell;
-pub use spawn::KidSpawner;
+pub use spawn::WorkerSpawner;
 pub use talk::talk;
 pub use workers::{CountJob, ModelJob, ReworkJob, ToolJob, Workers};

@@ -1,7 +1,7 @@
 //! The live status: the log's status, plus what is known only at this moment (such as waiting for a permit).
 
 use crate::shell::Shell;
-use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, Place, SupervisorMsg};
+use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, QueuePosition, SupervisorMsg};
 use agentd_protocol::{Delta, RunState, Seq, Status, Timestamp, WaitReason};
 
 /// The last reported status.
@@ -106,7 +106,7 @@ impl Shell {
 }
 
 /// The status of a model call that waits in a queue.
-fn in_line(status: &Status, place: Option<Place>, now: Timestamp) -> Status {
+fn in_line(status: &Status, place: Option<QueuePosition>, now: Timestamp) -> Status {
     let hold = place.and_then(|place| place.hold);
     let state = match hold {
         Some(Hold::Rate) => WaitReason::RateLimit,

@@ -1,8 +1,8 @@
 //! Lifecycle hooks: reports inputs, the start and end of sessions, and the ends of turns to hooks, in one worker each.
 
 use crate::shell::Shell;
-use agentd_actor_kit::{SessionMsg, Work, spawn_kid};
-use agentd_hooks::{Hooks, Occasion};
+use agentd_actor_kit::{SessionMsg, Work, spawn_worker};
+use agentd_hooks::{Hooks, LifecycleCall};
 use agentd_protocol::{Block, InputId};
 use agentd_turn::Topic;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ impl Shell {
             let records = hooks.tell(occasion, places).await;
             let _ = to.cast(SessionMsg::Heard { number, records });
         };
-        match spawn_kid(work, self.me.get_cell()).await {
+        match spawn_worker(work, self.me.get_cell()).await {
             Ok(kid) => self.kids.add(kid, Work::Occasion { number, event }),
             Err(error) => {
                 let records = vec![Hooks::lost(event, &error.to_string())];
@@ -43,7 +43,7 @@ impl Shell {
         self.live.touch();
     }
 
-    fn occasion(&self, topic: Topic) -> Occasion {
+    fn occasion(&self, topic: Topic) -> LifecycleCall {
         let event = topic.event();
         let (prompt, details) = match topic {
             Topic::SessionStart => (None, self.of_session()),
@@ -62,7 +62,7 @@ impl Shell {
                 vec![("tokens", json!(tokens)), ("target_tokens", json!(target))],
             ),
         };
-        Occasion {
+        LifecycleCall {
             event,
             session: self.session,
             workdir: PathBuf::from(self.workdir()),

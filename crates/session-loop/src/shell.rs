@@ -16,7 +16,7 @@ use crate::stages::Track;
 use crate::timers::Timers;
 use crate::watched::Watched;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
-use agentd_actor_kit::{Alarm, Earlier, Kids, SessionMsg, SupervisorMsg, Work};
+use agentd_actor_kit::{Alarm, Earlier, SessionMsg, SupervisorMsg, Work, WorkerTable};
 use agentd_protocol::{CallId, Event, EventBody, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
 use agentd_tools::{FilesSeen, Jobs};
@@ -52,7 +52,7 @@ pub struct Shell {
     pub(crate) outbox: Outbox,
     /// Inputs that arose while another one was processed.
     pub(crate) follow: VecDeque<Task>,
-    pub(crate) kids: Kids<Work>,
+    pub(crate) kids: WorkerTable<Work>,
     pub(crate) model: Option<ModelRun>,
     /// The context windows discovered for models.
     pub(crate) windows: BTreeMap<String, u64>,
@@ -113,7 +113,7 @@ impl Shell {
             warned: BTreeSet::new(),
             outbox: Outbox::new(folded.session, folded.epoch, head),
             follow: VecDeque::new(),
-            kids: Kids::default(),
+            kids: WorkerTable::default(),
             model: None,
             windows: BTreeMap::new(),
             compacting: None,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The real implementation of [`Workers`]: starts model calls and tool calls.
 #[derive(Debug)]
-pub struct KidSpawner {
+pub struct WorkerSpawner {
     /// The HTTP client of the process.
     pub http: reqwest::Client,
     /// Stores output that is too long for the log.
@@ -21,7 +21,7 @@ pub struct KidSpawner {
 }
 
 #[async_trait]
-impl Workers for KidSpawner {
+impl Workers for WorkerSpawner {
     async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();
         let start = CallStart {

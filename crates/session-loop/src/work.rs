@@ -2,7 +2,7 @@
 
 use crate::answer::Asked;
 use crate::outbox::Asker;
-use agentd_actor_kit::Place;
+use agentd_actor_kit::QueuePosition;
 use agentd_hooks::Narrowing;
 use agentd_policy::Judgement;
 use agentd_protocol::{CallId, HookEvent};
@@ -17,7 +17,7 @@ pub(crate) struct ModelRun {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
     /// Set while it waits for a permit, with its place in the queue as far as that is known.
-    pub(crate) waits: Option<Option<Place>>,
+    pub(crate) waits: Option<Option<QueuePosition>>,
 }
 
 /// A running tool call.

@@ -1,7 +1,7 @@
 //! Starts the workers of a loop.
 
 use crate::rework;
-use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
+use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, StoreMsg, ToolMsg, spawn_worker};
 use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
 use agentd_provider::{ModelSpec, RequestBody};
 use agentd_tool_executor::Mandate;
@@ -114,11 +114,11 @@ pub trait Workers: Debug + Send + Sync {
         let work = async move {
             let _ = to.cast(SessionMsg::Counted { call, tokens: None });
         };
-        spawn_kid(work, supervisor).await
+        spawn_worker(work, supervisor).await
     }
     /// Starts to restore files and the conversation.
     async fn rework(&self, job: ReworkJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();
-        spawn_kid(rework::work(job), supervisor).await
+        spawn_worker(rework::work(job), supervisor).await
     }
 }

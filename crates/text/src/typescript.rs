@@ -6,11 +6,11 @@ const MAX_STRING: usize = 4_096;
 
 /// Removes escape sequences from output that arrives in pieces, even if a piece ends inside one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Typescript(Place);
+pub struct Typescript(Position);
 
 /// The position inside an escape sequence where the last piece ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Outside of any sequence.
     #[default]
     Text,
@@ -35,7 +35,7 @@ impl Typescript {
     }
 }
 
-impl Place {
+impl Position {
     fn behind(self, c: char, text: &mut String) -> Self {
         match (self, c) {
             (Self::String(_) | Self::StringEnd, '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}') => Self::Text,
@@ -56,15 +56,15 @@ impl Place {
     }
 }
 
-fn said(c: char, text: &mut String) -> Place {
+fn said(c: char, text: &mut String) -> Position {
     match c {
-        '\u{9b}' => return Place::Parameters,
-        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return Place::String(0),
+        '\u{9b}' => return Position::Parameters,
+        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return Position::String(0),
         '\n' | '\r' | '\t' | '\u{8}' => text.push(c),
         c if !c.is_control() => text.push(c),
         _ => {}
     }
-    Place::Text
+    Position::Text
 }
 
 /// The text as a terminal would show it in the end: the last version of each overwritten line, without erased

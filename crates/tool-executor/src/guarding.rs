@@ -2,8 +2,8 @@
 //! since the call was judged.
 
 use crate::addresses::kind;
-use crate::kid::Mandate;
 use crate::run::LOOK_WITHIN;
+use crate::worker::Mandate;
 use agentd_file_work::FileWork;
 use agentd_protected::{Named, ProtectedPaths, named_by_git};
 use agentd_protocol::VerdictKind;

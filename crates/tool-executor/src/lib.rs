@@ -15,16 +15,16 @@ mod addresses;
 mod conceal;
 mod focus;
 mod guarding;
-mod kid;
 mod permits;
 mod pre_images;
 mod put_back;
 mod run;
 mod wardens;
+mod worker;
 
 pub use actor::{ExecutorArgs, ToolExecutor};
-pub use kid::{Mandate, ToolCall, ToolStart};
 pub use put_back::{PutBack, put_back};
+pub use worker::{Mandate, ToolCall, ToolStart};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-//! Workers and executor with real ractor actors and fake tools.
+//! WorkerTable and executor with real ractor actors and fake tools.
 
 use super::*;
-use crate::kid::spawn;
 use crate::run::Runner;
-use agentd_actor_kit::{Down, Handle, Kids, RunEvent, SessionMsg, ToolMsg, Work};
+use crate::worker::spawn;
+use agentd_actor_kit::{Down, Handle, RunEvent, SessionMsg, ToolMsg, Work, WorkerTable};
 use agentd_protocol::{Delta, EffectClass, SessionId, ToolCallId, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::Environment;
 use agentd_tools::{FilesSeen, Finished, Prepared, Progress, Registry, Spilled, ToolContext, ToolLimits};
@@ -21,7 +21,7 @@ struct Parent;
 
 struct ParentState {
     notes: mpsc::UnboundedSender<SessionMsg>,
-    kids: Kids<Work>,
+    workers: WorkerTable<Work>,
 }
 
 impl Actor for Parent {
@@ -36,7 +36,7 @@ impl Actor for Parent {
     ) -> Result<ParentState, ActorProcessingErr> {
         Ok(ParentState {
             notes,
-            kids: Kids::default(),
+            workers: WorkerTable::default(),
         })
     }
 
@@ -59,9 +59,9 @@ impl Actor for Parent {
         // The workers of these tests all do the same work.
         if let SupervisionEvent::ActorFailed(cell, _) | SupervisionEvent::ActorTerminated(cell, _, _) = &event
         {
-            state.kids.add(cell.clone(), WORK);
+            state.workers.add(cell.clone(), WORK);
         }
-        if let Some((work, why)) = state.kids.fell(event) {
+        if let Some((work, why)) = state.workers.fell(event) {
             let _ = me.cast(SessionMsg::Down { work, why });
         }
         Ok(())
@@ -329,9 +329,9 @@ async fn i6_a_call_that_is_killed_while_it_waits_costs_no_permit() {
 #[tokio::test]
 async fn i6_output_is_sent_on_credit_and_never_floods() {
     let mut world = World::new(2).await;
-    let kid = world.start("talk").await;
+    let worker = world.start("talk").await;
     // Recorded messages keep their credits until they are inspected below.
-    kid.wait(Some(Duration::from_secs(10))).await.unwrap();
+    worker.wait(Some(Duration::from_secs(10))).await.unwrap();
     let first: Vec<String> = (0..8).map(|offset| format!("output {offset}")).collect();
     world.expect(&["granted"]).await;
     world
@@ -359,7 +359,7 @@ async fn i8_a_known_credential_in_output_reaches_neither_the_log_nor_a_viewer() 
     while blob.is_empty() {
         let message = timeout(Duration::from_secs(10), world.notes.recv()).await;
         let SessionMsg::Tool { event, .. } = message.unwrap().unwrap() else {
-            panic!("the kid has a result first");
+            panic!("the worker has a result first");
         };
         if let RunEvent::Ended(_, blobs) = &event {
             blob = blobs.iter().flat_map(|blob| blob.bytes().to_vec()).collect();

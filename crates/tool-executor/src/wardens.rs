@@ -19,11 +19,11 @@ pub(crate) struct Wardens {
     sandboxing: Sandboxing,
     bounds: Bounds,
     network: Option<Network>,
-    places: BTreeMap<SessionId, Place>,
+    wardens: BTreeMap<SessionId, SessionWarden>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct SessionWarden {
     slot: WardenSlot,
     workdir: PathBuf,
     /// Permits in use.
@@ -43,20 +43,20 @@ impl Wardens {
             sandboxing,
             bounds,
             network,
-            places: BTreeMap::new(),
+            wardens: BTreeMap::new(),
         }
     }
 
     /// The session's slot, for one more permit.
     pub(crate) fn lend(&mut self, session: SessionId, workdir: &Path) -> WardenSlot {
         if self
-            .places
+            .wardens
             .get(&session)
             .is_some_and(|place| place.workdir != workdir)
         {
             self.end(session);
         }
-        let place = self.places.entry(session).or_insert_with(|| {
+        let place = self.wardens.entry(session).or_insert_with(|| {
             let environment = self.environment.clone();
             let spec = WardenSpec {
                 exe: self.exe.clone(),
@@ -65,7 +65,7 @@ impl Wardens {
                 bounds: self.bounds,
                 network: self.network.clone(),
             };
-            Place {
+            SessionWarden {
                 slot: self.sandboxing.slot(spec, &session.to_string()),
                 workdir: workdir.to_owned(),
                 permits: 0,
@@ -77,21 +77,21 @@ impl Wardens {
 
     /// Takes a permit back.
     pub(crate) fn give_back(&mut self, session: SessionId) {
-        if let Some(place) = self.places.get_mut(&session) {
+        if let Some(place) = self.wardens.get_mut(&session) {
             place.permits = place.permits.saturating_sub(1);
         }
     }
 
     /// Ends idle wardens. Returns whether any slots remain to check.
     pub(crate) fn sweep(&mut self) -> bool {
-        self.places
+        self.wardens
             .retain(|_, place| !place.slot.release_idle(IDLE) || place.permits > 0);
-        !self.places.is_empty()
+        !self.wardens.is_empty()
     }
 
     /// Ends everything that runs for an ended session (I5).
     pub(crate) fn end(&mut self, session: SessionId) {
-        if let Some(place) = self.places.remove(&session) {
+        if let Some(place) = self.wardens.remove(&session) {
             tokio::spawn(async move {
                 if !place.slot.close(CLOSE_WITHIN).await {
                     tracing::error!(%session, "processes of a session that ended may still run");
@@ -103,7 +103,7 @@ impl Wardens {
     /// Ends all wardens and waits for them, at most `within`.
     pub(crate) async fn end_all(&mut self, within: Duration) {
         let mut ends = tokio::task::JoinSet::new();
-        for (_, place) in std::mem::take(&mut self.places) {
+        for (_, place) in std::mem::take(&mut self.wardens) {
             ends.spawn(async move { place.slot.close(within).await });
         }
         // Late wardens end by themselves: their sockets are closed.

@@ -225,14 +225,14 @@ mod cases {
 
     async fn a_command_runs_and_its_output_is_shown_while_it_comes() {
         let mut world = world().await;
-        let kid = world
+        let worker = world
             .start(
                 "Bash",
                 json!({ "command": "echo hello; read -r x < <(sleep 300)" }),
             )
             .await;
         assert_eq!(world.output().await, "hello\n");
-        kid.kill();
+        worker.kill();
         let (outcome, blobs) = world.call("Bash", json!({ "command": "echo again" })).await;
         assert_eq!(
             (outcome.status, outcome.llm_text.as_str(), blobs),
@@ -242,14 +242,14 @@ mod cases {
 
     async fn i5_a_kill_of_the_kid_stops_its_command() {
         let mut world = world().await;
-        let kid = world
+        let worker = world
             .start(
                 "Bash",
                 json!({ "command": "trap '' TERM; echo $$; sleep 300; sleep 300" }),
             )
             .await;
         let pid = pid(&world.output().await);
-        kid.kill();
+        worker.kill();
         // On its own the process would end after ten minutes.
         assert!(gone(pid).await, "the process still lives");
     }

@@ -3,7 +3,7 @@
 
 use crate::source_tree::{Foreign, content, open};
 use crate::walk::Patience;
-use agentd_repo_map::{Answer, CTAGS, SourceMap, Stamp, is_universal, question};
+use agentd_repo_map::{CTAGS, CtagsReply, SourceMap, Stamp, is_universal, question};
 use agentd_sandbox::{Beneath, CommandSpec, Heard, Piped, Running, WardenSlot};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -100,9 +100,9 @@ impl Ctags {
     }
 
     /// `None` if it does not answer; then it is no longer usable.
-    async fn answer(&mut self, name: &str, source: &[u8]) -> Option<Answer> {
+    async fn answer(&mut self, name: &str, source: &[u8]) -> Option<CtagsReply> {
         let asked = [question(name, source.len()).as_bytes(), source].concat();
-        let mut answer = Answer::default();
+        let mut answer = CtagsReply::default();
         self.exchange(&asked, |line| answer.take(line)).await?;
         Some(answer)
     }

@@ -3,7 +3,7 @@
 use crate::run::Abandoned;
 use crate::source_tree::Tree;
 use crate::walk::Patience;
-use agentd_repo_map::{Focus, Place};
+use agentd_repo_map::{Focus, RankedDefinition};
 use agentd_sandbox::{Beneath, SandboxError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub fn map_dir(data_dir: &Path) -> PathBuf {
 pub struct PromptMap {
     workdir: Beneath,
     map_dir: PathBuf,
-    places: Vec<Place>,
+    places: Vec<RankedDefinition>,
     complete: bool,
 }
 

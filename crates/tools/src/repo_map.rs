@@ -11,7 +11,7 @@ use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Tool};
 use crate::walk::Patience;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
-use agentd_repo_map::{Focus, Place, Rendered, SourceMap};
+use agentd_repo_map::{Focus, RankedDefinition, Rendered, SourceMap};
 use agentd_sandbox::EntryKind;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ fn map(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<
 }
 
 /// Removes places in files that may not be read or exceed the file limit. Returns the number of files denied.
-fn leave_out(places: &mut Vec<Place>, gate: &FileGate) -> usize {
+fn leave_out(places: &mut Vec<RankedDefinition>, gate: &FileGate) -> usize {
     let mut judged: BTreeMap<String, bool> = BTreeMap::new();
     places.retain(|place| match judged.get(&place.path) {
         Some(allowed) => *allowed,
@@ -157,7 +157,7 @@ fn focus(prepared: &Prepared) -> Focus {
 
 fn outcome(
     map: &SourceMap,
-    (places, left_out): (&[Place], usize),
+    (places, left_out): (&[RankedDefinition], usize),
     shown: &Rendered,
     complete: bool,
     base: &Path,

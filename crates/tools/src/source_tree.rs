@@ -4,7 +4,7 @@
 use crate::ctags;
 use crate::walk::{Patience, files};
 use agentd_repo_map::{
-    Cache, Language, MAX_FILE_BYTES, Place, Rendered, SourceMap, Stamp, is_foreign, render,
+    Cache, Language, MAX_FILE_BYTES, RankedDefinition, Rendered, SourceMap, Stamp, is_foreign, render,
 };
 use agentd_sandbox::{Beneath, OpenFile, WardenSlot};
 use sha2::{Digest as _, Sha256};
@@ -75,7 +75,7 @@ impl Tree<'_> {
     }
 
     /// Reads the lines of the places, and renders as many as fit.
-    pub(crate) fn show(&self, places: &[Place], budget: usize) -> Rendered {
+    pub(crate) fn show(&self, places: &[RankedDefinition], budget: usize) -> Rendered {
         let mut files: BTreeMap<&str, Option<String>> = BTreeMap::new();
         for place in places {
             if files.len() < MAX_SHOWN {
@@ -88,7 +88,7 @@ impl Tree<'_> {
             .iter()
             .filter_map(|(path, text)| Some((*path, text.as_deref()?.lines().collect())))
             .collect();
-        let line = |place: &Place| {
+        let line = |place: &RankedDefinition| {
             let at = usize::try_from(place.line).ok()?.checked_sub(1)?;
             lines.get(place.path.as_str())?.get(at).copied()
         };

@@ -9,7 +9,7 @@ use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Tool, word};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_settings::WebConfig;
-use agentd_web::{Answer, Elsewhere, Fetcher, Page, Target, WebError};
+use agentd_web::{Elsewhere, Fetch, Fetcher, Page, Target, WebError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -89,8 +89,8 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     };
     ctx.on_start.begun();
     match fetcher.fetch(&target, raw).await {
-        Ok(Answer::Page(page)) => show(page, prepared.number("offset"), ctx),
-        Ok(Answer::Elsewhere(elsewhere)) => named(&elsewhere).into(),
+        Ok(Fetch::Page(page)) => show(page, prepared.number("offset"), ctx),
+        Ok(Fetch::Elsewhere(elsewhere)) => named(&elsewhere).into(),
         Err(error) => failed(&error).into(),
     }
 }

@@ -24,7 +24,7 @@ const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/json;q=0.9, 
 
 /// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum Fetch {
     /// A page.
     Page(Page),
     /// A redirect that needs permission first.
@@ -110,15 +110,15 @@ impl Fetcher {
     /// # Errors
     /// The address may not be reached, or the response cannot be read.
     #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
-    pub async fn fetch(&mut self, target: &Target, raw: bool) -> Result<Answer, WebError> {
+    pub async fn fetch(&mut self, target: &Target, raw: bool) -> Result<Fetch, WebError> {
         let deadline = Instant::now() + self.time;
         let fetched = timeout_at(deadline, self.follow(target)).await;
         match fetched.map_err(|_| WebError::Slow(self.time))?? {
-            Fetched::Elsewhere(elsewhere) => Ok(Answer::Elsewhere(elsewhere)),
+            Fetched::Elsewhere(elsewhere) => Ok(Fetch::Elsewhere(elsewhere)),
             Fetched::Body(body) => {
                 let read = tokio::task::spawn_blocking(move || body.page(raw)).await;
                 let page = read.map_err(|error| WebError::Connection(error.to_string()))??;
-                Ok(Answer::Page(page))
+                Ok(Fetch::Page(page))
             }
         }
     }

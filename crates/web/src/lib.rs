@@ -9,7 +9,7 @@
 //! Invariants: I6 (time, bytes and redirects of a fetch are bounded, whatever a server sends), I7 (an address that is not
 //! known to be public, or cannot be judged, is refused), I8 (no credential, cookie, proxy setting or referrer is sent).
 //!
-//! Flow: text -> [`Target::parse`] -> [`Guard`] -> look-up -> [`Guard`] -> GET -> [`Answer`].
+//! Flow: text -> [`Target::parse`] -> [`Guard`] -> look-up -> [`Guard`] -> GET -> [`Fetch`].
 
 mod address;
 mod charset;
@@ -26,7 +26,7 @@ mod target;
 
 pub use address::not_public;
 pub use error::WebError;
-pub use fetch::{Answer, Elsewhere, Fetcher, Page};
+pub use fetch::{Elsewhere, Fetch, Fetcher, Page};
 pub use guard::Guard;
 pub use hops::{Hop, Hops};
 pub use resolver::{Looking, Resolver, SystemResolver};

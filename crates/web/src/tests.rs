@@ -62,11 +62,11 @@ impl Server {
         self.asked().iter().map(first).collect()
     }
 
-    async fn fetch(&self, path: &str) -> Result<Answer, WebError> {
+    async fn fetch(&self, path: &str) -> Result<Fetch, WebError> {
         self.fetch_with(path, |_| {}).await
     }
 
-    async fn fetch_with(&self, path: &str, change: impl FnOnce(&mut WebConfig)) -> Result<Answer, WebError> {
+    async fn fetch_with(&self, path: &str, change: impl FnOnce(&mut WebConfig)) -> Result<Fetch, WebError> {
         let mut config = WebConfig {
             allow_private: vec![format!("127.0.0.1:{}", self.port)],
             ..WebConfig::default()
@@ -78,8 +78,8 @@ impl Server {
 
     async fn page(&self, path: &str) -> Page {
         match self.fetch(path).await.unwrap() {
-            Answer::Page(page) => page,
-            Answer::Elsewhere(elsewhere) => panic!("{elsewhere:?}"),
+            Fetch::Page(page) => page,
+            Fetch::Elsewhere(elsewhere) => panic!("{elsewhere:?}"),
         }
     }
 }
@@ -232,7 +232,7 @@ async fn i6_a_huge_page_is_cut_and_the_rest_is_not_read() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
     let endless = [head.as_bytes(), &vec![b'x'; 8 << 20]].concat();
     let server = Server::with(vec![(endless, false), (b"x".to_vec(), true)]).await;
-    let Ok(Answer::Page(page)) = server.fetch_with("/", |config| config.max_bytes = 100_000).await else {
+    let Ok(Fetch::Page(page)) = server.fetch_with("/", |config| config.max_bytes = 100_000).await else {
         panic!("a page");
     };
     assert_eq!((page.text.len(), page.bytes, page.cut), (100_000, 100_000, true));
@@ -294,7 +294,7 @@ async fn redteam_35_a_redirect_is_judged_at_each_hop() {
     };
     assert_eq!(
         given,
-        Answer::Elsewhere(expected),
+        Fetch::Elsewhere(expected),
         "an address that nobody judged is given back"
     );
     for _ in 0..5 {
@@ -320,7 +320,7 @@ async fn redteam_35_a_name_that_changes_its_address_reaches_only_the_judged_one(
     let names = Rebinding::new(&[&["127.0.0.1"], &["127.0.0.2"]]);
     let mut fetcher = Fetcher::with_resolver(&config, Arc::clone(&names) as Arc<dyn Resolver>).unwrap();
     let answer = fetcher.fetch(&target, false).await.unwrap();
-    assert!(matches!(answer, Answer::Page(page) if page.text == "one"));
+    assert!(matches!(answer, Fetch::Page(page) if page.text == "one"));
     assert_eq!(names.left(), 1, "one look-up for one connection");
     let error = fetcher.fetch(&target, false).await.unwrap_err();
     assert_eq!(
@@ -401,7 +401,7 @@ async fn fetched(
     server: &Server,
     other: &Server,
     opinions: Vec<(&'static str, Hop)>,
-) -> Result<Answer, WebError> {
+) -> Result<Fetch, WebError> {
     let config = WebConfig {
         allow_private: vec![
             format!("127.0.0.1:{}", server.port),
@@ -437,7 +437,7 @@ async fn redteam_35_i7_the_rules_have_a_word_on_each_hop() {
     for (answer, opinions) in [(stays, vec![("/here", Hop::Asked)]), (leads_off.as_str(), vec![])] {
         let server = Server::start(&[answer]).await;
         let given_back = fetched(&server, &other, opinions).await.unwrap();
-        assert!(matches!(given_back, Answer::Elsewhere(_)), "{given_back:?}");
+        assert!(matches!(given_back, Fetch::Elsewhere(_)), "{given_back:?}");
     }
     assert_eq!(other.asked(), Vec::<String>::new());
     // Positive control: an allowed redirect is followed, even to another server.
@@ -445,5 +445,5 @@ async fn redteam_35_i7_the_rules_have_a_word_on_each_hop() {
     let followed = fetched(&server, &other, vec![("/there", Hop::Allowed)])
         .await
         .unwrap();
-    assert!(matches!(followed, Answer::Page(page) if page.text.contains("there")));
+    assert!(matches!(followed, Fetch::Page(page) if page.text.contains("there")));
 }

@@ -156,8 +156,8 @@ async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itse
 /// The warden of the one session that runs a command.
 fn warden_of(daemon: &Daemon) -> u32 {
     let wardens = marked("__warden");
-    let nurseries = children_of(daemon.pid());
-    let mine: Vec<u32> = nurseries.into_iter().flat_map(children_of).collect();
+    let fork_servers = children_of(daemon.pid());
+    let mine: Vec<u32> = fork_servers.into_iter().flat_map(children_of).collect();
     wardens
         .into_iter()
         .find(|pid| mine.contains(pid))
@@ -258,7 +258,7 @@ async fn i3_i5_when_the_holder_of_namespaces_is_killed_its_command_dies_and_is_t
     }
     let mark = mark(3);
     let (session, mut follower) = with_a_command(&daemon, &client, &mark).await;
-    // It is the parent of the warden and a child of the nursery.
+    // It is the parent of the warden and a child of the fork server.
     let below = |pid: u32| children_of(pid).into_iter();
     let family: Vec<u32> = below(daemon.pid())
         .flat_map(|pid| std::iter::once(pid).chain(below(pid)))

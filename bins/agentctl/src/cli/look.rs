@@ -1,6 +1,6 @@
 //! `ps`, `show`, `logs`, `export`, `import`, `events`, `usage`.
 
-use crate::cli::talk::ModeArg;
+use crate::cli::turns::ModeArg;
 use crate::complete::{kinds, models, sessions, states};
 use crate::values::{budget, label};
 use agentd_protocol::{Budget, Selector};

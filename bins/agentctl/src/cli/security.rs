@@ -1,6 +1,6 @@
 //! Arguments of `audit`, `policy` and `rules`.
 
-use crate::cli::talk::ModeArg;
+use crate::cli::turns::ModeArg;
 use crate::complete::sessions;
 use agentd_audit::Link;
 use clap::{Args, Subcommand};

@@ -33,12 +33,12 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
     }
     let rows = open(&client, args.session.clone(), labels).await?;
     if rows.is_empty() && ctx.out.human() {
-        ctx.out.talk("nothing waits for a person");
+        ctx.out.status("nothing waits for a person");
     } else {
         ctx.out.list(&rows)?;
         if ctx.out.human() {
             ctx.out
-                .talk("read one whole with: agentctl approvals APPROVAL; answer one after the other: agentctl approvals -w");
+                .status("read one whole with: agentctl approvals APPROVAL; answer one after the other: agentctl approvals -w");
         }
     }
     Ok(Exit::OK)

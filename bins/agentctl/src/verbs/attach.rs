@@ -5,8 +5,8 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
+use crate::interactive::{Conversation, Held, Interrupt, Manner, Screen, Streams};
 use crate::render::{Margin, one_line};
-use crate::talk::{Conversation, Held, Interrupt, Manner, Place, Screen};
 
 /// The most lines shown of a tool's output.
 const OUTPUT_LINES: usize = 10;
@@ -16,12 +16,12 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     let row = client.get(&args.session).await?;
     let person = ctx.out.terminal.interactive() && !args.read_only && ctx.out.human();
     let short = row.session.short();
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "attached to {short} ({}), {}",
         one_line(&row.name, 60),
         row.status.state
     ));
-    ctx.out.talk(if person {
+    ctx.out.status(if person {
         "type to send; /help lists commands; Ctrl-C or Ctrl-D detaches"
     } else {
         "only watching; Ctrl-C detaches"
@@ -44,7 +44,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         interrupt: Interrupt::Detach,
     };
     let margin = Margin::new(args.margin.seq, args.margin.times);
-    let screen = Screen::new(Place::Together, OUTPUT_LINES, true)
+    let screen = Screen::new(Streams::Together, OUTPUT_LINES, true)
         .beside(margin)
         .thinking(args.margin.show_thinking);
     match Conversation::new(&mut ctx.out, follower, screen, None, manner)
@@ -53,7 +53,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     {
         Held::Detached | Held::Turn(_) | Held::TimedOut(_) | Held::Interrupted(_) | Held::Blocked(_) => {}
     }
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "detached from {short}; come back with: agentctl attach {short}"
     ));
     Ok(Exit::OK)

@@ -84,7 +84,7 @@ fn ours(ctx: &mut Ctx) -> Result<Option<PathBuf>, Failure> {
         dir => Some(PathBuf::from(dir)),
     };
     if let Some(dir) = &dir {
-        ctx.out.talk(&format!(
+        ctx.out.status(&format!(
             "no daemon answers; these are the files in {}, where agentctl's own settings say",
             one_line(&dir.display().to_string(), 300)
         ));

@@ -50,7 +50,7 @@ fn command_of(prompt: &[Block]) -> Option<&str> {
 /// Warns a person whose command will be sent to the model as text.
 pub(crate) fn say_if_text(ctx: &mut Ctx, prompt: &[Block], commands: bool) {
     if let Some(word) = command_of(prompt).filter(|_| !commands) {
-        ctx.out.talk(&format!(
+        ctx.out.status(&format!(
             "note: /{word} is sent as text; use --commands to have it obeyed"
         ));
     }

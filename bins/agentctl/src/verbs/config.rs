@@ -61,7 +61,7 @@ async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
         _ => return Err(failure),
     };
     let shown = loaded(ctx, None)?.shown();
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "{why}; these are the settings that a daemon started here would have"
     ));
     Ok(shown)

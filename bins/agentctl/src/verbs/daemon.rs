@@ -40,7 +40,7 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
         DaemonVerb::Drain => {
             client.drain().await?;
             ctx.out
-                .talk("draining: running calls may end, new work is refused");
+                .status("draining: running calls may end, new work is refused");
             gone(ctx, &client, DRAINED_DEADLINE, "drained and stopped").await?;
         }
     }
@@ -69,7 +69,7 @@ async fn gone(ctx: &mut Ctx, client: &Client, within: Duration, word: &str) -> R
     let begun = Instant::now();
     while client.lost().is_none() {
         if begun.elapsed() > within {
-            ctx.out.talk(&format!(
+            ctx.out.status(&format!(
                 "it goes on stopping; after {} s it has not gone yet",
                 within.as_secs()
             ));
@@ -77,7 +77,7 @@ async fn gone(ctx: &mut Ctx, client: &Client, within: Duration, word: &str) -> R
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    ctx.out.talk(word);
+    ctx.out.status(word);
     Ok(())
 }
 

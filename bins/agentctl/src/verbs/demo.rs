@@ -20,7 +20,7 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
     let program = ctx.environment.find_program("agentd").ok_or_else(|| {
         Failure::Fault(Fault::unavailable("no_agentd", "`agentd` is not found").hint(GET_AGENTD))
     })?;
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "starting {} --demo {} in this terminal; it has a temporary place and a socket of its own, and Ctrl-C stops it",
         program.display(),
         args.sessions

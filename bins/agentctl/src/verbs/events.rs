@@ -52,7 +52,7 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
         stream(ctx, &mut params, &choice, exact).await?;
     }
     if let Some(cursor) = params.after {
-        ctx.out.talk(&format!("cursor: {cursor}"));
+        ctx.out.status(&format!("cursor: {cursor}"));
     }
     Ok(Exit::OK)
 }
@@ -75,7 +75,7 @@ async fn stream(
                 if tries > TRIES || params.once {
                     return Err(fault.hint(resume_hint(params.after)).into());
                 }
-                ctx.out.talk("the daemon went away; trying to come back");
+                ctx.out.status("the daemon went away; trying to come back");
                 tokio::time::sleep(PAUSE).await;
             }
         }

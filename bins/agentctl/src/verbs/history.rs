@@ -22,7 +22,7 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
         .object(&diffed, &names, |paint| shown(&diffed, args.stat, paint))?;
     ctx.out.unpage()?;
     if diffed.files.is_empty() {
-        ctx.out.talk("no file differs from what it was");
+        ctx.out.status("no file differs from what it was");
     }
     stays(ctx, &diffed.stays, "it also did this, which is not compared");
     Ok(Exit::OK)
@@ -145,9 +145,9 @@ fn stays(ctx: &mut Ctx, stays: &[String], what: &str) {
     if stays.is_empty() {
         return;
     }
-    ctx.out.talk(&format!("{what}:"));
+    ctx.out.status(&format!("{what}:"));
     for one in stays {
-        ctx.out.talk(&format!("  {one}"));
+        ctx.out.status(&format!("  {one}"));
     }
 }
 

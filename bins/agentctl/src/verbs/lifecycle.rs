@@ -197,9 +197,9 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
     while let Some(outcome) = carried_out.next().await {
         match outcome {
             Ok((row, Done { seq, pending })) => {
-                ctx.out.talk(&order.told(&row));
+                ctx.out.status(&order.told(&row));
                 if pending {
-                    ctx.out.talk(PENDING);
+                    ctx.out.status(PENDING);
                 }
                 done.push(DoneRow {
                     session: row.session,
@@ -294,7 +294,7 @@ async fn chosen(
     };
     let rows = order.chosen_of(client.list(&params).await?);
     if rows.is_empty() {
-        ctx.out.talk("no session matches");
+        ctx.out.status("no session matches");
     } else if !targets.yes && order.asks(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         let sessions = count(u64::try_from(rows.len()).unwrap_or(u64::MAX), "session");
         confirm(ctx, &format!("{} {sessions}?", order.words().0))?;
@@ -322,7 +322,7 @@ pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
 
 /// Prompts for a line of input.
 pub(crate) fn ask(ctx: &mut Ctx, question: &str) -> Result<String, Failure> {
-    ctx.out.talk_always(question);
+    ctx.out.status_always(question);
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)

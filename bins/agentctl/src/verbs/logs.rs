@@ -5,8 +5,8 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted, unreadable};
+use crate::interactive::{Screen, Streams};
 use crate::render::Margin;
-use crate::talk::{Place, Screen};
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{Event, ExportParams, Seq, Timestamp};
@@ -92,7 +92,7 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
     let lines = if ctx.out.wide() { usize::MAX } else { OUTPUT_LINES };
     let margin = Margin::new(args.margin.seq, args.margin.times);
     let mut printer = Printer {
-        screen: Screen::new(Place::Together, lines, true)
+        screen: Screen::new(Streams::Together, lines, true)
             .beside(margin)
             .thinking(args.margin.show_thinking),
         exact,

@@ -4,8 +4,8 @@ use crate::cli::{PsArgs, Sort};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::interactive::{Before, Console, Signals, TerminalSignal};
 use crate::render::{SessionRow, fleet_line, hanging};
-use crate::talk::{Before, Console, Signals, Told};
 use crate::values;
 use crate::verbs::tree::tree;
 use agentd_client::Client;
@@ -68,8 +68,8 @@ async fn pause(console: &mut Console, signals: &mut Signals) -> Option<Exit> {
                 }
             }
             told = signals.next() => match told {
-                Told::Continued => console.again(),
-                Told::Interrupt | Told::Terminated => return Some(Exit::INTERRUPTED),
+                TerminalSignal::Continued => console.again(),
+                TerminalSignal::Interrupt | TerminalSignal::Terminated => return Some(Exit::INTERRUPTED),
             },
         }
     }
@@ -96,7 +96,7 @@ async fn look(ctx: &Ctx, client: &Client, args: &PsArgs) -> Result<(NodeStatus, 
 fn print(ctx: &mut Ctx, args: &PsArgs, shown: &[SessionRow], all: &[SessionRow]) -> Result<(), Failure> {
     if all.is_empty() && ctx.out.human() {
         let filtered = !args.state.is_empty() || !args.labels.is_empty();
-        ctx.out.talk(if filtered {
+        ctx.out.status(if filtered {
             "no session is like that; all of them: agentctl ps -a"
         } else if args.all {
             "there are no sessions"
@@ -121,7 +121,7 @@ fn print(ctx: &mut Ctx, args: &PsArgs, shown: &[SessionRow], all: &[SessionRow])
 
 fn warn(ctx: &mut Ctx, status: &NodeStatus) {
     for files in &status.hanging {
-        ctx.out.talk(&format!("warning: {}", hanging(files)));
+        ctx.out.status(&format!("warning: {}", hanging(files)));
     }
 }
 

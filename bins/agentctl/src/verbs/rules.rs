@@ -41,7 +41,7 @@ pub(crate) async fn rules(ctx: &mut Ctx, verb: &RulesVerb) -> Result<Exit, Failu
             let rows = client.rules().await?;
             if rows.is_empty() && ctx.out.human() {
                 ctx.out
-                    .talk("nobody has allowed or denied anything for good; rules of the configuration: agentctl config view");
+                    .status("nobody has allowed or denied anything for good; rules of the configuration: agentctl config view");
             } else {
                 ctx.out.list(&rows)?;
             }
@@ -52,7 +52,7 @@ pub(crate) async fn rules(ctx: &mut Ctx, verb: &RulesVerb) -> Result<Exit, Failu
             for rule in rules {
                 match client.remove_rule(&RemoveRuleParams { rule: rule.clone() }).await {
                     Ok(row) => {
-                        ctx.out.talk(&format!("revoked: {}", clean(&row.rule)));
+                        ctx.out.status(&format!("revoked: {}", clean(&row.rule)));
                         removed.push(row);
                     }
                     Err(error) => exit = exit.or(ctx.out.failure(&Fault::from(error).into())),

@@ -6,8 +6,10 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
+use crate::interactive::{
+    Conversation, Held, Interrupt, Manner, RunResult, Screen, Streams, TurnWatch, Unattended,
+};
 use crate::render::{clean, one_line};
-use crate::talk::{Conversation, Held, Interrupt, Manner, Place, RunResult, Screen, TurnWatch, Unattended};
 use crate::values;
 use crate::verbs::before_run::{check_size, name_is_free, say_if_text};
 use agentd_client::Client;
@@ -62,7 +64,7 @@ impl Entered {
     /// Shows the notices to the author.
     pub(crate) fn tell(&self, ctx: &mut Ctx) {
         for notice in &self.notices {
-            ctx.out.talk(&format!("note: {}", clean(notice)));
+            ctx.out.status(&format!("note: {}", clean(notice)));
         }
     }
 }
@@ -88,7 +90,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
         Some(_) => None,
     };
     if args.mode.map(PermissionMode::from) == Some(PermissionMode::Yolo) {
-        ctx.out.talk(agentd_policy::YOLO_LIMITS);
+        ctx.out.status(agentd_policy::YOLO_LIMITS);
     }
     let client = ctx.connect_or_start().await?;
     check_size(&client, &prompt)?;
@@ -120,7 +122,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     if args.detach {
         return detached(ctx, &entered);
     }
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "session {} ({})",
         entered.session.short(),
         one_line(&entered.name, 60)
@@ -247,7 +249,7 @@ fn detached(ctx: &mut Ctx, entered: &Entered) -> Result<Exit, Failure> {
     let id = entered.session.to_string();
     ctx.out.object(&entered.row(), &id, |_| format!("{id}\n"))?;
     let short = entered.session.short();
-    ctx.out.talk(&format!(
+    ctx.out.status(&format!(
         "watch it with: agentctl attach {short}\nstop it with:  agentctl cancel {short}"
     ));
     Ok(Exit::OK)
@@ -269,9 +271,9 @@ pub(crate) async fn watch(
     };
     let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
     let place = if ctx.out.human() {
-        Place::Split
+        Streams::Split
     } else {
-        Place::TalkOnly
+        Streams::StderrOnly
     };
     let manner = Manner {
         answers: watching.person,
@@ -327,7 +329,7 @@ fn after_leaving(
 ) -> Result<Exit, Failure> {
     match result {
         Some(result) => report(ctx, watching, result)?,
-        None => ctx.out.talk(&format!(
+        None => ctx.out.status(&format!(
             "detached; the session goes on: agentctl attach {}",
             entered.session.short()
         )),

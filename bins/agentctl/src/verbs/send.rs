@@ -49,7 +49,7 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
         return watch(ctx, client, &entered, Watching::of(ctx, false, args.timeout)).await;
     }
     if ctx.out.human() && !ctx.out.quiet {
-        ctx.out.talk(&format!(
+        ctx.out.status(&format!(
             "accepted by {} as input {}",
             entered.session.short(),
             entered.input.short()

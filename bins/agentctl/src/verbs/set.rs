@@ -21,14 +21,14 @@ pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> 
         ..update(&args.changes, row.budget, &row.labels)?
     };
     if params.mode == Some(PermissionMode::Yolo) {
-        ctx.out.talk(agentd_policy::YOLO_LIMITS);
+        ctx.out.status(agentd_policy::YOLO_LIMITS);
     }
     client.update(&params).await?;
     let detail = SessionDetail::from(client.get(&id).await?);
     if ctx.out.human() {
         let (short, state) = (detail.row.session.short(), detail.row.state);
         let what = args.changes.join(" ");
-        ctx.out.talk(&format!("{short} changed: {what}; it is {state}"));
+        ctx.out.status(&format!("{short} changed: {what}; it is {state}"));
     } else {
         ctx.out.object(&detail, &id, |paint| detail.text(paint, now()))?;
     }

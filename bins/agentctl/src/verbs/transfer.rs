@@ -59,7 +59,7 @@ async fn blob(ctx: &mut Ctx, client: &Client, name: String) -> Result<(), Failur
         let part = match client.blob(&params).await {
             Err(ClientError::Refused(fault)) if fault.code == "no_blob" => {
                 ctx.out
-                    .talk(&format!("left out: the store has no content {}", params.name));
+                    .status(&format!("left out: the store has no content {}", params.name));
                 return Ok(());
             }
             part => part?,
@@ -88,7 +88,7 @@ async fn follow(ctx: &mut Ctx, client: Client, session: String, after: Seq) -> R
         let news = follower.next().await?;
         match &news {
             News::Event(_, line) => ctx.out.json_line(line)?,
-            News::Retrying => ctx.out.talk("the daemon went away; trying to come back"),
+            News::Retrying => ctx.out.status("the daemon went away; trying to come back"),
             News::Delta(_) | News::Synced(_) | News::Lagged | News::Back | News::Ended(_) => {}
         }
         if news.is_last() {
@@ -164,7 +164,7 @@ fn asked(ctx: &mut Ctx, args: &ImportArgs) -> Result<ImportParams, Failure> {
 fn chosen_dir(ctx: &mut Ctx, from_stdin: bool) -> Result<String, Failure> {
     let here = values::workdir(None)?;
     if from_stdin || !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
-        ctx.out.talk(&format!(
+        ctx.out.status(&format!(
             "the session will work in {} (another one: -C DIR)",
             clean(&here)
         ));

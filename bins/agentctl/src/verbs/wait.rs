@@ -53,7 +53,7 @@ pub(crate) async fn wait(ctx: &mut Ctx, args: &WaitArgs) -> Result<Exit, Failure
     }
     for row in &rows {
         let state = row.state.map_or("gone", RunState::as_str);
-        ctx.out.talk(&format!("{} {state}", row.session));
+        ctx.out.status(&format!("{} {state}", row.session));
     }
     if !ctx.out.human() {
         ctx.out.value(&rows)?;

@@ -12,7 +12,7 @@ pub(crate) struct Reader(Connection);
 
 /// The location of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ChunkAt {
     pub(crate) path: String,
     pub(crate) stamp: u64,
     pub(crate) first: u32,
@@ -95,12 +95,12 @@ impl Reader {
     }
 
     /// The location of a chunk.
-    pub(crate) fn place(&self, chunk: i64) -> Result<Option<Place>, IndexError> {
+    pub(crate) fn place(&self, chunk: i64) -> Result<Option<ChunkAt>, IndexError> {
         let mut select = self.0.prepare_cached(
             "SELECT path, stamp, first, last, names FROM chunk JOIN file ON file.id = chunk.file WHERE chunk.id = ?1",
         )?;
         let place = select.query_row(params![chunk], |row| {
-            Ok(Place {
+            Ok(ChunkAt {
                 path: row.get(0)?,
                 stamp: row.get::<_, i64>(1)?.cast_unsigned(),
                 first: row.get(2)?,

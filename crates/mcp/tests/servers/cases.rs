@@ -2,7 +2,7 @@
 
 use crate::npm;
 use agentd_mcp::{
-    Answer, Call, Command, Limits, McpError, OnProgress, Pool, ServerSpec, Transport, Walls, WardenLaunch,
+    Call, CallAnswer, Command, Limits, McpError, OnProgress, Pool, ServerSpec, Transport, Walls, WardenLaunch,
 };
 use agentd_protocol::{SandboxLevel, ToolStatus};
 use agentd_sandbox::{Environment, Finding, ProbeSpec, Refusal, Sandboxing, probe, readable};
@@ -97,7 +97,7 @@ pub(crate) fn stdio(name: &str, argv: Vec<String>) -> ServerSpec {
     }
 }
 
-pub(crate) async fn call(pool: &Pool, workdir: &Path, name: &str, arguments: &Value) -> Answer {
+pub(crate) async fn call(pool: &Pool, workdir: &Path, name: &str, arguments: &Value) -> CallAnswer {
     let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap();
     let call = Call {
         name: name.to_owned(),
@@ -117,7 +117,7 @@ fn played(mode: &str) -> Pool {
     )])
 }
 
-async fn go(pool: &Pool) -> Answer {
+async fn go(pool: &Pool) -> CallAnswer {
     call(pool, Path::new("/tmp"), "mcp__played__go", &serde_json::json!({})).await
 }
 

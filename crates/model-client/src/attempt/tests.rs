@@ -397,13 +397,13 @@ async fn a_killed_attempt_drops_its_connection() {
         deadlines: Deadlines::default(),
         ..scripted(turn(""))
     };
-    let kid = world.begin(spec, 1).await;
+    let worker = world.begin(spec, 1).await;
     let (mut socket, _) = listener.accept().await.unwrap();
     let chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
     let answer = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{chunk}");
     socket.write_all(answer.as_bytes()).await.unwrap();
     while !matches!(world.event().await.1, CallEvent::Delta(..)) {}
-    kid.kill();
+    worker.kill();
     let mut rest = Vec::new();
     let end = timeout(Duration::from_secs(10), socket.read_to_end(&mut rest)).await;
     assert!(matches!(end, Ok(Ok(_) | Err(_))), "the connection stayed open");
@@ -420,7 +420,7 @@ async fn a_call_that_waits_says_where_it_stands() {
         (2, CallEvent::Waiting(place)) => place,
         other => panic!("{other:?}"),
     };
-    let expected = Place {
+    let expected = QueuePosition {
         position: 1,
         of: 1,
         eta_ms: None,

@@ -1,5 +1,5 @@
 use super::*;
-use agentd_actor_kit::{Hold, Lane, Place};
+use agentd_actor_kit::{Hold, Lane, QueuePosition};
 use agentd_protocol::{CredentialHealth, SessionId, Usage};
 use agentd_provider::Gauge;
 use agentd_settings::{RatesConfig, SchedulerConfig};
@@ -212,7 +212,7 @@ fn a_short_pause_is_waited_for_in_line() {
     world.wait(2);
     assert_eq!(world.granted(), []);
     assert_eq!(world.admission.wake(), Some(world.now.plus_ms(30_000)));
-    let place = Place {
+    let place = QueuePosition {
         position: 1,
         of: 1,
         eta_ms: Some(30_000),

@@ -7,8 +7,8 @@ use crate::cli::{AnswerArgs, DecideArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::interactive::choice_of;
 use crate::render::{ApprovalRow, question_lines};
-use crate::talk::choice_of;
 use crate::values;
 use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
@@ -67,10 +67,10 @@ async fn chosen(
         confirm(ctx, &format!("{verb} {} open approvals?", rows.len()))?;
     }
     for row in &left {
-        ctx.out.talk(&row.left_open());
+        ctx.out.status(&row.left_open());
     }
     if rows.is_empty() && left.is_empty() {
-        ctx.out.talk("nothing waits for a person");
+        ctx.out.status("nothing waits for a person");
     }
     Ok(rows.iter().map(|row| row.approval.to_string()).collect())
 }
@@ -106,7 +106,7 @@ async fn read_before(
             confirm(ctx, &format!("approve {}?", id.short()))?;
         } else if !args.yes {
             for line in question_lines(&row.open, LINE) {
-                ctx.out.talk(&line.text());
+                ctx.out.status(&line.text());
             }
         }
         shown.push(id.to_string());
@@ -216,7 +216,7 @@ async fn decide_each(
     for params in all {
         match client.decide(&params).await {
             Ok(decided) => {
-                ctx.out.talk(&format!(
+                ctx.out.status(&format!(
                     "{} {} of {}",
                     past(params.decision),
                     decided.approval.short(),
@@ -227,7 +227,8 @@ async fn decide_each(
             Err(error) => {
                 let fault = Fault::from(error);
                 if many && matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") {
-                    ctx.out.talk(&format!("answered meanwhile: {}", params.approval));
+                    ctx.out
+                        .status(&format!("answered meanwhile: {}", params.approval));
                 } else {
                     exit = exit.or(ctx.out.failure(&fault.into()));
                 }

@@ -2,17 +2,17 @@
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::interactive::Pages;
 use crate::render::ApprovalRow;
-use crate::talk::Pages;
 use agentd_protocol::Fault;
 
 /// Shows a question page by page. Leaving before the last page approves nothing.
 pub(super) fn read(ctx: &mut Ctx, row: &ApprovalRow) -> Result<(), Failure> {
     let asks = ctx.out.terminal.stdin && ctx.out.terminal.stderr;
-    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_talk());
+    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_stderr());
     loop {
         let page = pages.turn();
-        ctx.out.talk_always(&format!("{page}\n"));
+        ctx.out.status_always(&format!("{page}\n"));
         if pages.ended() {
             return Ok(());
         }
@@ -24,7 +24,7 @@ pub(super) fn read(ctx: &mut Ctx, row: &ApprovalRow) -> Result<(), Failure> {
 
 fn confirm_page(ctx: &mut Ctx, place: &str) -> Result<(), Failure> {
     ctx.out
-        .talk_always(&format!("{place}. Enter shows the next page, q leaves: "));
+        .status_always(&format!("{place}. Enter shows the next page, q leaves: "));
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line);
     match read {

@@ -5,8 +5,8 @@ use crate::cli::ApprovalsArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::interactive::{Pages, Typed, typed};
 use crate::render::{ApprovalRow, choices_line, decided_how};
-use crate::talk::{Pages, Typed, typed};
 use crate::values;
 use agentd_client::{Client, Push, Subscription};
 use agentd_protocol::{ApprovalId, Decision, Fault, WatchParams};
@@ -42,7 +42,7 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
         let mut rest = rows.iter().filter(|row| !past.contains(&row.approval));
         let Some(row) = rest.next() else {
             ctx.out
-                .talk("nothing more waits for a person; what comes is shown here, Ctrl-C leaves");
+                .status("nothing more waits for a person; what comes is shown here, Ctrl-C leaves");
             next(&mut news).await?;
             continue;
         };
@@ -70,7 +70,7 @@ async fn next(news: &mut Subscription) -> Result<(), Failure> {
 async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -> Result<Step, Failure> {
     // Discards input that was typed for the previous question, so that it cannot answer this one.
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
-    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_talk());
+    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_stderr());
     show(ctx, &mut pages, behind);
     loop {
         let prompt = if pages.ended() {
@@ -81,7 +81,7 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
                 pages.place()
             )
         };
-        ctx.out.talk_always(&prompt);
+        ctx.out.status_always(&prompt);
         let mut line = String::new();
         match std::io::stdin().read_line(&mut line) {
             Ok(1..) => {}
@@ -95,10 +95,10 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
                 let decision = answer.decision;
                 return decide(ctx, client, row, decision, &answer.params(&row.open)).await;
             }
-            Typed::Decide(_) => ctx.out.talk("read it to its end first"),
-            Typed::Unclear(why) => ctx.out.talk(&why),
+            Typed::Decide(_) => ctx.out.status("read it to its end first"),
+            Typed::Unclear(why) => ctx.out.status(&why),
             Typed::Send(_) | Typed::Cancel | Typed::Resume | Typed::Compact | Typed::Help => {
-                ctx.out.talk(&choices_line(&row.open));
+                ctx.out.status(&choices_line(&row.open));
             }
         }
     }
@@ -106,9 +106,9 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
 
 fn show(ctx: &mut Ctx, pages: &mut Pages, behind: usize) {
     let page = pages.turn();
-    ctx.out.talk_always(&format!("{page}\n"));
+    ctx.out.status_always(&format!("{page}\n"));
     if pages.ended() && behind > 0 {
-        ctx.out.talk(&format!("{behind} more behind this one"));
+        ctx.out.status(&format!("{behind} more behind this one"));
     }
 }
 
@@ -121,9 +121,9 @@ async fn decide(
 ) -> Result<Step, Failure> {
     let id = row.approval.short();
     match client.decide(params).await.map_err(Fault::from) {
-        Ok(_) => ctx.out.talk(&format!("{} {id}", decided_how(decision))),
+        Ok(_) => ctx.out.status(&format!("{} {id}", decided_how(decision))),
         Err(fault) if matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") => {
-            ctx.out.talk(&format!("answered meanwhile: {id}"));
+            ctx.out.status(&format!("answered meanwhile: {id}"));
         }
         Err(fault) => {
             ctx.out.failure(&fault.into());

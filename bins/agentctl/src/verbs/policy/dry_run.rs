@@ -107,7 +107,7 @@ pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Fa
             "; {passed_over} cannot be judged again (their tool or a rule of their session cannot be read, or judging failed then)"
         ));
     }
-    ctx.out.talk(&told);
+    ctx.out.status(&told);
     Ok(Exit::OK)
 }
 

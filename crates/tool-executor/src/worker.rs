@@ -1,7 +1,7 @@
 //! The worker that runs one tool call.
 
 use crate::run::{self, Runner};
-use agentd_actor_kit::{GateMsg, Handle, JudgeRequest, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
+use agentd_actor_kit::{GateMsg, Handle, JudgeRequest, SessionMsg, StoreMsg, ToolMsg, spawn_worker};
 use agentd_protocol::{Binding, SessionId, ToolCallId};
 use agentd_tools::{FilesSeen, Jobs, Prepared, Remote};
 use ractor::{ActorCell, ActorRef, SpawnErr};
@@ -69,5 +69,5 @@ pub(crate) async fn spawn<R: Runner>(
     supervisor: ActorCell,
 ) -> Result<ActorCell, SpawnErr> {
     let work = async move { run::run(&runner, start).await };
-    spawn_kid(work, supervisor).await
+    spawn_worker(work, supervisor).await
 }

@@ -2,16 +2,16 @@
 
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
+use crate::interactive::asks::Asks;
+use crate::interactive::console::{Before, Console};
+use crate::interactive::draft::{Draft, TypedLine};
+use crate::interactive::footer::Footer;
+use crate::interactive::manner::{Held, Interrupt, Manner, Unattended};
+use crate::interactive::pages::Pages;
+use crate::interactive::screen::Screen;
+use crate::interactive::signals::{Signals, TerminalSignal};
+use crate::interactive::turn_watch::{RunResult, TurnWatch};
 use crate::output::Output;
-use crate::talk::asks::Asks;
-use crate::talk::console::{Before, Console};
-use crate::talk::draft::{Draft, TypedLine};
-use crate::talk::footer::Footer;
-use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
-use crate::talk::pages::Pages;
-use crate::talk::screen::Screen;
-use crate::talk::signals::{Signals, Told};
-use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{ApprovalId, Delta, EventBody, Fault, RunState, Status, WaitReason};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -37,7 +37,7 @@ enum Happened {
     News(Result<News, Failure>),
     Keys(Vec<u8>),
     Line(Option<TypedLine>),
-    Told(Told),
+    Signal(TerminalSignal),
     Deadline,
     /// The turn is still ending.
     Slow,
@@ -107,7 +107,7 @@ impl<'a> Conversation<'a> {
             let happened = match self.lines.pop_front() {
                 Some(line) => Happened::Line(line),
                 None => tokio::select! {
-                    told = signals.next() => Happened::Told(told),
+                    signal = signals.next() => Happened::Signal(signal),
                     _ = ticks.tick(), if self.footer.is_some() => Happened::Tick,
                     () = until(deadline) => Happened::Deadline,
                     () = until(self.slow.map(|(when, _)| when)) => Happened::Slow,
@@ -134,7 +134,7 @@ impl<'a> Conversation<'a> {
             Happened::News(news) => self.news(&news?).await?,
             Happened::Line(Some(line)) => self.line(line).await?,
             Happened::Line(None) => self.no_more_lines()?,
-            Happened::Told(Told::Interrupt) => self.interrupted().await?,
+            Happened::Signal(TerminalSignal::Interrupt) => self.interrupted().await?,
             Happened::Deadline => self.too_late().await?,
             Happened::Slow => {
                 if let Some((_, say)) = self.slow.take() {
@@ -142,9 +142,9 @@ impl<'a> Conversation<'a> {
                 }
                 None
             }
-            Happened::Told(Told::Terminated) => Some(self.terminated()),
+            Happened::Signal(TerminalSignal::Terminated) => Some(self.terminated()),
             Happened::Keys(_) => None,
-            Happened::Told(Told::Continued) => {
+            Happened::Signal(TerminalSignal::Continued) => {
                 self.console.again();
                 None
             }

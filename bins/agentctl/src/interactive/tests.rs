@@ -1,6 +1,6 @@
 //! Typed lines, open approvals, and the end of a turn.
 
-use super::answer::{Answer, Typed, choice_of, read};
+use super::answer::{ApprovalAnswer, Typed, choice_of, read};
 use super::asks::Asks;
 use super::pages::Pages;
 use super::turn_watch::TurnWatch;
@@ -29,7 +29,7 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
 
 fn decide(decision: Decision, scope: Scope, answer: Option<&str>, message: Option<&str>) -> Typed {
     let (answer, message) = (answer.map(str::to_owned), message.map(str::to_owned));
-    Typed::Decide(Answer {
+    Typed::Decide(ApprovalAnswer {
         decision,
         scope,
         answer,

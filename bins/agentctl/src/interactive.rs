@@ -24,8 +24,8 @@ pub(crate) use console::{Before, Console};
 pub(crate) use conversation::Conversation;
 pub(crate) use manner::{Held, Interrupt, Manner, Unattended};
 pub(crate) use pages::Pages;
-pub(crate) use screen::{Place, Screen};
-pub(crate) use signals::{Signals, Told};
+pub(crate) use screen::{Screen, Streams};
+pub(crate) use signals::{Signals, TerminalSignal};
 pub(crate) use turn_watch::{RunResult, TurnWatch};
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Questions to the person: which one is shown, and what happens to typed text when its question is over.
 
 use crate::failure::Failure;
+use crate::interactive::asks::Elsewhere;
+use crate::interactive::console::Before;
+use crate::interactive::conversation::Conversation;
+use crate::interactive::pages::Pages;
 use crate::render::{choices_line, decided_by, decided_how};
-use crate::talk::asks::Elsewhere;
-use crate::talk::console::Before;
-use crate::talk::conversation::Conversation;
-use crate::talk::pages::Pages;
 use agentd_protocol::{ApprovalId, Decision, Event, EventBody, OpenApproval};
 
 impl Conversation<'_> {
@@ -27,7 +27,7 @@ impl Conversation<'_> {
         self.pages = Some(Pages::new(
             &open,
             self.out.terminal.person(),
-            self.out.paint_talk(),
+            self.out.paint_stderr(),
         ));
         self.turn_page(&open)?;
         if self.manner.sends && !self.draft.is_empty() {
@@ -50,7 +50,7 @@ impl Conversation<'_> {
         };
         let mut text = pages.turn();
         let (ended, place) = (pages.ended(), pages.place());
-        let paint = self.out.paint_talk();
+        let paint = self.out.paint_stderr();
         let behind = self.asks.behind();
         if ended && behind > 0 {
             text.push_str(&format!("\n{behind} more behind this one"));

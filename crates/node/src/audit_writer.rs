@@ -2,8 +2,8 @@
 //!
 //! It reads events after their commit, like any viewer, so it delays no session. After a lag it continues from the log.
 
+use crate::audit_log::Audit;
 use crate::rotated::Rotated;
-use crate::scribe_audit::Audit;
 use crate::trace_lines;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Traced, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
@@ -28,7 +28,7 @@ const VIEWER: u64 = u64::MAX;
 
 /// Writes the side files.
 #[derive(Debug)]
-pub(crate) struct Scribe {
+pub(crate) struct AuditWriter {
     pub(crate) trace: Option<Rotated>,
     pub(crate) audit: Option<Audit>,
     pub(crate) feed: Handle<FeedMsg>,
@@ -41,7 +41,7 @@ pub(crate) struct Scribe {
     reload: Option<Value>,
 }
 
-impl Scribe {
+impl AuditWriter {
     pub(crate) const fn new(
         trace: Option<Rotated>,
         audit: Option<Audit>,
@@ -93,7 +93,8 @@ impl Scribe {
                     self.cursor.get_or_insert(cursor);
                     let round = AssertUnwindSafe(self.round(&mut frames)).catch_unwind().await;
                     // Nothing would restart this task: retrying is better than an audit that ends silently.
-                    let written = round.unwrap_or_else(|_| Err(io::Error::other("the scribe panicked")));
+                    let written =
+                        round.unwrap_or_else(|_| Err(io::Error::other("the audit writer panicked")));
                     if let Err(error) = written {
                         tracing::warn!(%error, "the audit file cannot be written; it is tried again");
                         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -101,7 +102,7 @@ impl Scribe {
                 }
                 Err(error) => {
                     // At startup and shutdown there is no feed for a moment; restarts of the feed are logged elsewhere.
-                    tracing::info!(%error, "the scribe waits for the feed");
+                    tracing::info!(%error, "the audit writer waits for the feed");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

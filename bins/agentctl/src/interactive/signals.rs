@@ -4,7 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The meaning of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum TerminalSignal {
     /// Ctrl-C.
     Interrupt,
     /// This program is asked to terminate, or its terminal is gone.
@@ -34,12 +34,12 @@ impl Signals {
     }
 
     /// The next signal. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> TerminalSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.terminate.recv() => Told::Terminated,
-            _ = self.hang_up.recv() => Told::Terminated,
-            _ = self.continued.recv() => Told::Continued,
+            _ = self.interrupt.recv() => TerminalSignal::Interrupt,
+            _ = self.terminate.recv() => TerminalSignal::Terminated,
+            _ = self.hang_up.recv() => TerminalSignal::Terminated,
+            _ = self.continued.recv() => TerminalSignal::Continued,
         }
     }
 }

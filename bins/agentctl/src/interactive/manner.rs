@@ -1,6 +1,6 @@
 //! A viewer's behaviour towards a session, and the ways in which a conversation ends.
 
-use crate::talk::turn_watch::RunResult;
+use crate::interactive::turn_watch::RunResult;
 use agentd_protocol::{Status, Timestamp};
 use tokio::time::Instant;
 

@@ -19,7 +19,7 @@ const NONE: &str =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// Answer the open approval.
-    Decide(Answer),
+    Decide(ApprovalAnswer),
     /// Send it to the session.
     Send(String),
     /// End the turn.
@@ -40,14 +40,14 @@ pub(crate) enum Typed {
 
 /// The answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ApprovalAnswer {
     pub(crate) decision: Decision,
     pub(crate) scope: Scope,
     pub(crate) answer: Option<String>,
     pub(crate) message: Option<String>,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     const fn allow(scope: Scope) -> Self {
         Self {
             decision: Decision::Allow,
@@ -119,14 +119,14 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
         ("help", _) if !sends => Typed::Help,
         ("approve" | "deny" | "answer", None) => Typed::Unclear(NONE.to_owned()),
         ("approve", Some(approval)) => match rest {
-            "" | "once" => Typed::Decide(Answer::allow(Scope::Once)),
+            "" | "once" => Typed::Decide(ApprovalAnswer::allow(Scope::Once)),
             "session" => scoped(Scope::Session, approval),
             "always" => scoped(Scope::Always, approval),
             other => Typed::Unclear(format!("unknown scope {other:?}: once, session or always")),
         },
-        ("deny", Some(_)) => Typed::Decide(Answer::deny(rest)),
+        ("deny", Some(_)) => Typed::Decide(ApprovalAnswer::deny(rest)),
         ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
-        ("answer", Some(_)) => Typed::Decide(Answer::words(rest)),
+        ("answer", Some(_)) => Typed::Decide(ApprovalAnswer::words(rest)),
         // The daemon has more commands, and lists them if this one is unknown.
         (_, _) if sends => Typed::Send(format!("/{text}")),
         (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
@@ -136,20 +136,20 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
 /// The line as an answer to the open approval, if it is one.
 fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
     match choice_of(line, &approval.choices) {
-        Ok(Some(choice)) => return Some(Typed::Decide(Answer::words(choice))),
+        Ok(Some(choice)) => return Some(Typed::Decide(ApprovalAnswer::words(choice))),
         Ok(None) => {}
         Err(why) => return Some(Typed::Unclear(format!("{why}; /answer TEXT sends words"))),
     }
     if approval.kind == ApprovalKind::Question {
-        return Some(Typed::Decide(Answer::words(line)));
+        return Some(Typed::Decide(ApprovalAnswer::words(line)));
     }
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word.to_lowercase().as_str(), rest.trim()) {
-        ("y" | "yes", "") => Some(Typed::Decide(Answer::allow(Scope::Once))),
+        ("y" | "yes", "") => Some(Typed::Decide(ApprovalAnswer::allow(Scope::Once))),
         ("s", "") => Some(scoped(Scope::Session, approval)),
         ("a", "") => Some(scoped(Scope::Always, approval)),
-        ("n", reason) => Some(Typed::Decide(Answer::deny(reason))),
-        ("no", "") => Some(Typed::Decide(Answer::deny(""))),
+        ("n", reason) => Some(Typed::Decide(ApprovalAnswer::deny(reason))),
+        ("no", "") => Some(Typed::Decide(ApprovalAnswer::deny(""))),
         _ => None,
     }
 }
@@ -197,7 +197,7 @@ pub(crate) fn choice_of<'a>(line: &str, choices: &'a [Choice]) -> Result<Option<
 
 fn scoped(scope: Scope, approval: &OpenApproval) -> Typed {
     if approval.scopes.contains(&scope) {
-        Typed::Decide(Answer::allow(scope))
+        Typed::Decide(ApprovalAnswer::allow(scope))
     } else {
         Typed::Unclear(format!(
             "this call can be allowed once only; {}",

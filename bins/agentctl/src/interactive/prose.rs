@@ -1,8 +1,8 @@
 //! The model's text on its way to stdout: sanitized, and wrapped at words if stdout is a terminal.
 
 use crate::failure::Failure;
+use crate::interactive::screen::Screen;
 use crate::output::Output;
-use crate::talk::screen::Screen;
 use agentd_text::{Pieces, Shown, Wrap};
 
 /// The held-back end of a streaming text. `columns` is the width of the terminal, if stdout is one.

@@ -1,11 +1,11 @@
 //! The cgroup around a session's commands, where this machine allows us to create one: it counts and limits without
 //! polling. Version 2 limits processes and memory, version 1 here only processes.
 
-mod places;
+mod parent;
 
 use crate::bounds::Bounds;
 use crate::processes::signal;
-use places::{Place, find};
+use parent::{Parent, find};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,8 @@ pub struct KernelLimits {
     pub memory: bool,
 }
 
-/// Determined once: a program's place in the cgroup tree does not change by itself.
-static PLACE: LazyLock<Option<Place>> = LazyLock::new(find);
+/// Determined once: a program's parent in the cgroup tree does not change by itself.
+static PLACE: LazyLock<Option<Parent>> = LazyLock::new(find);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// What the kernel would limit for the sessions of this process.
@@ -44,43 +44,43 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub fn kernel_limits() -> KernelLimits {
     PLACE
         .as_ref()
-        .map_or_else(KernelLimits::default, |place| KernelLimits {
+        .map_or_else(KernelLimits::default, |parent| KernelLimits {
             processes: true,
-            memory: place.memory,
+            memory: parent.memory,
         })
 }
 
 /// A cgroup for one warden and its descendants.
 #[derive(Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct Cgroup {
     dir: PathBuf,
 }
 
-impl Leaf {
+impl Cgroup {
     /// Creates one; `None` where that is impossible, and the watch is the only enforcement.
     pub(crate) fn make(bounds: Bounds) -> Option<Self> {
-        let place = PLACE.as_ref()?;
+        let parent = PLACE.as_ref()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::within(place, &place.name(number), bounds)
+        Self::within(parent, &parent.name(number), bounds)
     }
 
-    fn within(place: &Place, name: &str, bounds: Bounds) -> Option<Self> {
-        let dir = place.dir.join(name);
+    fn within(parent: &Parent, name: &str, bounds: Bounds) -> Option<Self> {
+        let dir = parent.dir.join(name);
         fs::create_dir(&dir).ok()?;
-        let leaf = Self { dir };
-        match leaf.limit(place, bounds) {
-            Ok(()) => Some(leaf),
+        let cgroup = Self { dir };
+        match cgroup.limit(parent, bounds) {
+            Ok(()) => Some(cgroup),
             Err(_) => {
-                leaf.end();
+                cgroup.end();
                 None
             }
         }
     }
 
-    fn limit(&self, place: &Place, bounds: Bounds) -> io::Result<()> {
+    fn limit(&self, parent: &Parent, bounds: Bounds) -> io::Result<()> {
         let processes = bounds.processes.saturating_add(SPARE);
         fs::write(self.dir.join("pids.max"), processes.to_string())?;
-        if place.memory {
+        if parent.memory {
             let memory = bounds.memory.saturating_add(bounds.memory / SLACK);
             fs::write(self.dir.join("memory.max"), memory.to_string())?;
         }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_group_has_the_limits_with_room_for_the_warden() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place {
+        let parent = Parent {
             dir: dir.path().to_owned(),
             memory: true,
         };
@@ -136,12 +136,15 @@ mod tests {
             memory: 1_600,
             ..Bounds::default()
         };
-        let leaf = Leaf::within(&place, "a", bounds).unwrap();
-        let said = |name: &str| fs::read_to_string(leaf.dir.join(name)).unwrap();
+        let cgroup = Cgroup::within(&parent, "a", bounds).unwrap();
+        let said = |name: &str| fs::read_to_string(cgroup.dir.join(name)).unwrap();
         assert_eq!(
             (said("pids.max").as_str(), said("memory.max").as_str()),
             ("170", "1700")
         );
-        assert!(Leaf::within(&place, "a", bounds).is_none(), "it is there already");
+        assert!(
+            Cgroup::within(&parent, "a", bounds).is_none(),
+            "it is there already"
+        );
     }
 }

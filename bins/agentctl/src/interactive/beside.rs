@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use crate::follow::News;
+use crate::interactive::screen::Screen;
 use crate::output::Output;
 use crate::render::{Line, Margin};
-use crate::talk::screen::Screen;
 use agentd_protocol::{Delta, Event, EventBody, FailureClass};
 
 impl Screen {

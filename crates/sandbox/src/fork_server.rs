@@ -5,9 +5,9 @@
 //! everything else over its own socket. Its wardens die with it (a warden without an owner would leave commands without
 //! one), so when the daemon is gone it stays until the last warden has cleaned up (I5).
 
+use crate::cgroup::enter;
 use crate::error::SandboxError;
 use crate::launch;
-use crate::leaf::enter;
 use crate::mounts::View;
 use crate::namespaces;
 use crate::passing::{receive, send};
@@ -34,7 +34,7 @@ use std::time::Duration;
 /// The deadline for the rest of a message; after that the daemon counts as gone.
 const REST_WITHIN: Duration = Duration::from_secs(5);
 /// The second argument that makes the program the fork server.
-pub(crate) const NURSERY_ARG: &str = "nursery";
+pub(crate) const FORK_SERVER_ARG: &str = "fork-server";
 
 /// The start parameters of a warden; its socket travels along.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,21 +67,21 @@ pub(crate) enum Part {
 /// Runs the fork server, if the arguments ask for it.
 pub(crate) fn asked() -> Option<Result<Part, SandboxError>> {
     let second = std::env::args_os().nth(2)?;
-    (second == NURSERY_ARG).then(|| Nursery::start()?.serve())
+    (second == FORK_SERVER_ARG).then(|| ForkServer::start()?.serve())
 }
 
-struct Nursery {
+struct ForkServer {
     socket: File,
     signals: SignalFd,
     wardens: BTreeSet<i32>,
 }
 
-impl Nursery {
+impl ForkServer {
     fn start() -> Result<Self, SandboxError> {
         let failed = |error: io::Error| SandboxError::Message(error.to_string());
         launch::close_inherited();
         let _ = setsid();
-        let _ = set_name(c"agentd-nursery");
+        let _ = set_name(c"agentd-forksrv");
         let mask = launch::taken_signals();
         mask.thread_block().map_err(|errno| failed(errno.into()))?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
@@ -108,10 +108,10 @@ impl Nursery {
             let Ok((birth, descriptors)) = receive::<Birth>(&self.socket) else {
                 break;
             };
-            let nursery = getpid();
+            let fork_server = getpid();
             if self.bear() {
                 drop(self);
-                return begin(&birth, descriptors, nursery);
+                return begin(&birth, descriptors, fork_server);
             }
         }
         self.see_out();
@@ -185,10 +185,10 @@ impl Nursery {
 }
 
 /// The first steps of a warden.
-fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<Part, SandboxError> {
+fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, fork_server: Pid) -> Result<Part, SandboxError> {
     let failed = |errno: Errno| SandboxError::Message(errno.to_string());
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
-    if getppid() != Some(nursery) {
+    if getppid() != Some(fork_server) {
         return Err(SandboxError::WardenGone);
     }
     let _ = set_name(c"agentd-warden");

@@ -3,13 +3,13 @@
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::images;
+use crate::interactive::answer::{ApprovalAnswer, HELP, Typed, read};
+use crate::interactive::conversation::Conversation;
+use crate::interactive::draft::{TypedLine, Typing};
+use crate::interactive::manner::Held;
+use crate::interactive::pages::Pages;
 use crate::output::fault_text;
 use crate::render::clean;
-use crate::talk::answer::{Answer, HELP, Typed, read};
-use crate::talk::conversation::Conversation;
-use crate::talk::draft::{TypedLine, Typing};
-use crate::talk::manner::Held;
-use crate::talk::pages::Pages;
 use agentd_protocol::{ApprovalId, Block, Decision, Fault, FaultClass, OpenApproval, SendParams};
 
 impl Conversation<'_> {
@@ -24,9 +24,9 @@ impl Conversation<'_> {
         }
         for typing in self.draft.typed(keys, self.prompted) {
             match typing {
-                Typing::Echo(text) => self.out.talk_always(&text),
+                Typing::Echo(text) => self.out.status_always(&text),
                 Typing::Line(line) => {
-                    self.out.talk_always("\n");
+                    self.out.status_always("\n");
                     self.screen.entered();
                     self.lines.push_back(Some(line));
                 }
@@ -65,14 +65,14 @@ impl Conversation<'_> {
             return;
         };
         if let Some(column) = self.screen.column(columns) {
-            let text = footer.show(columns, column, now(), self.out.paint_talk());
+            let text = footer.show(columns, column, now(), self.out.paint_stderr());
             self.drawn(&text);
         }
     }
 
     fn drawn(&mut self, text: &str) {
         if !text.is_empty() {
-            self.out.talk_always(text);
+            self.out.status_always(text);
         }
     }
 
@@ -115,7 +115,7 @@ impl Conversation<'_> {
     }
 
     /// Rejects an acceptance before the end of the question was shown. A denial is possible at any time.
-    fn too_early(&mut self, answer: &Answer, open: &OpenApproval) -> Result<bool, Failure> {
+    fn too_early(&mut self, answer: &ApprovalAnswer, open: &OpenApproval) -> Result<bool, Failure> {
         if answer.decision == Decision::Deny {
             return Ok(false);
         }
@@ -177,7 +177,7 @@ impl Conversation<'_> {
     /// Reports a fault; the conversation continues.
     pub(super) fn told(&mut self, outcome: Result<(), Fault>) -> Result<(), Failure> {
         let Err(fault) = outcome else { return Ok(()) };
-        let text = fault_text(&fault, self.out.paint_talk());
+        let text = fault_text(&fault, self.out.paint_stderr());
         self.screen.prompt(self.out, &text)
     }
 }

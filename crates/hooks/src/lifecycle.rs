@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 /// An event for lifecycle hooks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Occasion {
+pub struct LifecycleCall {
     /// The kind of event.
     pub event: HookEvent,
     /// The session that it belongs to.
@@ -25,9 +25,9 @@ pub struct Occasion {
 impl Hooks {
     /// Runs the hooks. Hooks that can prevent something, or make a turn go on, run one after the other until one does
     /// so; the others run in parallel.
-    pub async fn tell(&self, occasion: Occasion, places: Arc<Semaphore>) -> Vec<HookFinished> {
-        let event = occasion.event;
-        let subject = occasion.subject();
+    pub async fn tell(&self, call: LifecycleCall, places: Arc<Semaphore>) -> Vec<HookFinished> {
+        let event = call.event;
+        let subject = call.subject();
         if event.prevents() || matches!(event, HookEvent::Stop | HookEvent::SubagentStop) {
             self.in_turn(event, "", &subject, &places).await
         } else {
@@ -36,7 +36,7 @@ impl Hooks {
     }
 }
 
-impl Occasion {
+impl LifecycleCall {
     fn subject(self) -> Subject {
         let mut told = json!({
             "session": self.session,

@@ -11,32 +11,32 @@ const OWN: &str = "agentd";
 
 /// A directory in which cgroups can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Parent {
     pub(super) dir: PathBuf,
     /// Whether memory can be limited there, too.
     pub(super) memory: bool,
 }
 
-impl Place {
+impl Parent {
     /// The name of the cgroup with this number.
     pub(super) fn name(&self, number: u64) -> String {
         format!("{PREFIX}{}-{number}", std::process::id())
     }
 }
 
-/// The best available place: a cgroup of version 2, else one of version 1 that counts processes.
-pub(super) fn find() -> Option<Place> {
+/// The best available parent: a cgroup of version 2, else one of version 1 that counts processes.
+pub(super) fn find() -> Option<Parent> {
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
-    let place = second(&own, &mounts).or_else(|| first(&own, &mounts))?;
-    sweep(&place.dir);
-    Some(place)
+    let parent = second(&own, &mounts).or_else(|| first(&own, &mounts))?;
+    sweep(&parent.dir);
+    Some(parent)
 }
 
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-fn second(own: &str, mounts: &str) -> Option<Place> {
+fn second(own: &str, mounts: &str) -> Option<Parent> {
     let dir = dir_of(own, mounts, None)?;
     let has = |file: &str, name: &str| {
         let words = fs::read_to_string(dir.join(file)).unwrap_or_default();
@@ -53,7 +53,7 @@ fn second(own: &str, mounts: &str) -> Option<Place> {
         let words: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
         enable(&dir, &words.join(" ")).ok()?;
     }
-    try_in(&dir).then(|| Place {
+    try_in(&dir).then(|| Parent {
         memory: wanted.contains(&"memory"),
         dir,
     })
@@ -78,9 +78,9 @@ fn enable(dir: &Path, words: &str) -> io::Result<()> {
     fs::write(&control, words)
 }
 
-fn first(own: &str, mounts: &str) -> Option<Place> {
+fn first(own: &str, mounts: &str) -> Option<Parent> {
     let dir = dir_of(own, mounts, Some("pids"))?;
-    try_in(&dir).then_some(Place { dir, memory: false })
+    try_in(&dir).then_some(Parent { dir, memory: false })
 }
 
 /// Whether a cgroup that limits processes can be created there.

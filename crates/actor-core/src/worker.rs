@@ -6,13 +6,13 @@ use std::pin::Pin;
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// It works in `post_start`, where a kill interrupts the work and the supervisor learns of a panic.
-struct Kid;
+struct Worker;
 
 /// Starts a worker, linked to `supervisor`, that does this work and then ends. Killing it drops the work.
 ///
 /// # Errors
 /// The supervisor is going down.
-pub fn spawn_kid<F>(
+pub fn spawn_worker<F>(
     work: F,
     supervisor: ActorCell,
 ) -> impl Future<Output = Result<ActorCell, SpawnErr>> + Send + use<F>
@@ -22,12 +22,12 @@ where
     // Box it outside the async block: the work is large, and the future of every caller would contain it.
     let work: Work = Box::pin(work);
     async move {
-        let (kid, _) = Actor::spawn_linked(None, Kid, work, supervisor).await?;
-        Ok(kid.get_cell())
+        let (worker, _) = Actor::spawn_linked(None, Worker, work, supervisor).await?;
+        Ok(worker.get_cell())
     }
 }
 
-impl Actor for Kid {
+impl Actor for Worker {
     type Msg = ();
     type State = Option<Work>;
     type Arguments = Work;

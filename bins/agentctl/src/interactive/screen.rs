@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::follow::News;
+use crate::interactive::prose::Prose;
+use crate::interactive::thoughts::Thoughts;
+use crate::interactive::unfinished::Unfinished;
 use crate::output::Output;
 use crate::render::{Early, Line, LiveOutput, LiveText, Margin, Rest, Tag, Transcript, below, clean};
-use crate::talk::prose::Prose;
-use crate::talk::thoughts::Thoughts;
-use crate::talk::unfinished::Unfinished;
 use agentd_protocol::{
     Delta, Event, EventBody, FailureClass, Fragment, ModelFailed, OpenApproval, RunState, Status, ToolCallId,
 };
@@ -14,13 +14,13 @@ use agentd_text::wrapped;
 
 /// Which stream gets what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Streams {
     /// The model's text to stdout, the rest to stderr.
     Split,
     /// Everything to stdout.
     Together,
     /// Only the rest, to stderr; stdout is reserved for the result object at the end.
-    TalkOnly,
+    StderrOnly,
 }
 
 /// The position of the cursor.
@@ -37,7 +37,7 @@ enum Cursor {
 /// Prints the progress of a session.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    place: Place,
+    streams: Streams,
     pub(super) transcript: Transcript,
     live: LiveText,
     early: Early,
@@ -57,9 +57,9 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(place: Place, output_lines: usize, inputs: bool) -> Self {
+    pub(crate) fn new(streams: Streams, output_lines: usize, inputs: bool) -> Self {
         Self {
-            place,
+            streams,
             transcript: Transcript::new(output_lines),
             live: LiveText::default(),
             early: Early::default(),
@@ -153,15 +153,15 @@ impl Screen {
     /// Writes a message of this program on a line of its own.
     pub(crate) fn say(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         self.break_line(out)?;
-        let text = out.paint_talk().dim(&clean(text));
-        out.talk(&text);
+        let text = out.paint_stderr().dim(&clean(text));
+        out.status(&text);
         Ok(())
     }
 
     /// Writes a prompt to stderr, even with `-q`.
     pub(crate) fn prompt(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         self.break_line(out)?;
-        out.talk_always(text);
+        out.status_always(text);
         if !text.ends_with('\n') {
             self.cursor = Cursor::Prompt;
         }
@@ -268,14 +268,14 @@ impl Screen {
     /// Prints a line of a running tool's output.
     fn output(&mut self, out: &mut Output, line: &str) -> Result<(), Failure> {
         self.break_line(out)?;
-        match self.place {
-            Place::Together => {
+        match self.streams {
+            Streams::Together => {
                 let text = below(out.paint(), line);
                 out.raw(text.as_bytes())
             }
-            Place::Split | Place::TalkOnly => {
-                let text = below(out.paint_talk(), line);
-                out.talk(text.trim_end());
+            Streams::Split | Streams::StderrOnly => {
+                let text = below(out.paint_stderr(), line);
+                out.status(text.trim_end());
                 Ok(())
             }
         }
@@ -283,8 +283,8 @@ impl Screen {
 
     fn line(&mut self, out: &mut Output, line: &Line) -> Result<(), Failure> {
         self.break_line(out)?;
-        match self.place {
-            Place::Together => {
+        match self.streams {
+            Streams::Together => {
                 let text = line.print(out.paint());
                 let text = match out.terminal.columns() {
                     Some(columns) if line.tag == Tag::Model => wrapped(&text, columns),
@@ -292,17 +292,17 @@ impl Screen {
                 };
                 out.raw(text.as_bytes())
             }
-            Place::Split | Place::TalkOnly if line.tag == Tag::Model => Ok(()),
-            Place::Split | Place::TalkOnly => {
-                let text = line.print(out.paint_talk());
-                out.talk(text.trim_end());
+            Streams::Split | Streams::StderrOnly if line.tag == Tag::Model => Ok(()),
+            Streams::Split | Streams::StderrOnly => {
+                let text = line.print(out.paint_stderr());
+                out.status(text.trim_end());
                 Ok(())
             }
         }
     }
 
     fn text(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
-        let muted = self.place == Place::TalkOnly || (self.foreign && !out.terminal.stdout);
+        let muted = self.streams == Streams::StderrOnly || (self.foreign && !out.terminal.stdout);
         if text.is_empty() || muted {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// A counting endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CountEndpoint {
     /// The protocol of Anthropic: the request without the fields that only an answer needs.
     Messages,
     /// The Responses protocol.
@@ -23,14 +23,14 @@ pub(crate) enum Place {
 }
 
 /// The endpoints to try, in this order, until the server knows one of them.
-pub(crate) fn places(spec: &ModelSpec) -> &'static [Place] {
+pub(crate) fn endpoints(spec: &ModelSpec) -> &'static [CountEndpoint] {
     match spec.dialect {
-        Dialect::Anthropic => &[Place::Messages],
-        Dialect::OpenaiResponses => &[Place::Responses],
-        Dialect::Gemini => &[Place::Gemini],
+        Dialect::Anthropic => &[CountEndpoint::Messages],
+        Dialect::OpenaiResponses => &[CountEndpoint::Responses],
+        Dialect::Gemini => &[CountEndpoint::Gemini],
         // Cloud servers that speak this protocol do not count.
-        Dialect::OpenaiChat if spec.credentials.is_empty() => &[Place::LlamaCpp, Place::Vllm],
-        Dialect::LlamaCompletion => &[Place::LlamaCpp],
+        Dialect::OpenaiChat if spec.credentials.is_empty() => &[CountEndpoint::LlamaCpp, CountEndpoint::Vllm],
+        Dialect::LlamaCompletion => &[CountEndpoint::LlamaCpp],
         Dialect::OpenaiChat | Dialect::Ollama | Dialect::Scripted => &[],
     }
 }
@@ -59,7 +59,7 @@ const OF_RESPONSES: [&str; 9] = [
 ];
 const OF_TOKENIZE: [&str; 4] = ["model", "messages", "tools", "chat_template_kwargs"];
 
-impl Place {
+impl CountEndpoint {
     /// The URL.
     pub(crate) fn url(self, spec: &ModelSpec) -> String {
         let base = &spec.base_url;

@@ -25,18 +25,18 @@ impl fmt::Display for Down {
 /// The workers of one parent, by actor id, each with its work. A killed worker is forgotten at once, so that its
 /// down-event cannot be mistaken for news.
 #[derive(Debug)]
-pub struct Kids<W>(BTreeMap<ActorId, (W, ActorCell)>);
+pub struct WorkerTable<W>(BTreeMap<ActorId, (W, ActorCell)>);
 
-impl<W> Default for Kids<W> {
+impl<W> Default for WorkerTable<W> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<W: Clone + PartialEq> Kids<W> {
+impl<W: Clone + PartialEq> WorkerTable<W> {
     /// Adds a worker that was spawned linked to the parent.
-    pub fn add(&mut self, kid: ActorCell, work: W) {
-        self.0.insert(kid.get_id(), (work, kid));
+    pub fn add(&mut self, worker: ActorCell, work: W) {
+        self.0.insert(worker.get_id(), (work, worker));
     }
 
     /// Kills the worker that does this work, if there is one. Its resources are released in `Drop`.
@@ -48,14 +48,14 @@ impl<W: Clone + PartialEq> Kids<W> {
     pub fn kill_first(&mut self, is_it: impl Fn(&W) -> bool) -> bool {
         let id = self.0.iter().find(|(_, (w, _))| is_it(w)).map(|(id, _)| *id);
         id.and_then(|id| self.0.remove(&id))
-            .map(|(_, kid)| kid.kill())
+            .map(|(_, worker)| worker.kill())
             .is_some()
     }
 
     /// Kills all workers.
     pub fn kill_all(&mut self) {
-        while let Some((_, (_, kid))) = self.0.pop_first() {
-            kid.kill();
+        while let Some((_, (_, worker))) = self.0.pop_first() {
+            worker.kill();
         }
     }
 

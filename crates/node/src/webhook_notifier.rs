@@ -28,14 +28,14 @@ const VIEWER: u64 = u64::MAX - 1;
 
 /// Sends notes to the configured webhooks.
 #[derive(Debug)]
-pub(crate) struct Herald {
+pub(crate) struct WebhookNotifier {
     webhooks: Webhooks,
     feed: Handle<FeedMsg>,
     store: Handle<StoreMsg>,
     cursor: Option<u64>,
 }
 
-impl Herald {
+impl WebhookNotifier {
     pub(crate) const fn new(
         webhooks: Webhooks,
         feed: Handle<FeedMsg>,
@@ -60,7 +60,7 @@ impl Herald {
     async fn remind(&self) {
         let told = remind(self.webhooks.clone(), self.store.clone());
         if AssertUnwindSafe(told).catch_unwind().await.is_err() {
-            tracing::error!("the herald panicked while it told of open questions");
+            tracing::error!("the webhook notifier panicked while it told of open questions");
         }
     }
 
@@ -84,13 +84,13 @@ impl Herald {
                     if round.is_err() {
                         // Nothing would restart this task, and people would wait for notes in vain. The reminder below
                         // repeats the question whose note caused the panic.
-                        tracing::error!("the herald panicked; it goes on");
+                        tracing::error!("the webhook notifier panicked; it goes on");
                         sleep(PAUSE).await;
                         self.remind().await;
                     }
                 }
                 Err(error) => {
-                    tracing::info!(%error, "the herald waits for the feed");
+                    tracing::info!(%error, "the webhook notifier waits for the feed");
                     sleep(PAUSE).await;
                 }
             }
