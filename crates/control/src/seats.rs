@@ -162,7 +162,7 @@ impl Drop for Work {
     fn drop(&mut self) {
         let seat = &self.0;
         seat.seats.change(seat.id, |occupant| {
-            occupant.work = occupant.work.saturating_sub(1)
+            occupant.work = occupant.work.saturating_sub(1);
         });
     }
 }

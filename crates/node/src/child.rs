@@ -1,8 +1,8 @@
-//! The names of the tree's singletons.
+//! The names of the root's children.
 
 use std::fmt;
 
-/// A singleton of the tree.
+/// A child of the root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Child {
     Feed,
@@ -13,6 +13,8 @@ pub(crate) enum Child {
     ToolExecutor,
     PermissionGate,
     LoopSupervisor,
+    /// By its name.
+    Service(&'static str),
 }
 
 impl fmt::Display for Child {
@@ -25,6 +27,7 @@ impl fmt::Display for Child {
             Self::ToolExecutor => f.write_str("the tool executor"),
             Self::PermissionGate => f.write_str("the permission gate"),
             Self::LoopSupervisor => f.write_str("the loop supervisor"),
+            Self::Service(name) => f.write_str(name),
         }
     }
 }

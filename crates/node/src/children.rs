@@ -2,6 +2,7 @@
 
 pub(crate) use crate::child::Child;
 use crate::reload::Present;
+use crate::service::{Phase, Service};
 use agentd_actor_kit::{
     Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SubagentPort, SupervisorMsg, ToolMsg,
     Tracer,
@@ -74,6 +75,7 @@ pub(crate) struct Children {
     gate: Pointer<GateMsg>,
     supervisor: Pointer<SupervisorMsg>,
     on_fatal: OnFatal,
+    services: Vec<Service>,
 }
 
 /// The handles behind these pointers, for everyone else.
@@ -104,7 +106,29 @@ impl Children {
             gate: Pointer::new("the permission gate"),
             supervisor: Pointer::new("the loop supervisor"),
             on_fatal,
+            services: Vec::new(),
         }
+    }
+
+    /// Adds the services.
+    pub(crate) fn serving(mut self, services: Vec<Service>) -> Self {
+        self.services = services;
+        self
+    }
+
+    fn services_of(&self, phase: Phase) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(move |service| service.phase == phase)
+    }
+
+    /// Whether the child is a service that finishes what it has begun when the node stops.
+    pub(crate) fn is_front(&self, child: &Child) -> bool {
+        let Child::Service(name) = child else { return false };
+        self.service(name)
+            .is_some_and(|service| service.phase == Phase::Front)
+    }
+
+    fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == name)
     }
 
     /// Handles for users outside the tree.
@@ -128,9 +152,17 @@ impl Children {
     /// The start order: each child after the ones that it uses.
     pub(crate) fn in_order(&self) -> Vec<Child> {
         let mut order = vec![Child::Feed, Child::SessionStore];
+        order.extend(
+            self.services_of(Phase::Log)
+                .map(|service| Child::Service(service.name)),
+        );
         order.extend(self.models.keys().cloned().map(Child::ModelClient));
         order.extend([Child::Indexer, Child::ToolExecutor]);
         order.extend([Child::PermissionGate, Child::LoopSupervisor]);
+        order.extend(
+            self.services_of(Phase::Front)
+                .map(|service| Child::Service(service.name)),
+        );
         order
     }
 
@@ -176,6 +208,7 @@ impl Children {
                 let supervisor = LoopSupervisor::start(supervisor, root).await?;
                 Ok(point(&self.supervisor, supervisor))
             }
+            Child::Service(name) => Ok(self.service(name).ok_or("no such service")?.start(root).await?),
         }
     }
 
@@ -226,6 +259,11 @@ impl Children {
         }
     }
 
+    /// Tells the services that finish what they have begun that the node stops.
+    pub(crate) fn announce_stop(&self) {
+        self.services_of(Phase::Front).for_each(Service::announce_stop);
+    }
+
     /// Stops a child, and kills it if it does not stop in time.
     pub(crate) async fn stop(&self, child: &Child) {
         match child {
@@ -240,6 +278,12 @@ impl Children {
             Child::ToolExecutor => halt(&self.tools).await,
             Child::PermissionGate => halt(&self.gate).await,
             Child::LoopSupervisor => halt(&self.supervisor).await,
+            Child::Service(name) => {
+                if let Some(service) = self.service(name) {
+                    service.announce_stop();
+                    halt(&service.pointer).await;
+                }
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct RequiredMode {
 }
 
 /// The daemon's private paths. The directory comes first: without access to it, the socket in it is unreachable.
-pub(crate) fn places(data_dir: &Path, socket: &Path) -> [RequiredMode; 2] {
+pub(crate) fn required(data_dir: &Path, socket: &Path) -> [RequiredMode; 2] {
     [(data_dir, 0o700), (socket, 0o600)].map(|(path, mode)| RequiredMode {
         path: path.to_owned(),
         mode,
@@ -29,18 +29,18 @@ pub(crate) fn places(data_dir: &Path, socket: &Path) -> [RequiredMode; 2] {
 }
 
 /// Checks until dropped.
-pub(crate) async fn watch(places: [RequiredMode; 2]) {
+pub(crate) async fn watch(required: &[RequiredMode; 2]) {
     let mut rounds = tokio::time::interval(EVERY);
     loop {
         rounds.tick().await;
-        for place in &places {
-            let path = place.path.display();
-            match mend(place) {
+        for path_mode in required {
+            let path = path_mode.path.display();
+            match mend(path_mode) {
                 Ok(None) => {}
                 Ok(Some(was)) => tracing::warn!(
                     %path,
                     "its mode was {was:o} and is {:o} again: something changed it, maybe a command of an agent",
-                    place.mode
+                    path_mode.mode
                 ),
                 Err(error) => {
                     tracing::error!(%path, %error, "its mode or owner is wrong and cannot be set back");
@@ -51,8 +51,8 @@ pub(crate) async fn watch(places: [RequiredMode; 2]) {
 }
 
 /// Resets a mode. Returns the wrong mode, if any.
-fn mend(place: &RequiredMode) -> io::Result<Option<u32>> {
-    let found = fs::symlink_metadata(&place.path)?;
+fn mend(path_mode: &RequiredMode) -> io::Result<Option<u32>> {
+    let found = fs::symlink_metadata(&path_mode.path)?;
     if found.uid() != geteuid().as_raw() {
         return Err(io::Error::other(format!(
             "it belongs to the user {}",
@@ -61,10 +61,10 @@ fn mend(place: &RequiredMode) -> io::Result<Option<u32>> {
     }
     let mode = found.mode() & BITS;
     // We do not change the target of a link.
-    if mode == place.mode || found.is_symlink() {
+    if mode == path_mode.mode || found.is_symlink() {
         return Ok(None);
     }
-    fs::set_permissions(&place.path, Permissions::from_mode(place.mode))?;
+    fs::set_permissions(&path_mode.path, Permissions::from_mode(path_mode.mode))?;
     Ok(Some(mode))
 }
 
@@ -79,7 +79,8 @@ mod tests {
         fs::create_dir(&data).unwrap();
         fs::write(&socket, "").unwrap();
         let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & BITS;
-        let task = tokio::spawn(watch(places(&data, &socket)));
+        let (data_dir, socket_path) = (data.clone(), socket.clone());
+        let task = tokio::spawn(async move { watch(&required(&data_dir, &socket_path)).await });
         for wrong in [0o000, 0o755, 0o777] {
             fs::set_permissions(&socket, Permissions::from_mode(wrong)).unwrap();
             fs::set_permissions(&data, Permissions::from_mode(wrong)).unwrap();
@@ -94,16 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn links_and_missing_places_are_left_alone() {
+    fn links_and_missing_paths_are_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let [_, place] = places(dir.path(), &link);
-        assert_eq!(mend(&place).unwrap(), None);
+        let [_, path_mode] = required(dir.path(), &link);
+        assert_eq!(mend(&path_mode).unwrap(), None);
         assert_eq!(fs::metadata(&file).unwrap().mode() & BITS, 0o644);
-        let [_, place] = places(dir.path(), &dir.path().join("none"));
-        assert!(mend(&place).is_err());
+        let [_, path_mode] = required(dir.path(), &dir.path().join("none"));
+        assert!(mend(&path_mode).is_err());
     }
 }

@@ -1,16 +1,13 @@
 //! A running node: started from settings; ended by a signal, a client, or a failure that restarts cannot fix.
 
-use crate::audit_log::Audit;
-use crate::audit_writer::AuditWriter;
 use crate::children::Handles;
 use crate::error::NodeError;
 use crate::paths::Paths;
 use crate::reload::{Present, Reloader};
 use crate::root::{Health, RootMsg, Tree};
-use crate::rotated::Rotated;
+use crate::services;
 use crate::start::Opened;
 use crate::view::{View, model_note};
-use crate::webhook_notifier::WebhookNotifier;
 use agentd_actor_kit::{Clock, SupervisorMsg, Traced, Tracer};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
@@ -18,16 +15,13 @@ use agentd_provider::demo::Demo;
 use agentd_sandbox::{Sandboxing, level_in_words, recorded};
 use agentd_settings::{Loaded, Settings, Sources};
 use agentd_store::{Backend, Mirror};
-use agentd_webhook::Webhooks;
 use ractor::ActorRef;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 
 /// How long after its deadline a drain is abandoned.
 pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
@@ -74,10 +68,8 @@ pub struct Node {
     pub(crate) root: ActorRef<RootMsg>,
     pub(crate) handles: Handles,
     pub(crate) backend: Arc<dyn Backend>,
-    health: watch::Receiver<Health>,
+    pub(crate) health: watch::Receiver<Health>,
     stop_requests: mpsc::Receiver<StopRequest>,
-    stop_serving: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
     mirror: Option<Mirror>,
     servers: Option<Pool>,
 }
@@ -98,8 +90,7 @@ impl Node {
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
-        let model_note = model_note(&models);
-        let present = Present::new(args.loaded.clone(), models);
+        let (model_note, present) = (model_note(&models), Present::new(args.loaded.clone(), models));
         let clock = Clock::System;
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
@@ -107,8 +98,8 @@ impl Node {
         let sandboxing = child_args.executor.sandboxing.clone();
         let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
         let subagents = Arc::clone(&child_args.subagents);
-        let tree = Tree::start(child_args).await?;
-        let (root, handles, health) = (tree.root, tree.handles, tree.health);
+        let tree = Tree::new(child_args);
+        let (handles, health) = (tree.handles.clone(), tree.health.clone());
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let (reload, reloads) = Reloader::start(&args, present.clone(), (&handles, opened.http), clock);
         let parts = Parts {
@@ -126,14 +117,16 @@ impl Node {
             facts: facts(&args.loaded, &args.paths, clock, &sandboxing),
             stop: stop_tx.clone(),
         };
-        let (stop_serving, serving) = watch::channel(false);
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
-        let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
-        // A demo ends with its terminal.
-        let leaves = args.demo.map(|_| stop_tx);
-        tasks.extend(crate::reload::tasks(reload, hangup, leaves));
-        tasks.extend(beside(&args, (&handles, &backend), (told, reloads), clock)?);
+        let mut services = vec![services::control(listener, args.paths.socket.clone(), api)];
+        services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop_tx)));
+        services.extend(services::beside(
+            &args,
+            (&handles, &backend, clock),
+            (told, reloads),
+        )?);
+        let root = tree.start(services).await?;
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
             default_socket: args.paths.is_default(),
@@ -145,8 +138,6 @@ impl Node {
             backend,
             health,
             stop_requests,
-            stop_serving,
-            tasks,
             servers,
         })
     }
@@ -224,7 +215,6 @@ impl Node {
 
     #[expect(clippy::disallowed_methods, reason = "the mirror's files are the operator's")]
     pub(crate) async fn stop(self) {
-        self.stop_serving.send_replace(true);
         if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
             tracing::warn!("the actor tree did not stop in time");
         }
@@ -232,9 +222,6 @@ impl Node {
             && !servers.close(STOP_SERVERS).await
         {
             tracing::warn!("tool servers did not end in time; their wardens end them");
-        }
-        for task in self.tasks {
-            task.abort();
         }
         if let Some(mirror) = self.mirror
             && tokio::task::spawn_blocking(move || drop(mirror)).await.is_err()
@@ -247,33 +234,6 @@ impl Node {
             Err(_) => tracing::error!("the store did not close in time"),
         }
     }
-}
-
-/// The tasks next to the actors: the side files, webhooks, upkeep, the check of modes.
-fn beside(
-    args: &NodeArgs,
-    (handles, backend): (&Handles, &Arc<dyn Backend>),
-    (stages, reloads): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
-    clock: Clock,
-) -> Result<Vec<JoinHandle<()>>, NodeError> {
-    let settings = &args.loaded.settings;
-    let committed = *backend.committed().borrow();
-    let mut tasks = Vec::from_iter(audit_writer(
-        settings,
-        &args.paths,
-        handles,
-        (committed, stages, reloads),
-    )?);
-    tasks.extend(webhook_notifier(
-        settings,
-        &args.environment,
-        handles,
-        (committed, clock),
-    )?);
-    tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(backend), clock)));
-    let places = crate::modes::places(&args.paths.data_dir, &args.paths.socket);
-    tasks.push(tokio::spawn(crate::modes::watch(places)));
-    Ok(tasks)
 }
 
 async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
@@ -330,58 +290,4 @@ fn stages(settings: &Settings) -> (Tracer, Option<mpsc::Receiver<Traced>>) {
     }
     let (stages, told) = Tracer::channel();
     (stages, Some(told))
-}
-
-/// Starts the webhook notifier, if the configuration names any webhook.
-fn webhook_notifier(
-    settings: &Settings,
-    environment: &BTreeMap<String, String>,
-    handles: &Handles,
-    (committed, clock): (u64, Clock),
-) -> Result<Option<JoinHandle<()>>, NodeError> {
-    let secret = |name: &str| environment.get(name).cloned();
-    let webhooks = Webhooks::new(&settings.permission, secret, move || clock.stamp().at)?;
-    let (feed, store) = (handles.feed.clone(), handles.store.clone());
-    Ok(webhooks.map(|webhooks| tokio::spawn(WebhookNotifier::new(webhooks, feed, store, committed).run())))
-}
-
-fn audit_writer(
-    settings: &Settings,
-    paths: &Paths,
-    handles: &Handles,
-    (committed, stages, reloads): (u64, Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
-) -> Result<Option<JoinHandle<()>>, NodeError> {
-    let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
-    let (trace, audit) = (paths.logs().join("trace.jsonl"), paths.logs().join("audit.jsonl"));
-    let of = |path: &Path| {
-        let path = path.to_owned();
-        move |error| NodeError::path(&path, error)
-    };
-    let trace_file = settings
-        .log
-        .trace
-        .then(|| Rotated::open(&trace, max_bytes, files));
-    let trace = trace_file.transpose().map_err(of(&trace))?;
-    let audit_file = settings
-        .log
-        .audit
-        .then(|| Audit::open(&audit, max_bytes, settings.log.audit_files));
-    let audit = audit_file.transpose().map_err(of(&audit))?;
-    if trace.is_none() && audit.is_none() {
-        return Ok(None);
-    }
-    // The file is never ahead of the log: this was checked, or the log is in memory. An audit file without lines lacks
-    // all events: the daemon may have been killed before it wrote the first.
-    let after = audit
-        .as_ref()
-        .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));
-    let audit_writer = AuditWriter::new(
-        trace,
-        audit,
-        handles.feed.clone(),
-        handles.store.clone(),
-        Some(after),
-    )
-    .hearing(stages, reloads);
-    Ok(Some(tokio::spawn(audit_writer.run())))
 }

@@ -23,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, mpsc};
-use tokio::task::JoinHandle;
 
 /// Time limit for one actor's part of a reload.
 const PART: Duration = Duration::from_secs(10);
@@ -180,7 +179,7 @@ impl Reloader {
 
     /// Reads the keys again when their files change. Each change allows one attempt: a key that is refused again is not
     /// tried until the next change.
-    async fn watch_keys(self: Arc<Self>) {
+    pub(crate) async fn watch_keys(&self) {
         let mut looks = Looks::new(self.look().await);
         loop {
             let every = self.present.settings.now().settings.retry.key_files_ms;
@@ -284,23 +283,14 @@ pub(crate) fn hangup() -> Result<Signal, NodeError> {
     signal(SignalKind::hangup()).map_err(|error| NodeError::Unsupported(error.to_string()))
 }
 
-/// The triggers of automatic reloads: SIGHUP, and changed key files.
-pub(crate) fn tasks(
-    reloader: Arc<Reloader>,
-    hangup: Signal,
-    leaves: Option<mpsc::Sender<StopRequest>>,
-) -> [JoinHandle<()>; 2] {
-    let watching = Arc::clone(&reloader).watch_keys();
-    [
-        tokio::spawn(watching),
-        tokio::spawn(on_hangup(hangup, reloader, leaves)),
-    ]
-}
-
 /// Handles SIGHUP: reloads, or drains if `leaves` is given.
-async fn on_hangup(mut hangup: Signal, reloader: Arc<Reloader>, leaves: Option<mpsc::Sender<StopRequest>>) {
+pub(crate) async fn on_hangup(
+    hangup: &mut Signal,
+    reloader: &Reloader,
+    leaves: Option<&mpsc::Sender<StopRequest>>,
+) {
     while hangup.recv().await.is_some() {
-        match &leaves {
+        match leaves {
             // A full queue already contains such a request.
             Some(stop) => drop(stop.try_send(StopRequest::Drain)),
             // The log records the result.

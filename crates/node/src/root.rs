@@ -1,11 +1,12 @@
 //! The root of the actor tree: starts and restarts the singletons, and gives up if restarts do not help.
 //!
-//! Restart rule: the model clients, the tool executor, the gate and the feed restart alone. The session store restarts with
+//! Restart rule: the model clients, the tool executor, the gate, the feed and the services restart alone. The session store restarts with
 //! the loop supervisor after it, because loops that wait for an answer of the old store must fold again. More than three
 //! restarts of a child within a minute are a meltdown: the process exits with 70, and its service manager restarts it.
 
 use crate::children::{Child, ChildArgs, Children, Handles};
 use crate::error::NodeError;
+use crate::service::Service;
 use agentd_actor_kit::{Alarm, Down, RestartWindow};
 use agentd_session_store::OnFatal;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -63,36 +64,42 @@ pub(crate) struct RootArgs {
     health: watch::Sender<Health>,
 }
 
-/// A running tree, seen from outside.
+/// A tree that is about to start: its handles exist already, and wait for the actors.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    pub(crate) root: ActorRef<RootMsg>,
+    args: RootArgs,
     pub(crate) handles: Handles,
     /// Closes when the root is gone.
     pub(crate) health: watch::Receiver<Health>,
 }
 
 impl Tree {
-    /// Starts the root and all singletons.
-    pub(crate) async fn start(child_args: ChildArgs) -> Result<Self, NodeError> {
+    pub(crate) fn new(child_args: ChildArgs) -> Self {
         let (health_tx, health) = watch::channel(Health::default());
         let children = Children::new(child_args.providers(), Health::on_fatal(&health_tx));
-        let handles = children.handles();
+        Self {
+            handles: children.handles(),
+            args: RootArgs {
+                child_args,
+                children,
+                health: health_tx,
+            },
+            health,
+        }
+    }
+
+    /// Starts the root, the singletons and these services.
+    pub(crate) async fn start(self, services: Vec<Service>) -> Result<ActorRef<RootMsg>, NodeError> {
         let args = RootArgs {
-            child_args,
-            children,
-            health: health_tx,
+            children: self.args.children.serving(services),
+            ..self.args
         };
         let started = Actor::spawn(None, Root, args).await;
         let (root, _) = started.map_err(|e| NodeError::Actor {
             actor: "the root",
             why: e.to_string(),
         })?;
-        Ok(Self {
-            root,
-            handles,
-            health,
-        })
+        Ok(root)
     }
 }
 
@@ -229,9 +236,14 @@ impl Actor for Root {
     async fn post_stop(&self, me: ActorRef<RootMsg>, state: &mut State) -> Result<(), ActorProcessingErr> {
         state.running.clear();
         state.tries.clear();
+        let children = &state.args.children;
+        // Open requests may still need the loops and the store, so the servers learn of the stop first and are gone last.
+        children.announce_stop();
+        let is_front = |child: &Child| children.is_front(child);
+        let (fronts, others): (Vec<_>, Vec<_>) = children.in_order().into_iter().partition(is_front);
         // Stop in reverse start order: loops before what they use, the store last.
-        for child in state.args.children.in_order().into_iter().rev() {
-            state.args.children.stop(&child).await;
+        for child in others.into_iter().rev().chain(fronts) {
+            children.stop(&child).await;
         }
         drop(me);
         Ok(())

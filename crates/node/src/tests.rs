@@ -3,6 +3,7 @@
 mod meltdown;
 mod nodes;
 mod script;
+mod services;
 mod singletons;
 mod storing;
 mod world;

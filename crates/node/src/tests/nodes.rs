@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A node in `dir` whose only model gives one answer, after this many milliseconds.
-async fn node(dir: &Path, delay_ms: u32) -> Node {
+pub(super) async fn node(dir: &Path, delay_ms: u32) -> Node {
     let script = dir.join("script.toml");
     std::fs::write(
         &script,

@@ -3,7 +3,8 @@
 use super::script::{MODEL, READ, models};
 use crate::children::{Child, ChildArgs, Handles};
 use crate::reload::Present;
-use crate::root::{Health, Tree};
+use crate::root::{Health, RootMsg, Tree};
+use crate::service::Service;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, SupervisorMsg, ToolMsg,
     Tracer, Viewer,
@@ -20,7 +21,7 @@ use agentd_store::{EncodedEvent, Options, Range, SessionLog, open};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use agentd_turn::{Command, NewInput, Reply};
-use ractor::{ActorId, Message};
+use ractor::{ActorId, ActorRef, Message};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +52,11 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn new() -> Self {
+        Self::with(Vec::new()).await.0
+    }
+
+    /// A tree with these services, and its root.
+    pub(super) async fn with(services: Vec<Service>) -> (Self, ActorRef<RootMsg>) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.txt"), "forty-two").unwrap();
         let log = open("memory:", Path::new("/"), Options::default()).unwrap();
@@ -88,14 +94,17 @@ impl World {
             stages: Tracer::default(),
             subagents: Arc::default(),
         };
-        let tree = Tree::start(child_args).await.unwrap();
-        Self {
-            handles: tree.handles,
-            health: tree.health,
+        let tree = Tree::new(child_args);
+        let (handles, health) = (tree.handles.clone(), tree.health.clone());
+        let root = tree.start(services).await.unwrap();
+        let world = Self {
+            handles,
+            health,
             log,
             clock,
             dir,
-        }
+        };
+        (world, root)
     }
 
     /// The incarnations of the singletons to which the handles point.
@@ -143,6 +152,7 @@ impl World {
             }),
             Child::PermissionGate => down(&handles.gate, how, |done| GateMsg::Rules { done }),
             Child::LoopSupervisor => down(&handles.supervisor, how, |done| SupervisorMsg::Stats { done }),
+            Child::Service(name) => panic!("{name} has no handle"),
         }
     }
 

@@ -1,0 +1,152 @@
+//! The services of a node: what runs beside the actors, as children of the root.
+
+use crate::audit_log::Audit;
+use crate::audit_writer::AuditWriter;
+use crate::children::Handles;
+use crate::error::NodeError;
+use crate::log_follower::LogFollower;
+use crate::node::NodeArgs;
+use crate::reload::Reloader;
+use crate::rotated::Rotated;
+use crate::service::{Phase, Service};
+use crate::webhook_notifier::WebhookNotifier;
+use agentd_actor_kit::{Clock, Traced};
+use agentd_api::{Api, StopRequest};
+use agentd_control::Listener;
+use agentd_store::Backend;
+use agentd_webhook::Webhooks;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc;
+
+/// The control server. Another one after it opens the socket again.
+pub(crate) fn control(listener: Listener, socket: PathBuf, api: Arc<Api>) -> Service {
+    let state = (Some(listener), socket, api);
+    Service::new(
+        "the control server",
+        Phase::Front,
+        state,
+        |(listener, socket, api), stopped| {
+            Box::pin(async move {
+                let opened = match listener.take() {
+                    Some(opened) => Ok(opened),
+                    None => agentd_control::bind(socket).await,
+                };
+                match opened {
+                    Ok(listener) => agentd_control::serve(listener, Arc::clone(api), stopped).await,
+                    Err(error) => tracing::error!(%error, "could not open the control socket again"),
+                }
+            })
+        },
+    )
+}
+
+/// The triggers of automatic reloads: SIGHUP, and changed key files. With `leaves`, SIGHUP drains instead: a demo ends
+/// with its terminal.
+pub(crate) fn reloads(
+    reloader: &Arc<Reloader>,
+    hangup: Signal,
+    leaves: Option<mpsc::Sender<StopRequest>>,
+) -> [Service; 2] {
+    let state = (hangup, Arc::clone(reloader), leaves);
+    [
+        Service::new(
+            "the SIGHUP handler",
+            Phase::Front,
+            state,
+            |(hangup, reloader, leaves), _| {
+                Box::pin(crate::reload::on_hangup(hangup, reloader, leaves.as_ref()))
+            },
+        ),
+        Service::new(
+            "the watch over key files",
+            Phase::Log,
+            Arc::clone(reloader),
+            |reloader, _| Box::pin(reloader.watch_keys()),
+        ),
+    ]
+}
+
+/// The readers of the log, the upkeep of the store, and the watch over the modes of private files.
+pub(crate) fn beside(
+    args: &NodeArgs,
+    (handles, backend, clock): (&Handles, &Arc<dyn Backend>, Clock),
+    (stages, reloads): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
+) -> Result<Vec<Service>, NodeError> {
+    let committed = *backend.committed().borrow();
+    let modes = crate::modes::required(&args.paths.data_dir, &args.paths.socket);
+    let mut services = vec![
+        Service::new(
+            "the upkeep of the store",
+            Phase::Log,
+            Arc::clone(backend),
+            move |backend, _| Box::pin(crate::upkeep::upkeep(Arc::clone(backend), clock)),
+        ),
+        Service::new("the watch over file modes", Phase::Log, modes, |modes, _| {
+            Box::pin(crate::modes::watch(modes))
+        }),
+    ];
+    services.extend(notifier(args, handles, (committed, clock))?);
+    services.extend(audit_writer(args, handles, (committed, stages, reloads))?);
+    Ok(services)
+}
+
+/// The webhook notifier, if the configuration names any webhook.
+fn notifier(
+    args: &NodeArgs,
+    handles: &Handles,
+    (committed, clock): (u64, Clock),
+) -> Result<Option<Service>, NodeError> {
+    let secret = |name: &str| args.environment.get(name).cloned();
+    let webhooks = Webhooks::new(&args.loaded.settings.permission, secret, move || clock.stamp().at)?;
+    let (feed, store) = (handles.feed.clone(), handles.store.clone());
+    Ok(webhooks.map(|webhooks| {
+        let notifier = WebhookNotifier::new(webhooks, store.clone());
+        let follower = LogFollower::new(notifier, feed, store, Some(committed));
+        following(follower)
+    }))
+}
+
+/// The audit writer, if the configuration asks for any of its files.
+fn audit_writer(
+    args: &NodeArgs,
+    handles: &Handles,
+    (committed, stages, reloads): (u64, Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
+) -> Result<Option<Service>, NodeError> {
+    let (log, logs) = (&args.loaded.settings.log, args.paths.logs());
+    let (trace, audit) = (logs.join("trace.jsonl"), logs.join("audit.jsonl"));
+    let of = |path: &Path| {
+        let path = path.to_owned();
+        move |error| NodeError::path(&path, error)
+    };
+    let trace_file = log.trace.then(|| Rotated::open(&trace, log.max_bytes, log.files));
+    let trace = trace_file.transpose().map_err(of(&trace))?;
+    let audit_file = log
+        .audit
+        .then(|| Audit::open(&audit, log.max_bytes, log.audit_files));
+    let audit = audit_file.transpose().map_err(of(&audit))?;
+    if trace.is_none() && audit.is_none() {
+        return Ok(None);
+    }
+    // The file is never ahead of the log: this was checked, or the log is in memory. An audit file without lines lacks
+    // all events: the daemon may have been killed before it wrote the first.
+    let after = audit
+        .as_ref()
+        .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));
+    let writer = AuditWriter::new(trace, audit, stages, reloads);
+    let (feed, store) = (handles.feed.clone(), handles.store.clone());
+    Ok(Some(following(LogFollower::new(
+        writer,
+        feed,
+        store,
+        Some(after),
+    ))))
+}
+
+fn following<R: crate::log_follower::LogReader + 'static>(follower: LogFollower<R>) -> Service {
+    Service::new(R::NAME, Phase::Log, follower, |follower, _| {
+        Box::pin(follower.run())
+    })
+}
