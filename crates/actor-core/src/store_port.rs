@@ -1,7 +1,7 @@
 //! The messages of the session store.
 
 use crate::done::Done;
-use agentd_protocol::{Principal, SessionId};
+use agentd_protocol::{Labels, Principal, SessionId};
 use agentd_store::{
     Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
 };
@@ -87,6 +87,8 @@ pub enum Read {
     Resolve {
         /// The term.
         word: String,
+        /// Only sessions with all of these labels.
+        labels: Labels,
         /// The candidates.
         done: Done<Result<Vec<(SessionId, String)>, StoreError>>,
     },

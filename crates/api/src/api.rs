@@ -4,18 +4,21 @@ use crate::approvals::KnownApprovals;
 use crate::backup::Staged;
 use crate::crowd::Crowd;
 use crate::methods::Scope;
+use crate::sight::{Caller, Seen};
+use crate::tokens::{Tokens, bad_token};
 use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
 };
 use agentd_prompt::Places;
-use agentd_protocol::{Fault, ModelStatus, Principal, Reloaded, ServerRow, SessionId, Timestamp};
+use agentd_protocol::{Fault, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
 use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, ToolEntry};
 use agentd_turn::{Command, Reply};
 use async_trait::async_trait;
+use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -117,6 +120,8 @@ pub struct Parts {
     pub facts: NodeFacts,
     /// Receives the requests of `node.drain` and `node.stop`.
     pub stop: mpsc::Sender<StopRequest>,
+    /// Receives lines for the audit file.
+    pub audit: mpsc::Sender<Value>,
 }
 
 /// Implements every method of the control protocol.
@@ -126,6 +131,7 @@ pub struct Api {
     pub(crate) uploads: Mutex<Uploads>,
     pub(crate) known: Mutex<KnownApprovals>,
     pub(crate) turns: KeyTurns,
+    pub(crate) tokens: Tokens,
     /// Permits for file comparisons.
     pub(crate) comparing: Semaphore,
     /// Permits for checks of the whole store.
@@ -158,6 +164,7 @@ impl Api {
             uploads: Mutex::default(),
             known: Mutex::default(),
             turns: KeyTurns::default(),
+            tokens: Tokens::default(),
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
             copying: Arc::new(Semaphore::new(1)),
@@ -168,14 +175,43 @@ impl Api {
         }
     }
 
-    /// The scopes of a principal: all for a local user, none for anyone else.
+    /// The scopes of a principal: all for a local user, its own for a live token, none for anyone else.
     #[must_use]
     pub fn scopes(&self, who: &Principal) -> Vec<Scope> {
         if who.0.starts_with("user:") {
-            Scope::ALL.to_vec()
-        } else {
-            Vec::new()
+            return Scope::ALL.to_vec();
         }
+        self.tokens
+            .of(who)
+            .map(|held| held.scopes.clone())
+            .unwrap_or_default()
+    }
+
+    /// The principal that a token stands for.
+    ///
+    /// # Errors
+    /// The fault `bad_token`, the same for a token that is unknown, revoked or expired; or the store's.
+    pub async fn authenticate(&self, token: &str) -> Result<Principal, Fault> {
+        self.tokens_read().await?;
+        let held = self
+            .tokens
+            .find(token, &self.parts.backend)
+            .ok_or_else(bad_token)?;
+        Ok(Principal::token(&held.name))
+    }
+
+    /// Returns when the token of a principal is revoked or expires; for a local user, never. A connection of a token
+    /// ends then.
+    pub async fn revoked(&self, who: &Principal) {
+        match (who.as_token(), self.tokens.of(who)) {
+            (Some(_), Some(held)) => held.ended().await,
+            (Some(_), None) => {}
+            (None, _) => std::future::pending().await,
+        }
+    }
+
+    pub(crate) async fn tokens_read(&self) -> Result<(), Fault> {
+        self.tokens.ready(&self.parts.backend, self.parts.clock).await
     }
 
     /// The current configuration.
@@ -217,12 +253,12 @@ impl Api {
     /// Sends a command to a session and waits until it is durable.
     pub(crate) async fn route(
         &self,
-        who: &Principal,
-        session: SessionId,
+        who: &Caller,
+        session: Seen,
         command: Command,
         key: Option<IdempotencyKey>,
     ) -> Result<Reply, Fault> {
-        let (command, by) = (Box::new(command), who.clone());
+        let (session, command, by) = (*session, Box::new(command), who.principal().clone());
         let routed = |done| {
             SupervisorMsg::Route(Routed {
                 session,

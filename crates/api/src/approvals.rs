@@ -4,10 +4,11 @@ use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::family::open_in_tree;
 use crate::reads::chosen;
+use crate::sight::{Caller, Seen};
 use crate::words::cut;
 use agentd_protocol::{
     ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, OpenApproval,
-    Principal, Selector, SessionId,
+    Scope, Selector, SessionId,
 };
 use agentd_store::Filter;
 use agentd_turn::Command;
@@ -56,21 +57,24 @@ impl KnownApprovals {
         }
     }
 
-    fn find(&self, word: &str) -> Option<(ApprovalId, SessionId)> {
-        let mut found = self.sessions.iter().filter(|(id, _)| matches(**id, word));
-        let first = found.next().map(|(id, session)| (*id, *session));
-        if found.next().is_some() { None } else { first }
+    fn find(&self, word: &str) -> Vec<(ApprovalId, SessionId)> {
+        let found = self.sessions.iter().filter(|(id, _)| matches(**id, word));
+        found.map(|(id, session)| (*id, *session)).collect()
     }
 }
 
 impl Api {
-    pub(crate) async fn approvals(&self, params: &ApprovalListParams) -> Result<Vec<OpenApproval>, Fault> {
+    pub(crate) async fn approvals(
+        &self,
+        who: &Caller,
+        params: &ApprovalListParams,
+    ) -> Result<Vec<OpenApproval>, Fault> {
         let Some(word) = &params.session else {
-            return self.open(&params.labels).await;
+            return self.open(who, &params.labels).await;
         };
-        let summary = self.row_of(word).await?.summary;
+        let summary = self.row_of(who, word).await?.1.summary;
         let open = if params.labels.matches(&summary.labels) {
-            open_in_tree(&self.parts.store, summary).await?
+            open_in_tree(&self.parts.store, who, summary).await?
         } else {
             Vec::new()
         };
@@ -78,7 +82,7 @@ impl Api {
         Ok(open)
     }
 
-    pub(crate) async fn decide(&self, who: &Principal, params: DecideParams) -> Result<Decided, Fault> {
+    pub(crate) async fn decide(&self, who: &Caller, params: DecideParams) -> Result<Decided, Fault> {
         let decision = params.decision.ok_or_else(|| {
             Fault::invalid("decision_missing", "the decision is missing").hint("allow, deny or answer")
         })?;
@@ -100,7 +104,11 @@ impl Api {
                 format!("answer and message have at most {MAX_WORDS} bytes"),
             ));
         }
-        let (approval, session) = self.approval(params.approval.trim()).await?;
+        if params.scope == Scope::Always && who.limits().is_some() {
+            let message = format!("{who} may not decide for good: such a rule holds in every session");
+            return Err(Fault::denied("beyond_labels", message).hint("use the scope once or session"));
+        }
+        let (approval, session) = self.approval(who, params.approval.trim()).await?;
         let (scope, answer, message) = (params.scope, params.answer, params.message);
         let command = Command::Decide {
             approval,
@@ -112,44 +120,44 @@ impl Api {
         let seq = self.route(who, session, command, None).await?.done().seq;
         Ok(Decided {
             approval,
-            session,
+            session: *session,
             seq,
         })
     }
 
     /// Resolves an approval from its id, a prefix of either end, or a session with exactly one open approval.
-    async fn approval(&self, word: &str) -> Result<(ApprovalId, SessionId), Fault> {
+    async fn approval(&self, who: &Caller, word: &str) -> Result<(ApprovalId, Seen), Fault> {
         if word.is_empty() {
             return Err(Fault::invalid("approval_missing", "the approval is missing")
                 .hint("`agentctl approvals` lists what is open"));
         }
-        let open = self.open(&Selector::default()).await?;
+        let open = self.open(who, &Selector::default()).await?;
         let named: Vec<&OpenApproval> = open.iter().filter(|open| matches(open.approval, word)).collect();
         match named.as_slice() {
-            [one] => return Ok((one.approval, one.session)),
+            [one] => return self.of(who, one, word).await,
             [] => {}
             several => return Err(ambiguous(word, several)),
         }
         // Decided meanwhile, or long ago: the loop knows and reports it.
-        if let Some(known) = self.known().find(word) {
-            return Ok(known);
+        let known = self.known().find(word);
+        let mut named = Vec::new();
+        for (approval, session) in known {
+            named.extend(self.seen(who, session).await?.map(|session| (approval, session)));
         }
-        let unknown = || {
-            let message = format!("{:?} is neither an open approval nor a session", cut(word));
-            Fault::not_found("unknown_approval", message)
-                .hint("it may have been answered already; `agentctl approvals` lists what is open")
-        };
+        if let [one] = named.as_slice() {
+            return Ok(*one);
+        }
         let sessions = if word == "@last" {
-            vec![self.session(word).await?]
+            vec![*self.session(who, word).await?]
         } else {
-            self.candidates(word)
+            self.candidates(who, word)
                 .await?
                 .into_iter()
-                .map(|(session, _)| session)
+                .map(|(session, _)| *session)
                 .collect()
         };
         if sessions.is_empty() {
-            return Err(unknown());
+            return Err(unknown_approval(word));
         }
         let theirs: Vec<&OpenApproval> = open
             .iter()
@@ -159,7 +167,7 @@ impl Api {
             })
             .collect();
         match theirs.as_slice() {
-            [one] => Ok((one.approval, one.session)),
+            [one] => self.of(who, one, word).await,
             [] => Err(Fault::conflict(
                 "nothing_open",
                 format!("{:?} has no open approval", cut(word)),
@@ -168,8 +176,14 @@ impl Api {
         }
     }
 
-    /// All open approvals of the fleet, the oldest first.
-    async fn open(&self, labels: &Selector) -> Result<Vec<OpenApproval>, Fault> {
+    /// An open approval with its session.
+    async fn of(&self, who: &Caller, open: &OpenApproval, word: &str) -> Result<(ApprovalId, Seen), Fault> {
+        let seen = self.seen(who, open.session).await?;
+        Ok((open.approval, seen.ok_or_else(|| unknown_approval(word))?))
+    }
+
+    /// All open approvals in the caller's sight, the oldest first.
+    async fn open(&self, who: &Caller, labels: &Selector) -> Result<Vec<OpenApproval>, Fault> {
         let states = AWAKE.map(str::to_owned).to_vec();
         let mut filter = Filter {
             states,
@@ -179,11 +193,11 @@ impl Api {
         };
         let mut open = Vec::new();
         loop {
-            let rows = self.rows(filter.clone()).await?;
+            let rows = self.rows(who, filter.clone()).await?;
             let Some(last) = rows.last().map(|row| row.summary.session) else {
                 break;
             };
-            let rows = rows.into_iter().filter(|row| chosen(row, labels));
+            let rows = rows.into_iter().filter(|row| chosen(who, row, labels));
             open.extend(rows.flat_map(|row| row.summary.open_approvals));
             filter.after = Some(last);
         }
@@ -210,6 +224,12 @@ fn matches(id: ApprovalId, word: &str) -> bool {
     // People are shown the last 12 digits.
     let shown = hex.get(20..).unwrap_or_default();
     plain && (hex.starts_with(&word) || hex.ends_with(&word) || shown.starts_with(&word))
+}
+
+fn unknown_approval(word: &str) -> Fault {
+    let message = format!("{:?} is neither an open approval nor a session", cut(word));
+    Fault::not_found("unknown_approval", message)
+        .hint("it may have been answered already; `agentctl approvals` lists what is open")
 }
 
 fn ambiguous(word: &str, several: &[&OpenApproval]) -> Fault {

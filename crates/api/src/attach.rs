@@ -7,6 +7,7 @@ use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::replay::{BATCH, FeedSubscription, Wish};
+use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
 use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
 use agentd_store::{Range, Row};
@@ -21,6 +22,7 @@ const PAGE_BYTES: u32 = 1 << 20;
 /// A viewer of one session. [`Self::run`] does the work; dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Attachment {
+    who: Caller,
     store: Handle<StoreMsg>,
     feed: Handle<FeedMsg>,
     wish: Wish,
@@ -37,9 +39,9 @@ impl Api {
     /// # Errors
     /// The fault that the client gets.
     pub async fn attach(&self, who: &Principal, params: Value) -> Result<(Subscribed, Attachment), Fault> {
-        self.allow(who, "session.attach")?;
+        let who = self.allow(who, "session.attach")?;
         let params: AttachParams = read_params(params)?;
-        let row = self.row_of(&params.session).await?;
+        let (_, row) = self.row_of(&who, &params.session).await?;
         let head = row.head;
         let seen = match (params.tail, params.after_seq) {
             (Some(tail), _) => head.saturating_sub(u64::from(tail)),
@@ -67,6 +69,7 @@ impl Api {
                 head,
             },
             Attachment {
+                who,
                 store,
                 feed,
                 wish,
@@ -92,8 +95,10 @@ impl Attachment {
             sub: self.sub(),
             queue,
         };
+        let who = self.who.clone();
         let stop = tokio::select! {
             Err(stop) = self.follow(&out) => stop,
+            () = who.ended() => Stop::revoked(),
             () = gone.closed() => Stop::ViewerGone,
         };
         if let Stop::Ended(code, message) = stop {
@@ -137,7 +142,7 @@ impl Attachment {
             }
         };
         let status = row.summary.status.clone();
-        let approvals = patiently(|| open_in_tree(&self.store, row.summary.clone())).await?;
+        let approvals = patiently(|| open_in_tree(&self.store, &self.who, row.summary.clone())).await?;
         let synced = Synced {
             seq: self.seen,
             status: self.subscription.status.take().unwrap_or(status),
@@ -150,7 +155,16 @@ impl Attachment {
     async fn row(&self) -> Result<Row, Stop> {
         let session = self.wish.session;
         let found = patiently(|| read_from(&self.store, |done| Read::Row { session, done })).await?;
+        let found = found.filter(|row| self.who.sees(&row.summary.labels));
         found.ok_or_else(|| Stop::Ended("deleted", "the session was deleted".to_owned()))
+    }
+
+    /// Ends when new labels take the session out of sight.
+    async fn check(&self, kind: &str) -> Result<(), Stop> {
+        if kind == "session.updated" && self.who.limits().is_some() {
+            self.row().await?;
+        }
+        Ok(())
     }
 
     async fn replay(&mut self, upto: Seq, out: &Out) -> Result<(), Stop> {
@@ -190,6 +204,7 @@ impl Attachment {
                 match frame {
                     FeedFrame::Event(told) if told.event.seq <= self.seen => {}
                     FeedFrame::Event(told) if told.event.seq == self.seen + 1 => {
+                        self.check(&told.event.kind).await?;
                         out.push(Push::Event {
                             json: told.event.body.clone(),
                             cursor: None,

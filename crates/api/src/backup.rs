@@ -2,8 +2,9 @@
 //! writes nowhere else; the client writes the file with its own permissions.
 
 use crate::api::Api;
+use crate::sight::Caller;
 use agentd_protocol::{
-    Backup, BackupEndParams, BackupFile, BackupOf, BackupPart, BackupPartParams, Fault, Principal, Timestamp,
+    Backup, BackupEndParams, BackupFile, BackupOf, BackupPart, BackupPartParams, Fault, Timestamp,
 };
 use agentd_store::{Backend, StoreError};
 use base64::Engine as _;
@@ -45,7 +46,7 @@ impl Drop for Staged {
 
 impl Api {
     /// Makes a copy; one at a time.
-    pub(crate) async fn backup(&self, who: &Principal) -> Result<Backup, Fault> {
+    pub(crate) async fn backup(&self, who: &Caller) -> Result<Backup, Fault> {
         let busy = || {
             let fault = Fault::busy("backing_up", "another backup is being made or fetched");
             fault.hint("try again when it has ended; one that nobody fetches ends after two minutes")

@@ -3,6 +3,7 @@
 use crate::api::Api;
 use crate::history::unknown_turn;
 use crate::past::{Change, Past};
+use crate::sight::{Caller, Seen};
 use agentd_actor_kit::Read;
 use agentd_file_work::FileWork;
 use agentd_protocol::{DiffParams, Diffed, Fault, FileBack, FileChanged, FileDiff, SessionId};
@@ -36,10 +37,9 @@ struct Pair {
 }
 
 impl Api {
-    pub(crate) async fn diff(&self, params: DiffParams) -> Result<Diffed, Fault> {
-        let row = self.row_of(&params.session).await?;
-        let session = row.summary.session;
-        let past = self.past_of_tree(session, 0).await?;
+    pub(crate) async fn diff(&self, who: &Caller, params: DiffParams) -> Result<Diffed, Fault> {
+        let (session, _) = self.row_of(who, &params.session).await?;
+        let past = self.past_of_tree(who, session, 0).await?;
         let turn = match params.turn.as_deref() {
             Some(word) => Some(unknown_turn(&past, word)?),
             None => None,
@@ -76,11 +76,7 @@ impl Api {
     }
 
     /// The files that changed since the session last wrote them.
-    pub(crate) async fn conflicts(
-        &self,
-        session: SessionId,
-        files: &[FileBack],
-    ) -> Result<Vec<String>, Fault> {
+    pub(crate) async fn conflicts(&self, session: Seen, files: &[FileBack]) -> Result<Vec<String>, Fault> {
         if files.is_empty() {
             return Ok(Vec::new());
         }
@@ -108,7 +104,7 @@ impl Api {
 
     async fn in_workdir<T: Send + 'static>(
         &self,
-        session: SessionId,
+        session: Seen,
         look: impl FnOnce(&Beneath, u64) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);

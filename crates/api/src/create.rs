@@ -5,11 +5,13 @@ use crate::api::{Api, READ, fault_of, struck};
 use crate::idempotency::Keyed;
 use crate::methods::nearest;
 use crate::prompting::{fitting, mode_of, telling, turns_of};
+use crate::sight::Caller;
 use crate::validate;
+use crate::words::unknown;
 use agentd_actor_kit::GateMsg;
 use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
-use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, Principal, SessionCreated};
+use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, SessionCreated};
 use agentd_settings::{CLIENT, LimitOverrides};
 use agentd_tools::{REMOTE_PREFIX, delegates};
 use agentd_turn::{Command, NewInput};
@@ -22,7 +24,7 @@ const MAX_REMOTE: usize = 64;
 const NO_PROJECT: &str = "root";
 
 impl Api {
-    pub(crate) async fn create(&self, who: &Principal, params: CreateParams) -> Result<Value, Fault> {
+    pub(crate) async fn create(&self, who: &Caller, mut params: CreateParams) -> Result<Value, Fault> {
         let (key, _turn) = match self
             .keyed(who, "session.create", params.key.as_deref(), &params)
             .await?
@@ -30,6 +32,11 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
+        params.labels = who.given(params.labels)?;
+        if let Some(parent) = params.parent {
+            let above = self.existing(who, parent).await?;
+            above.ok_or_else(|| unknown(&parent.to_string()))?;
+        }
         let nobody_named_it = params.title.is_none();
         let (params, notices) = self.typed_prompt(params).await?;
         let mut created = Box::new(self.prepared(&params).await?);
@@ -43,8 +50,9 @@ impl Api {
         });
         fault::point(fault::SESSION_CREATE).map_err(struck)?;
         let session = self.parts.clock.stamp().session();
+        let seen = who.new_session(session, &created.labels)?;
         let command = Command::Create { created, first };
-        let reply = self.route(who, session, command, key.clone()).await;
+        let reply = self.route(who, seen, command, key.clone()).await;
         let outcome = reply.and_then(|reply| {
             let (input, seq) = reply.created()?;
             Ok(Created {
@@ -76,9 +84,6 @@ impl Api {
         let workdir = validate::workdir(&params.workdir).await?;
         if self.parts.facts.walls {
             validate::apart(&workdir, &self.parts.facts.data_dir).await?;
-        }
-        if let Some(parent) = params.parent {
-            self.row(parent).await?;
         }
         let project = project_of(&workdir);
         let title = title_of(params, &project)?;

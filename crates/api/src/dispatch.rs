@@ -1,7 +1,7 @@
 //! Maps a method's name to its function.
 
 use crate::api::Api;
-use crate::methods::scope_of;
+use crate::sight::Caller;
 use agentd_protocol::{Fault, Principal, from_named};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,33 +13,23 @@ impl Api {
     /// # Errors
     /// The fault that the client gets.
     pub async fn call(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
-        self.allow(who, method)?;
+        let who = &self.allow(who, method)?;
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
-            "node" | "model" | "tool" | "mcp" | "usage" => self.node_method(who, method, params).await,
+            "node" | "model" | "tool" | "mcp" | "usage" | "token" => {
+                self.node_method(who, method, params).await
+            }
             _ => self.work_method(who, method, params).await,
         }
     }
 
-    /// Refuses a method that the principal lacks the scope for.
-    pub(crate) fn allow(&self, who: &Principal, method: &str) -> Result<(), Fault> {
-        let scope = scope_of(method)?;
-        if self.scopes(who).contains(&scope) {
-            return Ok(());
-        }
-        Err(Fault::denied(
-            "missing_scope",
-            format!("{who} may not call {method}: it needs the scope {scope}"),
-        ))
-    }
-
-    async fn session_method(&self, who: &Principal, verb: &str, params: Value) -> Result<Value, Fault> {
+    async fn session_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
         match verb {
             "create" => self.create(who, read_params(params)?).await,
-            "get" => answer(&self.get(read_params(params)?).await?),
-            "list" => answer(&self.list(&read_params(params)?).await?),
-            "prompt" => answer(&self.prompt(read_params(params)?).await?),
+            "get" => answer(&self.get(who, read_params(params)?).await?),
+            "list" => answer(&self.list(who, &read_params(params)?).await?),
+            "prompt" => answer(&self.prompt(who, read_params(params)?).await?),
             "update" => answer(&self.update(who, read_params(params)?).await?),
             "close" => answer(&self.close(who, read_params(params)?).await?),
             "delete" => answer(&self.delete(who, read_params(params)?).await?),
@@ -47,10 +37,10 @@ impl Api {
             "compact" => answer(&self.compact(who, read_params(params)?).await?),
             "summarize" => answer(&self.summarize(who, read_params(params)?).await?),
             "resume" => answer(&self.resume(who, read_params(params)?).await?),
-            "export" => answer(&self.export(read_params(params)?).await?),
-            "blob" => answer(&self.blob(read_params(params)?).await?),
+            "export" => answer(&self.export(who, read_params(params)?).await?),
+            "blob" => answer(&self.blob(who, read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,
-            "diff" => answer(&self.diff(read_params(params)?).await?),
+            "diff" => answer(&self.diff(who, read_params(params)?).await?),
             "undo" => answer(&self.undo(who, read_params(params)?).await?),
             "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
             "fork" => self.fork(who, read_params(params)?).await,
@@ -58,13 +48,13 @@ impl Api {
         }
     }
 
-    async fn work_method(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+    async fn work_method(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         match method {
             "input.send" => self.send(who, read_params(params)?).await,
             "input.cancel" => answer(&self.cancel_input(who, read_params(params)?).await?),
-            "input.list" => answer(&self.list_inputs(read_params(params)?).await?),
+            "input.list" => answer(&self.list_inputs(who, read_params(params)?).await?),
             "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
-            "approval.list" => answer(&self.approvals(&read_params(params)?).await?),
+            "approval.list" => answer(&self.approvals(who, &read_params(params)?).await?),
             "rule.list" => answer(&self.rules().await?),
             "rule.remove" => answer(&self.remove_rule(who, read_params(params)?).await?),
             "approval.decide" => answer(&self.decide(who, read_params(params)?).await?),
@@ -72,9 +62,11 @@ impl Api {
         }
     }
 
-    async fn node_method(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+    async fn node_method(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         match method {
-            "usage.query" => return answer(&self.usage(&read_params(params)?).await?),
+            "token.create" => return self.create_token(who, read_params(params)?).await,
+            "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
+            "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
             "node.backup_end" => {
                 self.backup_end(&read_params(params)?);
@@ -84,15 +76,16 @@ impl Api {
         }
         let NoParams {} = read_params(params)?;
         match method {
-            "node.status" => answer(&self.status().await?),
-            "node.diagnostics" => self.diagnostics().await,
+            "node.status" => answer(&self.status(who).await?),
+            "node.diagnostics" => self.diagnostics(who).await,
             "node.config" => self.config(),
             "node.reload" => self.reload(who).await,
             "node.backup" => answer(&self.backup(who).await?),
             "node.check" => self.check_store().await,
+            "token.list" => answer(&self.list_tokens().await?),
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),
-            "mcp.list" => answer(&self.parts.view.servers()),
+            "mcp.list" => answer(&self.servers(who)),
             "model.list" => answer(&self.parts.view.models().await),
             _ => answer(&self.tools()),
         }

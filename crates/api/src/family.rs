@@ -1,6 +1,7 @@
 //! Trees of agents as clients see them: the open questions below a session, and waiting for the end of a whole tree.
 
 use crate::api::{Api, read_from};
+use crate::sight::Caller;
 use agentd_actor_kit::{Handle, Read, StoreMsg};
 use agentd_protocol::{EventBody, Fault, OpenApproval, PermissionMode, RunState, SessionId, Summary};
 use agentd_store::{EncodedEvent, Range};
@@ -17,9 +18,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Bytes of a log that one read returns.
 const PAGE_BYTES: u32 = 4 << 20;
 
-/// The open questions of a session and of the sub-agents below it, the oldest first.
+/// The open questions of a session and of the sub-agents below it that the caller sees, the oldest first.
 pub(crate) async fn open_in_tree(
     store: &Handle<StoreMsg>,
+    who: &Caller,
     summary: Summary,
 ) -> Result<Vec<OpenApproval>, Fault> {
     let (mut rows, mut open, mut seen) = (vec![summary], Vec::new(), 0);
@@ -31,7 +33,7 @@ pub(crate) async fn open_in_tree(
         }
         for session in row.children {
             let child = read_from(store, |done| Read::Row { session, done }).await?;
-            rows.extend(child.map(|row| row.summary));
+            rows.extend(child.map(|row| row.summary).filter(|row| who.sees(&row.labels)));
         }
     }
     open.sort_by_key(|approval| (approval.asked_at, approval.approval));

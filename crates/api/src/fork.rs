@@ -3,11 +3,10 @@
 use crate::api::{Api, READ};
 use crate::dispatch::answer;
 use crate::idempotency::Keyed;
+use crate::sight::{Caller, Seen};
 use crate::validate;
-use agentd_actor_kit::Read;
 use agentd_protocol::{
-    EVENT_VERSION, Event, EventBody, Fault, ForkParams, Principal, Seq, SessionForked, SessionId,
-    SessionUpdated,
+    EVENT_VERSION, Event, EventBody, Fault, ForkParams, Labels, Seq, SessionForked, SessionUpdated,
 };
 use agentd_store::{EncodedEvent, OwnLog, Range};
 use agentd_turn::{Agent, Config};
@@ -22,7 +21,7 @@ const PAGE_BYTES: u32 = 4 << 20;
 const FORK: Duration = Duration::from_secs(120);
 
 impl Api {
-    pub(crate) async fn fork(&self, who: &Principal, params: ForkParams) -> Result<Value, Fault> {
+    pub(crate) async fn fork(&self, who: &Caller, params: ForkParams) -> Result<Value, Fault> {
         let (key, _turn) = match self
             .keyed(who, "session.fork", params.key.as_deref(), &params)
             .await?
@@ -31,8 +30,7 @@ impl Api {
             Keyed::New(key, turn) => (key, turn),
         };
         let title = params.title.as_deref().map(validate::title).transpose()?;
-        let from = self.session(&params.session).await?;
-        let row = self.row(from).await?;
+        let (from, row) = self.row_of(who, &params.session).await?;
         let head = row.head;
         let title = title.or_else(|| validate::title_of_fork(&row.summary.name));
         if let Some(at) = params.at.filter(|at| *at > head) {
@@ -52,23 +50,30 @@ impl Api {
 
     async fn make_fork(
         &self,
-        who: &Principal,
-        from: SessionId,
+        who: &Caller,
+        from: Seen,
         upto: Seq,
         title: Option<String>,
     ) -> Result<agentd_protocol::Created, Fault> {
-        let (mut lines, at_seq) = self.lines_to_fork(from, upto).await?;
+        let (mut lines, at_seq, then) = self.lines_to_fork(from, upto).await?;
         let at = self.parts.clock.now();
-        let updated = title.map(|title| {
+        // The session may have got the labels of the caller's token only later.
+        let labels = who.keeps(&then).is_err().then(|| {
+            let mut labels = then;
+            labels.extend(who.limits().cloned().unwrap_or_default());
+            labels
+        });
+        let updated = (title.is_some() || labels.is_some()).then(|| {
             EventBody::from(SessionUpdated {
-                title: Some(title),
+                title,
                 model: None,
                 mode: None,
-                labels: None,
+                labels,
                 budget: None,
                 summary: None,
             })
         });
+        let from = *from;
         let forked = EventBody::from(SessionForked { from, at_seq });
         for (seq, body) in (at_seq + 1..).zip(std::iter::once(forked).chain(updated)) {
             let event = Event {
@@ -76,7 +81,7 @@ impl Api {
                 session: from,
                 seq,
                 at,
-                by: who.clone(),
+                by: who.principal().clone(),
                 turn: None,
                 body,
             };
@@ -84,7 +89,7 @@ impl Api {
                 .map_err(|error| Fault::internal("bad_event", error.to_string()))?;
             lines.push(encoded.body);
         }
-        let created = self.write_log(&OwnLog::vouched(lines)).await?;
+        let created = self.write_log(who, &OwnLog::vouched(lines)).await?;
         let shared = self.parts.backend.share_blobs(from, created.session).await;
         if let Err(error) = shared {
             // Without the contents that its log names, it is not a copy.
@@ -94,22 +99,18 @@ impl Api {
         Ok(created)
     }
 
-    /// The lines up to the last point, at or before `upto`, at which the session was idle.
-    async fn lines_to_fork(&self, from: SessionId, upto: Seq) -> Result<(Vec<Bytes>, Seq), Fault> {
-        let mut agent = Agent::new(from, Arc::new(Config::default()));
+    /// The lines up to the last point, at or before `upto`, at which the session was idle, and the labels at that point.
+    async fn lines_to_fork(&self, from: Seen, upto: Seq) -> Result<(Vec<Bytes>, Seq, Labels), Fault> {
+        let mut agent = Agent::new(*from, Arc::new(Config::default()));
         let mut lines = Vec::new();
-        let (mut at, mut point) = (0, 0);
+        let (mut at, mut point, mut labels) = (0, 0, Labels::new());
         loop {
             let range = Range {
                 upto: Some(upto),
                 max_bytes: PAGE_BYTES,
                 ..Range::after(at)
             };
-            let read = self.read(|done| Read::Load {
-                session: from,
-                range,
-                done,
-            });
+            let read = self.load(from, range);
             let page = tokio::time::timeout(READ, read)
                 .await
                 .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;
@@ -132,6 +133,11 @@ impl Api {
                     && durable.closed.is_none();
                 if rests {
                     point = seq;
+                    labels = durable
+                        .settings
+                        .as_ref()
+                        .map(|settings| settings.labels.clone())
+                        .unwrap_or_default();
                 }
             }
         }
@@ -142,6 +148,6 @@ impl Api {
             ));
         }
         lines.truncate(usize::try_from(point).unwrap_or(usize::MAX));
-        Ok((lines, point))
+        Ok((lines, point, labels))
     }
 }

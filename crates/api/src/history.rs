@@ -4,11 +4,10 @@ use crate::answers::Answers as _;
 use crate::api::{Api, READ};
 use crate::idempotency::Keyed;
 use crate::past::{Change, Past, back};
+use crate::sight::{Caller, Seen};
 use crate::words::cut;
-use agentd_actor_kit::Read;
 use agentd_protocol::{
-    ChangeBelow, Done, Event, EventBody, Fault, HistoryStarted, Principal, PutBackDone, RewindParams, Seq,
-    SessionId, UndoParams,
+    ChangeBelow, Done, Event, EventBody, Fault, HistoryStarted, PutBackDone, RewindParams, Seq, UndoParams,
 };
 use agentd_store::{EncodedEvent, Range};
 use agentd_turn::{Command, Rework};
@@ -23,15 +22,15 @@ const MAX_FILES: usize = 1_000;
 
 /// The planned work, unless it is a dry run.
 struct Wanted {
-    session: SessionId,
+    session: Seen,
     head: Seq,
     work: HistoryStarted,
     dry_run: bool,
 }
 
 impl Api {
-    pub(crate) async fn undo(&self, who: &Principal, params: UndoParams) -> Result<PutBackDone, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn undo(&self, who: &Caller, params: UndoParams) -> Result<PutBackDone, Fault> {
+        let session = self.session(who, &params.session).await?;
         let (key, _turn) = match self
             .keyed(who, "session.undo", params.key.as_deref(), &params)
             .await?
@@ -39,7 +38,7 @@ impl Api {
             Keyed::Before(answer) => return self.ended_before(session, answer).await,
             Keyed::New(key, turn) => (key, turn),
         };
-        let past = self.past_of_tree(session, Seq::MAX).await?;
+        let past = self.past_of_tree(who, session, Seq::MAX).await?;
         let chosen = chosen(&past, &params)?;
         let turns: Vec<_> = chosen.iter().map(|change| change.turn).collect();
         let (undoes, undoes_below) = places(chosen.iter().copied());
@@ -70,8 +69,8 @@ impl Api {
         self.put_back(who, wanted, key).await
     }
 
-    pub(crate) async fn rewind(&self, who: &Principal, params: RewindParams) -> Result<PutBackDone, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn rewind(&self, who: &Caller, params: RewindParams) -> Result<PutBackDone, Fault> {
+        let session = self.session(who, &params.session).await?;
         let (key, _turn) = match self
             .keyed(who, "session.rewind", params.key.as_deref(), &params)
             .await?
@@ -85,7 +84,7 @@ impl Api {
                 "give the seq of the last event that counts: `agentctl logs ID -o jsonl` shows them as seq",
             ));
         }
-        let past = self.past_of_tree(session, params.at).await?;
+        let past = self.past_of_tree(who, session, params.at).await?;
         if params.at >= past.head {
             let message = format!(
                 "the log ends at {}, so there is nothing after {}",
@@ -124,7 +123,7 @@ impl Api {
     /// Checks that the work can be done, has the loop do it, and waits for the end.
     async fn put_back(
         &self,
-        who: &Principal,
+        who: &Caller,
         wanted: Wanted,
         key: Option<agentd_store::IdempotencyKey>,
     ) -> Result<PutBackDone, Fault> {
@@ -144,7 +143,7 @@ impl Api {
         let conflicts = self.conflicts(session, &work.files).await?;
         if dry_run {
             return Ok(PutBackDone {
-                session,
+                session: *session,
                 seq: 0,
                 files: work.files.into_iter().map(|file| file.path).collect(),
                 conflicts,
@@ -166,11 +165,7 @@ impl Api {
     }
 
     /// Waits for the end of work whose start was answered.
-    async fn ended_before(
-        &self,
-        session: SessionId,
-        answer: serde_json::Value,
-    ) -> Result<PutBackDone, Fault> {
+    async fn ended_before(&self, session: Seen, answer: serde_json::Value) -> Result<PutBackDone, Fault> {
         let bad = |error| {
             Fault::internal(
                 "bad_stored_answer",
@@ -187,10 +182,10 @@ impl Api {
         })
     }
 
-    async fn end_of(&self, session: SessionId, seq: Seq) -> Result<PutBackDone, Fault> {
+    async fn end_of(&self, session: Seen, seq: Seq) -> Result<PutBackDone, Fault> {
         let mut committed = self.parts.backend.committed();
         let mut done = PutBackDone {
-            session,
+            session: *session,
             seq,
             files: Vec::new(),
             conflicts: Vec::new(),
@@ -215,7 +210,7 @@ impl Api {
     }
 
     /// The file changes and points in a log.
-    pub(crate) async fn past(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
+    pub(crate) async fn past(&self, session: Seen, upto: Seq) -> Result<Past, Fault> {
         let mut past = Past::upto(upto);
         loop {
             let events = self.events(session, past.head).await?;
@@ -229,12 +224,12 @@ impl Api {
     }
 
     /// A page of a log.
-    async fn events(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Fault> {
+    async fn events(&self, session: Seen, after: Seq) -> Result<Vec<Event>, Fault> {
         let range = Range {
             max_bytes: PAGE_BYTES,
             ..Range::after(after)
         };
-        let read = self.read(|done| Read::Load { session, range, done });
+        let read = self.load(session, range);
         let page = tokio::time::timeout(READ, read)
             .await
             .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;

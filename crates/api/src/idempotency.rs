@@ -2,9 +2,10 @@
 
 use crate::api::Api;
 use crate::dispatch::answer;
+use crate::sight::Caller;
 use crate::turns::KeyTurn;
 use agentd_actor_kit::Read;
-use agentd_protocol::{Fault, Principal};
+use agentd_protocol::Fault;
 use agentd_store::{IdempotencyKey, StoredKey};
 use serde::Serialize;
 use serde_json::Value;
@@ -28,7 +29,7 @@ impl Api {
     /// Looks up a request's key.
     pub(crate) async fn keyed<P: Serialize + Sync>(
         &self,
-        who: &Principal,
+        who: &Caller,
         method: &str,
         key: Option<&str>,
         params: &P,
@@ -41,7 +42,7 @@ impl Api {
             return Err(Fault::invalid("bad_key", message));
         }
         let mine = IdempotencyKey {
-            principal: who.clone(),
+            principal: who.principal().clone(),
             key: key.to_owned(),
             method: method.to_owned(),
             body_hash: hash(params)?,

@@ -2,6 +2,7 @@
 
 use crate::api::Api;
 use crate::carried::{self, Contents};
+use crate::sight::Caller;
 use crate::validate;
 use agentd_protocol::{
     CreateParams, EVENT_VERSION, Event, EventBody, Fault, ImportParams, Principal, Recovered, SessionCreated,
@@ -24,7 +25,7 @@ impl Api {
     /// define it, then the file.
     pub(crate) async fn imported(
         &self,
-        who: &Principal,
+        who: &Caller,
         params: &ImportParams,
         lines: Vec<bytes::Bytes>,
     ) -> Result<(OwnLog, Contents), Fault> {

@@ -3,19 +3,19 @@
 use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::idempotency::Keyed;
+use crate::sight::{Caller, Seen};
 use crate::typed::Outcome;
 use crate::validate;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_fault_points as fault;
 use agentd_protocol::{
-    Block, CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, Sent,
-    SessionId, SessionParams,
+    Block, CancelInputParams, CancelTurnParams, Done, Fault, QueuedInput, SendParams, Sent, SessionParams,
 };
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 
 impl Api {
-    pub(crate) async fn send(&self, who: &Principal, params: SendParams) -> Result<Value, Fault> {
+    pub(crate) async fn send(&self, who: &Caller, params: SendParams) -> Result<Value, Fault> {
         let (key, _turn) = match self
             .keyed(who, "input.send", params.key.as_deref(), &params)
             .await?
@@ -24,7 +24,7 @@ impl Api {
             Keyed::New(key, turn) => (key, turn),
         };
         validate::content(&params.content, &self.loaded().settings)?;
-        let session = self.session(&params.session).await?;
+        let session = self.session(who, &params.session).await?;
         let model = match params.model {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
@@ -53,7 +53,7 @@ impl Api {
     /// session's.
     async fn given_to(
         &self,
-        session: SessionId,
+        session: Seen,
         agent: Option<&str>,
         mut content: Vec<Block>,
     ) -> Result<Vec<Block>, Fault> {
@@ -74,28 +74,28 @@ impl Api {
         Ok(content)
     }
 
-    pub(crate) async fn cancel_input(
-        &self,
-        who: &Principal,
-        params: CancelInputParams,
-    ) -> Result<Done, Fault> {
+    pub(crate) async fn cancel_input(&self, who: &Caller, params: CancelInputParams) -> Result<Done, Fault> {
         let input = params.input.ok_or_else(|| {
             Fault::invalid("input_missing", "the input is missing")
                 .hint("`input.list` shows what can be cancelled")
         })?;
-        let session = self.session(&params.session).await?;
+        let session = self.session(who, &params.session).await?;
         Ok(self
             .route(who, session, Command::CancelInput(input), None)
             .await?
             .done())
     }
 
-    pub(crate) async fn list_inputs(&self, params: SessionParams) -> Result<Vec<QueuedInput>, Fault> {
-        Ok(self.row_of(&params.session).await?.summary.queue)
+    pub(crate) async fn list_inputs(
+        &self,
+        who: &Caller,
+        params: SessionParams,
+    ) -> Result<Vec<QueuedInput>, Fault> {
+        Ok(self.row_of(who, &params.session).await?.1.summary.queue)
     }
 
-    pub(crate) async fn cancel_turn(&self, who: &Principal, params: CancelTurnParams) -> Result<Done, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn cancel_turn(&self, who: &Caller, params: CancelTurnParams) -> Result<Done, Fault> {
+        let session = self.session(who, &params.session).await?;
         fault::point(fault::SESSION_CANCEL).map_err(crate::api::struck)?;
         let command = Command::CancelTurn {
             expect: params.expect_turn,
@@ -106,6 +106,7 @@ impl Api {
         // On a full disk the loop must stay to keep the events that it could not write.
         if params.kill && !done.pending {
             // The turn's end is durable; killing the loop also kills commands that are still shutting down gracefully.
+            let session = *session;
             let evict = |done| SupervisorMsg::Evict { session, done };
             self.parts
                 .supervisor

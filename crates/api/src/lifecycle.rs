@@ -3,10 +3,11 @@
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
 use crate::reads::live;
+use crate::sight::Caller;
 use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
-    Budget, Done, Fault, LifecycleParams, Principal, RunState, SessionId, SessionParams, UpdateParams,
+    Budget, Done, Fault, LifecycleParams, RunState, SessionId, SessionParams, UpdateParams,
 };
 use agentd_turn::Command;
 
@@ -14,7 +15,7 @@ use agentd_turn::Command;
 const MAX_REASON: usize = 1_000;
 
 impl Api {
-    pub(crate) async fn update(&self, who: &Principal, params: UpdateParams) -> Result<Done, Fault> {
+    pub(crate) async fn update(&self, who: &Caller, params: UpdateParams) -> Result<Done, Fault> {
         let nothing = UpdateParams {
             session: params.session.clone(),
             ..UpdateParams::default()
@@ -25,6 +26,7 @@ impl Api {
         }
         if let Some(labels) = &params.labels {
             validate::labels(labels)?;
+            who.keeps(labels)?;
         }
         if let Some(budget) = &params.budget {
             validate::budget(budget)?;
@@ -35,7 +37,7 @@ impl Api {
             Some(name) => Some(self.model(Some(name)).await?),
             None => None,
         };
-        let session = self.session(&params.session).await?;
+        let session = self.session(who, &params.session).await?;
         let (mode, labels, budget) = (params.mode, params.labels, params.budget);
         let command = Command::Update {
             title,
@@ -44,10 +46,10 @@ impl Api {
             labels,
             budget,
         };
-        self.may_have(session, mode).await?;
+        self.may_have(*session, mode).await?;
         let done = self.route(who, session, command, None).await?.done();
         if mode.is_some() {
-            self.followed(session).await?;
+            self.followed(*session).await?;
         }
         Ok(done)
     }
@@ -65,9 +67,9 @@ impl Api {
         Err(Fault::denied("above_ceiling", message).hint(hint))
     }
 
-    pub(crate) async fn close(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+    pub(crate) async fn close(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "closed by a person")?;
-        let session = self.session(&params.session).await?;
+        let session = self.session(who, &params.session).await?;
         let command = Command::Close {
             reason,
             force: params.force,
@@ -75,35 +77,37 @@ impl Api {
         Ok(self.route(who, session, command, None).await?.done())
     }
 
-    pub(crate) async fn pause(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+    pub(crate) async fn pause(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "paused by a person")?;
-        let session = self.session(&params.session).await?;
+        let session = self.session(who, &params.session).await?;
         let done = self
             .route(who, session, Command::Pause { reason }, None)
             .await?
             .done();
-        self.followed(session).await?;
+        self.followed(*session).await?;
         Ok(done)
     }
 
     /// Has the conversation compacted. Answers when the request is durable; `context.compacted` or `context.kept` follows.
-    pub(crate) async fn compact(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn compact(&self, who: &Caller, params: SessionParams) -> Result<Done, Fault> {
+        let session = self.session(who, &params.session).await?;
         Ok(self.route(who, session, Command::Compact, None).await?.done())
     }
 
     /// Has a model summarize the work of a session: `side_call.finished` follows, and `session.updated` if it succeeded.
-    pub(crate) async fn summarize(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn summarize(&self, who: &Caller, params: SessionParams) -> Result<Done, Fault> {
+        let session = self.session(who, &params.session).await?;
         Ok(self.route(who, session, Command::Summarize, None).await?.done())
     }
 
     /// Resumes a paused session, or one whose loop crashed too often.
-    pub(crate) async fn resume(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+    pub(crate) async fn resume(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "resumed by a person")?;
-        let row = self.row_of(&params.session).await?;
-        let session = row.summary.session;
-        let revive = |done| SupervisorMsg::Revive { session, done };
+        let (session, row) = self.row_of(who, &params.session).await?;
+        let revive = |done| SupervisorMsg::Revive {
+            session: *session,
+            done,
+        };
         let revived = self
             .parts
             .supervisor
@@ -120,9 +124,9 @@ impl Api {
     }
 
     /// Deletes a session and its sub-agents; with `force` also a running session, whose turn is cancelled first.
-    pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
-        let row = self.row_of(&params.session).await?;
-        let session = row.summary.session;
+    pub(crate) async fn delete(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
+        let (seen, row) = self.row_of(who, &params.session).await?;
+        let session = *seen;
         let row = live(row, &self.overlay().await?);
         let state = row.status.state;
         let rests = state.at_rest() || (state == RunState::Paused && row.turn.is_none());
@@ -137,7 +141,7 @@ impl Api {
                 force: true,
             };
             // A session that can no longer be closed can still be deleted.
-            if let Err(fault) = self.route(who, session, command, None).await {
+            if let Err(fault) = self.route(who, seen, command, None).await {
                 tracing::warn!(%session, %fault, "a running session is deleted without a close");
             }
         }

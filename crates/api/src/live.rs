@@ -27,7 +27,7 @@ pub enum Push {
     Lagged(Lagged),
     /// The subscription ended.
     Ended {
-        /// A stable code: `end`, `deleted`, `failed`.
+        /// A stable code: `end`, `deleted`, `failed`, `revoked`.
         code: &'static str,
         /// A message for people.
         message: String,
@@ -52,6 +52,13 @@ pub(crate) enum Stop {
     ViewerGone,
     /// It is over, or cannot continue; the viewer is notified.
     Ended(&'static str, String),
+}
+
+impl Stop {
+    /// The token of the viewer ended.
+    pub(crate) fn revoked() -> Self {
+        Self::Ended("revoked", "the token was revoked or has expired".to_owned())
+    }
 }
 
 /// The channel to the viewer. Bounded: a slow viewer makes the subscription wait, and thus lag.

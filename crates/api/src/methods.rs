@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// A permission of a principal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Read sessions and the node's state.
     Read,
@@ -22,6 +22,12 @@ pub enum Scope {
 impl Scope {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Read, Self::Steer, Self::Approve, Self::Import, Self::Admin];
+
+    /// Parses the name on the wire.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
 
     /// The name on the wire.
     #[must_use]
@@ -42,66 +48,89 @@ impl fmt::Display for Scope {
     }
 }
 
+/// How far a method reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Sessions that the caller sees, or settings that all share.
+    Sessions,
+    /// The whole daemon. Refused to a token that is limited to labels.
+    Node,
+}
+
+use Reach::{Node, Sessions};
+
 /// Methods with a single answer.
-const METHODS: [(&str, Scope); 41] = [
-    ("session.create", Scope::Steer),
-    ("session.get", Scope::Read),
-    ("session.list", Scope::Read),
-    ("session.prompt", Scope::Read),
-    ("session.update", Scope::Steer),
-    ("session.close", Scope::Steer),
-    ("session.delete", Scope::Steer),
-    ("session.pause", Scope::Steer),
-    ("session.resume", Scope::Steer),
-    ("session.compact", Scope::Steer),
-    ("session.summarize", Scope::Steer),
-    ("session.export", Scope::Read),
-    ("session.blob", Scope::Read),
-    ("session.import", Scope::Import),
-    ("session.diff", Scope::Read),
-    ("session.undo", Scope::Steer),
-    ("session.rewind", Scope::Steer),
-    ("session.fork", Scope::Steer),
-    ("input.send", Scope::Steer),
-    ("input.cancel", Scope::Steer),
-    ("input.list", Scope::Read),
-    ("turn.cancel", Scope::Steer),
-    ("approval.list", Scope::Read),
-    ("approval.decide", Scope::Approve),
-    ("rule.list", Scope::Read),
-    ("rule.remove", Scope::Approve),
-    ("node.status", Scope::Read),
-    ("node.diagnostics", Scope::Read),
-    ("node.config", Scope::Admin),
-    ("node.check", Scope::Read),
-    ("node.reload", Scope::Admin),
-    ("node.backup", Scope::Admin),
-    ("node.backup_part", Scope::Admin),
-    ("node.backup_end", Scope::Admin),
-    ("node.drain", Scope::Admin),
-    ("node.stop", Scope::Admin),
-    ("model.list", Scope::Read),
-    ("tool.list", Scope::Read),
-    ("mcp.list", Scope::Read),
-    ("usage.query", Scope::Read),
-    ("session.detach", Scope::Read),
+pub(crate) const METHODS: [(&str, Scope, Reach); 44] = [
+    ("session.create", Scope::Steer, Sessions),
+    ("session.get", Scope::Read, Sessions),
+    ("session.list", Scope::Read, Sessions),
+    ("session.prompt", Scope::Read, Sessions),
+    ("session.update", Scope::Steer, Sessions),
+    ("session.close", Scope::Steer, Sessions),
+    ("session.delete", Scope::Steer, Sessions),
+    ("session.pause", Scope::Steer, Sessions),
+    ("session.resume", Scope::Steer, Sessions),
+    ("session.compact", Scope::Steer, Sessions),
+    ("session.summarize", Scope::Steer, Sessions),
+    ("session.export", Scope::Read, Sessions),
+    ("session.blob", Scope::Read, Sessions),
+    ("session.import", Scope::Import, Sessions),
+    ("session.diff", Scope::Read, Sessions),
+    ("session.undo", Scope::Steer, Sessions),
+    ("session.rewind", Scope::Steer, Sessions),
+    ("session.fork", Scope::Steer, Sessions),
+    ("input.send", Scope::Steer, Sessions),
+    ("input.cancel", Scope::Steer, Sessions),
+    ("input.list", Scope::Read, Sessions),
+    ("turn.cancel", Scope::Steer, Sessions),
+    ("approval.list", Scope::Read, Sessions),
+    ("approval.decide", Scope::Approve, Sessions),
+    ("rule.list", Scope::Read, Node),
+    ("rule.remove", Scope::Approve, Node),
+    ("node.status", Scope::Read, Sessions),
+    ("node.diagnostics", Scope::Read, Node),
+    ("node.config", Scope::Admin, Node),
+    ("node.check", Scope::Read, Node),
+    ("node.reload", Scope::Admin, Node),
+    ("node.backup", Scope::Admin, Node),
+    ("node.backup_part", Scope::Admin, Node),
+    ("node.backup_end", Scope::Admin, Node),
+    ("node.drain", Scope::Admin, Node),
+    ("node.stop", Scope::Admin, Node),
+    ("model.list", Scope::Read, Sessions),
+    ("tool.list", Scope::Read, Sessions),
+    ("mcp.list", Scope::Read, Sessions),
+    ("usage.query", Scope::Read, Sessions),
+    ("session.detach", Scope::Read, Sessions),
+    ("token.create", Scope::Admin, Node),
+    ("token.list", Scope::Admin, Node),
+    ("token.revoke", Scope::Admin, Node),
 ];
 
 /// Methods that start a subscription.
-const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
+pub(crate) const SUBSCRIPTIONS: [(&str, Scope, Reach); 2] = [
+    ("session.attach", Scope::Read, Sessions),
+    ("fleet.watch", Scope::Read, Sessions),
+];
 
-/// The scope that a method needs.
+/// All methods with their scopes. Each transport offers all of them.
+pub fn all() -> impl Iterator<Item = (&'static str, Scope)> + Clone {
+    let known = METHODS.iter().chain(&SUBSCRIPTIONS);
+    known.map(|(name, scope, _)| (*name, *scope))
+}
+
+/// The scope that a method needs, and how far it reaches.
 ///
 /// # Errors
 /// There is no such method.
-pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
-    let known = METHODS.iter().chain(&SUBSCRIPTIONS);
-    if let Some((_, scope)) = known.clone().find(|(name, _)| *name == method) {
-        return Ok(*scope);
+pub(crate) fn method(method: &str) -> Result<(Scope, Reach), Fault> {
+    let mut known = METHODS.iter().chain(&SUBSCRIPTIONS);
+    if let Some((_, scope, reach)) = known.find(|(name, ..)| *name == method) {
+        return Ok((*scope, *reach));
     }
     let shown: String = method.chars().take(64).collect();
     let fault = Fault::invalid("unknown_method", format!("there is no method {shown:?}"));
-    let nearest = nearest(method, known.map(|(name, _)| *name));
+    let nearest = nearest(method, all().map(|(name, _)| name));
     Err(match nearest {
         Some(name) => fault.hint(format!("did you mean {name}?")),
         None => fault.hint(offer(method)),
@@ -110,8 +139,7 @@ pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
 
 /// The hint for an unknown method: the methods of its family, or all families.
 fn offer(method: &str) -> String {
-    let known = METHODS.iter().chain(&SUBSCRIPTIONS);
-    let split = known.filter_map(|(name, _)| name.split_once('.'));
+    let split = all().filter_map(|(name, _)| name.split_once('.'));
     let asked = method.split_once('.').map_or(method, |(family, _)| family);
     let verbs: BTreeSet<&str> = split
         .clone()
@@ -168,16 +196,19 @@ mod tests {
 
     #[test]
     fn an_unknown_method_names_the_nearest_one() {
-        let fault = scope_of("session.creat").unwrap_err();
+        let fault = method("session.creat").unwrap_err();
         assert_eq!(
             fault,
             Fault::invalid("unknown_method", "there is no method \"session.creat\"")
                 .hint("did you mean session.create?")
         );
-        let hint = |method| scope_of(method).unwrap_err().hint.unwrap_or_default();
+        let hint = |name| method(name).unwrap_err().hint.unwrap_or_default();
         assert_eq!(hint("rule.everything.about.it"), "rule has list, remove");
-        assert!(hint("coffee").ends_with("fleet, input, mcp, model, node, rule, session, tool, turn, usage"));
-        let far = scope_of("make.coffee.with.milk").unwrap_err();
+        assert!(
+            hint("coffee")
+                .ends_with("fleet, input, mcp, model, node, rule, session, token, tool, turn, usage")
+        );
+        let far = method("make.coffee.with.milk").unwrap_err();
         assert_eq!(
             (far.code.as_str(), far.class),
             ("unknown_method", agentd_protocol::FaultClass::Invalid)
@@ -186,8 +217,8 @@ mod tests {
 
     #[test]
     fn an_import_has_a_scope_of_its_own() {
-        assert_eq!(scope_of("session.import").unwrap(), Scope::Import);
-        assert_eq!(scope_of("session.create").unwrap(), Scope::Steer);
+        assert_eq!(method("session.import").unwrap().0, Scope::Import);
+        assert_eq!(method("session.create").unwrap().0, Scope::Steer);
         assert_eq!(Scope::Import.to_string(), "import");
     }
 

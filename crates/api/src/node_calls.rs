@@ -2,9 +2,11 @@
 
 use crate::api::{Api, READ, StopRequest, fault_of};
 use crate::dispatch::answer;
+use crate::sight::Caller;
 use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
 use agentd_file_work::{Hanging, hanging};
-use agentd_protocol::{Fault, HangingFiles, NodeStatus, Principal, ToolRow};
+use agentd_protocol::{Fault, HangingFiles, NodeStatus, ServerRow, ToolRow};
+use agentd_store::Filter;
 use agentd_tools::ToolEntry;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +29,20 @@ fn files(hanging: &Hanging) -> HangingFiles {
 }
 
 impl Api {
-    pub(crate) async fn status(&self) -> Result<NodeStatus, Fault> {
+    /// What a limited caller hears about sessions is about those that it sees.
+    pub(crate) async fn status(&self, who: &Caller) -> Result<NodeStatus, Fault> {
         let stats = self.stats().await?;
+        let (hot, sessions, hanging) = match who.limits() {
+            None => (
+                stats.hot,
+                self.read(|done| Read::Count { done }).await?,
+                hanging().iter().map(files).collect(),
+            ),
+            Some(_) => {
+                let (hot, sessions) = self.counted(who).await?;
+                (hot, sessions, Vec::new())
+            }
+        };
         let facts = &self.parts.facts;
         Ok(NodeStatus {
             node: facts.node.clone(),
@@ -41,17 +55,45 @@ impl Api {
             data_dir: facts.data_dir.clone(),
             model: self.parts.view.default_model(),
             sandbox: facts.sandbox.clone(),
-            hot: stats.hot,
-            sessions: self.read(|done| Read::Count { done }).await?,
+            hot,
+            sessions,
             connections: self.connections(),
             restarts: self.parts.view.restarts(),
-            hanging: hanging().iter().map(files).collect(),
+            hanging,
         })
     }
 
+    /// How many sessions the caller sees: those with an actor, and all.
+    async fn counted(&self, who: &Caller) -> Result<(u64, u64), Fault> {
+        let overlay = self.overlay().await?;
+        let mut filter = Filter {
+            all: true,
+            ..Filter::default()
+        };
+        let (mut hot, mut all) = (0, 0);
+        loop {
+            let rows = self.rows(who, filter.clone()).await?;
+            let Some(last) = rows.last().map(|row| row.summary.session) else {
+                return Ok((hot, all));
+            };
+            for row in rows.iter().filter(|row| who.sees(&row.summary.labels)) {
+                all += 1;
+                hot += u64::from(overlay.contains_key(&row.summary.session));
+            }
+            filter.after = Some(last);
+        }
+    }
+
+    /// The tool servers. A limited caller sees the shared ones: the others name working directories of other sessions.
+    pub(crate) fn servers(&self, who: &Caller) -> Vec<ServerRow> {
+        let mut rows = self.parts.view.servers();
+        rows.retain(|row| who.limits().is_none() || row.workdir.is_none());
+        rows
+    }
+
     /// An overview for troubleshooting. A part that does not answer is replaced by its error.
-    pub(crate) async fn diagnostics(&self) -> Result<Value, Fault> {
-        let status = said(self.status().await);
+    pub(crate) async fn diagnostics(&self, who: &Caller) -> Result<Value, Fault> {
+        let status = said(self.status(who).await);
         let supervisor = said(self.stats().await.map(|stats| {
             json!({ "hot": stats.hot, "timed": stats.timed, "crashes": stats.crashes, "draining": stats.draining })
         }));
@@ -118,11 +160,11 @@ impl Api {
     }
 
     /// Reloads the configuration, with the keys and rules that it names.
-    pub(crate) async fn reload(&self, who: &Principal) -> Result<Value, Fault> {
+    pub(crate) async fn reload(&self, who: &Caller) -> Result<Value, Fault> {
         answer(&self.parts.reload.reload(who).await?)
     }
 
-    pub(crate) fn stop(&self, who: &Principal, request: StopRequest) -> Result<Value, Fault> {
+    pub(crate) fn stop(&self, who: &Caller, request: StopRequest) -> Result<Value, Fault> {
         tracing::info!(by = %who, ?request, "asked to stop");
         // A full queue already holds such a request.
         match self.parts.stop.try_send(request) {

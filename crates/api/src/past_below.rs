@@ -2,7 +2,7 @@
 
 use crate::api::Api;
 use crate::past::{Change, Past};
-use agentd_actor_kit::Read;
+use crate::sight::{Caller, Seen};
 use agentd_protocol::{ChangeBelow, Fault, Seq, SessionId, TurnId, child_of};
 
 /// The maximum number of logs that are read for one tree.
@@ -46,17 +46,23 @@ const MARK: &str = ", a sub-agent)";
 impl Api {
     /// The file history in a log and the logs of all sub-agents below it. Leaves out the points of the sub-agents'
     /// conversations.
-    pub(crate) async fn past_of_tree(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
+    pub(crate) async fn past_of_tree(&self, who: &Caller, session: Seen, upto: Seq) -> Result<Past, Fault> {
         let mut past = self.past(session, upto).await?;
         let mut logs = 0;
-        self.adopt_all(session, &mut past, &mut logs).await?;
+        self.adopt_all(who, session, &mut past, &mut logs).await?;
         Ok(past)
     }
 
-    async fn adopt_all(&self, session: SessionId, past: &mut Past, logs: &mut usize) -> Result<(), Fault> {
+    async fn adopt_all(
+        &self,
+        who: &Caller,
+        session: Seen,
+        past: &mut Past,
+        logs: &mut usize,
+    ) -> Result<(), Fault> {
         for (child, tool_call, seq, turn) in std::mem::take(&mut past.started) {
             // A copied log still names the sub-agents of the original session; they do not belong to the copy.
-            if child_of(session, tool_call) != child {
+            if child_of(*session, tool_call) != child {
                 continue;
             }
             *logs += 1;
@@ -64,14 +70,13 @@ impl Api {
                 let message = format!("more than {MOST} sub-agents worked for this session");
                 return Err(Fault::limit("too_many_subagents", message));
             }
-            let row = self.read(|done| Read::Row { session: child, done }).await?;
-            if row.is_none() {
+            let Some(seen) = self.existing(who, child).await? else {
                 let gone = format!("what {} did, which is deleted{MARK}", child.short());
                 past.lasting.push((seq, turn, gone));
                 continue;
-            }
-            let mut below = self.past(child, 0).await?;
-            Box::pin(self.adopt_all(child, &mut below, logs)).await?;
+            };
+            let mut below = self.past(seen, 0).await?;
+            Box::pin(self.adopt_all(who, seen, &mut below, logs)).await?;
             past.adopt(child, below, seq, turn);
         }
         Ok(())

@@ -2,6 +2,7 @@
 //! and implements `session.prompt`, which shows it.
 
 use crate::api::{Api, READ};
+use crate::sight::Caller;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_file_work::FileWork;
 use agentd_policy::Subject;
@@ -158,8 +159,8 @@ impl Api {
     }
 
     /// The system prompt of a session and its sources.
-    pub(crate) async fn prompt(&self, params: SessionParams) -> Result<PromptShown, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn prompt(&self, who: &Caller, params: SessionParams) -> Result<PromptShown, Fault> {
+        let session = self.session(who, &params.session).await?;
         let (created, at) = self.first(session).await?;
         Ok(session_prompt(&created, at))
     }

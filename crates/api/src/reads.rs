@@ -1,7 +1,8 @@
 //! `session.list`, `session.get`: stored rows combined with the live statuses. Reading never wakes a session.
 
 use crate::api::{Api, READ, fault_of};
-use agentd_actor_kit::{LiveStatus, Read, SupervisorMsg};
+use crate::sight::Caller;
+use agentd_actor_kit::{LiveStatus, SupervisorMsg};
 use agentd_protocol::{Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Summary};
 use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
@@ -15,11 +16,11 @@ const PAGE: u32 = 500;
 pub(crate) type Overlay = BTreeMap<SessionId, LiveStatus>;
 
 impl Api {
-    pub(crate) async fn get(&self, params: SessionParams) -> Result<Summary, Fault> {
-        let row = self.row_of(&params.session).await?;
+    pub(crate) async fn get(&self, who: &Caller, params: SessionParams) -> Result<Summary, Fault> {
+        let (session, row) = self.row_of(who, &params.session).await?;
         let mut summary = live(row, &self.overlay().await?);
         // A log that cannot be read does not give its limits; the rest of the answer is still available.
-        let created = self.first(summary.session).await.ok();
+        let created = self.first(session).await.ok();
         summary.limits = created.map(|(created, _)| {
             let mut limits = created.limits;
             budget_changed(&mut limits.from, &created.budget, &summary.budget);
@@ -28,7 +29,7 @@ impl Api {
         Ok(summary)
     }
 
-    pub(crate) async fn list(&self, params: &ListParams) -> Result<Vec<Summary>, Fault> {
+    pub(crate) async fn list(&self, who: &Caller, params: &ListParams) -> Result<Vec<Summary>, Fault> {
         for state in &params.states {
             check_state(state)?;
         }
@@ -51,12 +52,12 @@ impl Api {
         let mut bytes = 0;
         let mut found = Vec::new();
         loop {
-            let rows = self.rows(filter.clone()).await?;
+            let rows = self.rows(who, filter.clone()).await?;
             let Some(last) = rows.last().map(|row| row.summary.session) else {
                 return Ok(found);
             };
             for row in rows {
-                if !chosen(&row, &params.labels) {
+                if !chosen(who, &row, &params.labels) {
                     continue;
                 }
                 let summary = live(row, &overlay);
@@ -78,13 +79,6 @@ impl Api {
         }
     }
 
-    pub(crate) async fn rows(&self, filter: Filter) -> Result<Vec<Row>, Fault> {
-        let rows = self.read(|done| Read::List { filter, done }).await?;
-        let damaged = rows.iter().filter(|row| row.damaged);
-        self.mend(damaged.map(|row| row.summary.session).collect());
-        Ok(rows)
-    }
-
     /// The live statuses of sessions with an actor.
     pub(crate) async fn overlay(&self) -> Result<Overlay, Fault> {
         self.parts
@@ -95,9 +89,11 @@ impl Api {
     }
 }
 
-/// Whether a selector matches this row. The labels of a damaged row are unknown.
-pub(crate) fn chosen(row: &Row, labels: &Selector) -> bool {
-    labels.is_empty() || (!row.damaged && labels.matches(&row.summary.labels))
+/// Whether a selector matches this row, and the caller sees it. The labels of a damaged row are unknown.
+pub(crate) fn chosen(who: &Caller, row: &Row, labels: &Selector) -> bool {
+    let everything = labels.is_empty() && who.limits().is_none();
+    let carried = &row.summary.labels;
+    everything || (!row.damaged && labels.matches(carried) && who.sees(carried))
 }
 
 /// Records the source of each part of a budget that changed since the session was created.

@@ -1,9 +1,10 @@
 //! `rule.list`, `rule.remove`: the permanent rules that people added.
 
 use crate::api::{Api, COMMAND, fault_of};
+use crate::sight::Caller;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, Read};
-use agentd_protocol::{Event, EventBody, Fault, Principal, RemoveRuleParams, RuleRow, SessionId};
+use agentd_protocol::{Event, EventBody, Fault, RemoveRuleParams, RuleRow, SessionId};
 use agentd_store::{Range, StoreError};
 
 impl Api {
@@ -37,11 +38,7 @@ impl Api {
     }
 
     /// Removes an always-rule. Answers when the gate no longer judges any call by it.
-    pub(crate) async fn remove_rule(
-        &self,
-        who: &Principal,
-        params: RemoveRuleParams,
-    ) -> Result<RuleRow, Fault> {
+    pub(crate) async fn remove_rule(&self, who: &Caller, params: RemoveRuleParams) -> Result<RuleRow, Fault> {
         let word = params.rule.trim();
         let number = word.parse().ok();
         let rows = self.rules().await?;
@@ -52,7 +49,7 @@ impl Api {
         };
         let named = |row: &RuleRow| Some(row.number) == number || row.rule == word;
         let row = rows.into_iter().find(named).ok_or_else(unknown)?;
-        let (rule, by) = (row.rule.clone(), who.clone());
+        let (rule, by) = (row.rule.clone(), who.principal().clone());
         let remove = |done| GateMsg::RemoveRule { rule, by, done };
         let removed = self.parts.gate.call(COMMAND, remove).await.map_err(fault_of)?;
         match removed {

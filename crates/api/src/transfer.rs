@@ -5,10 +5,10 @@ use crate::carried;
 use crate::carried::Contents;
 use crate::dispatch::answer;
 use crate::idempotency::Keyed;
+use crate::sight::Caller;
 use agentd_actor_kit::{Read, StoreMsg};
 use agentd_protocol::{
-    BlobParams, BlobPart, Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId,
-    Summary,
+    BlobParams, BlobPart, Created, Event, ExportParams, Exported, Fault, ImportParams, SessionId, Summary,
 };
 use agentd_store::{Append, EncodedEvent, IdempotencyKey, OwnLog, Range};
 use agentd_turn::{Agent, Config};
@@ -24,8 +24,8 @@ const PAGE_EVENTS: u32 = 1_000;
 const IMPORT: Duration = Duration::from_secs(120);
 
 impl Api {
-    pub(crate) async fn export(&self, params: ExportParams) -> Result<Exported, Fault> {
-        let session = self.session(&params.session).await?;
+    pub(crate) async fn export(&self, who: &Caller, params: ExportParams) -> Result<Exported, Fault> {
+        let session = self.session(who, &params.session).await?;
         let limit = if params.limit == 0 {
             PAGE_EVENTS
         } else {
@@ -36,7 +36,7 @@ impl Api {
             max_bytes: PAGE_BYTES,
             ..Range::after(params.after_seq)
         };
-        let page = self.read(|done| Read::Load { session, range, done }).await?;
+        let page = self.load(session, range).await?;
         let text = |(_, line): (_, Bytes)| String::from_utf8_lossy(&line).into_owned();
         Ok(Exported {
             lines: page.events.into_iter().map(text).collect(),
@@ -44,21 +44,23 @@ impl Api {
         })
     }
 
-    pub(crate) async fn blob(&self, params: BlobParams) -> Result<BlobPart, Fault> {
+    pub(crate) async fn blob(&self, who: &Caller, params: BlobParams) -> Result<BlobPart, Fault> {
         let name = params.name.clone();
-        let content = self
-            .read(|done| Read::Blob { name, done })
-            .await?
-            .ok_or_else(|| {
-                let shown: String = params.name.chars().take(64).collect();
-                Fault::not_found("no_blob", format!("there is no content {shown:?}"))
-                    .hint("`truncated.spill` of a tool.finished has the name")
-            })?;
+        let in_sight = match who.limits() {
+            Some(labels) => self.parts.backend.blob_within(&name, labels).await?,
+            None => true,
+        };
+        let content = self.read(|done| Read::Blob { name, done }).await?;
+        let content = content.filter(|_| in_sight).ok_or_else(|| {
+            let shown: String = params.name.chars().take(64).collect();
+            Fault::not_found("no_blob", format!("there is no content {shown:?}"))
+                .hint("`truncated.spill` of a tool.finished has the name")
+        })?;
         let frame = self.loaded().settings.limits.max_frame_bytes;
         carried::part(params, &content, frame)
     }
 
-    pub(crate) async fn import(&self, who: &Principal, mut params: ImportParams) -> Result<Value, Fault> {
+    pub(crate) async fn import(&self, who: &Caller, mut params: ImportParams) -> Result<Value, Fault> {
         let lines = std::mem::take(&mut params.lines)
             .into_iter()
             .map(|line| Bytes::from(line.trim_end().to_owned()))
@@ -89,9 +91,10 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
+        params.labels = who.given(params.labels)?;
         let made = async {
             let (own, contents) = self.imported(who, &params, lines).await?;
-            let created = self.write_log(&own).await?;
+            let created = self.write_log(who, &own).await?;
             if let Err(fault) = self.put_contents(created.session, &contents).await {
                 // Without the contents that its log names, the import is incomplete.
                 let _ = self.parts.backend.delete(created.session).await;
@@ -110,12 +113,13 @@ impl Api {
     }
 
     /// Stores a log as a session.
-    pub(crate) async fn write_log(&self, own: &OwnLog) -> Result<Created, Fault> {
+    pub(crate) async fn write_log(&self, who: &Caller, own: &OwnLog) -> Result<Created, Fault> {
         let mut stamp = self.parts.clock.stamp();
         let now = self.parts.clock.now();
         let mut name = String::new();
         let summarize = |session: SessionId, events: &[EncodedEvent]| {
             let summary = fold(session, events, now)?;
+            who.keeps(&summary.labels).map_err(|fault| fault.message)?;
             name.clone_from(&summary.name);
             Ok(Some(summary))
         };

@@ -4,11 +4,11 @@ use crate::api::Api;
 use crate::commands::{Typed, todo_text};
 use crate::idempotency::beside;
 use crate::mentioned::Speaker;
+use crate::sight::{Caller, Seen};
 use crate::validate;
-use agentd_actor_kit::Read;
 use agentd_protocol::{
-    Block, CreateParams, Event, EventBody, Fault, InputId, PermissionMode, Principal, Sent, Seq,
-    SessionCreated, SessionId, Timestamp, UndoParams,
+    Block, CreateParams, Event, EventBody, Fault, InputId, PermissionMode, Sent, Seq, SessionCreated,
+    SessionId, Timestamp, UndoParams,
 };
 use agentd_store::{IdempotencyKey, Range};
 use agentd_turn::Command;
@@ -26,8 +26,8 @@ impl Api {
     /// Carries out a typed text if it is a command; anything else becomes an input.
     pub(crate) async fn obeyed(
         &self,
-        who: &Principal,
-        session: SessionId,
+        who: &Caller,
+        session: Seen,
         content: Vec<Block>,
         key: Option<IdempotencyKey>,
     ) -> Result<Outcome, Fault> {
@@ -39,9 +39,9 @@ impl Api {
                 content
             }
             Typed::Mode(mode, Some(rest)) => {
-                self.may_have(session, Some(mode)).await?;
+                self.may_have(*session, Some(mode)).await?;
                 self.route(who, session, update(Some(mode), None), None).await?;
-                self.followed(session).await?;
+                self.followed(*session).await?;
                 speaker.mode = mode;
                 rest
             }
@@ -50,11 +50,11 @@ impl Api {
                 if mode == PermissionMode::Yolo {
                     words = format!("{words}; {}", agentd_policy::YOLO_LIMITS);
                 }
-                self.may_have(session, Some(mode)).await?;
+                self.may_have(*session, Some(mode)).await?;
                 let said = self
                     .said(who, session, Some(update(Some(mode), None)), words, key)
                     .await?;
-                self.followed(session).await?;
+                self.followed(*session).await?;
                 return Ok(said);
             }
             Typed::Model(name) => {
@@ -85,8 +85,8 @@ impl Api {
     /// `/undo`: undoes the last change of files, under a key derived from the key of the text.
     async fn undone(
         &self,
-        who: &Principal,
-        session: SessionId,
+        who: &Caller,
+        session: Seen,
         key: Option<IdempotencyKey>,
     ) -> Result<Outcome, Fault> {
         let params = UndoParams {
@@ -106,8 +106,8 @@ impl Api {
     /// The answer to a command that is not an input. It is stored with the key of the command's change.
     async fn said(
         &self,
-        who: &Principal,
-        session: SessionId,
+        who: &Caller,
+        session: Seen,
         command: Option<Command>,
         words: String,
         key: Option<IdempotencyKey>,
@@ -179,11 +179,11 @@ impl Api {
         Ok((params, notices))
     }
 
-    async fn speaker(&self, session: SessionId) -> Result<Speaker, Fault> {
+    async fn speaker(&self, session: Seen) -> Result<Speaker, Fault> {
         let (created, _) = self.first(session).await?;
         let summary = self.row(session).await?.summary;
         Ok(Speaker {
-            session,
+            session: *session,
             workdir: created.workdir,
             mode: summary.mode,
             rules: created.rules,
@@ -192,12 +192,12 @@ impl Api {
     }
 
     /// A session's creation event and its time. In an imported session it is the second event.
-    pub(crate) async fn first(&self, session: SessionId) -> Result<(SessionCreated, Timestamp), Fault> {
+    pub(crate) async fn first(&self, session: Seen) -> Result<(SessionCreated, Timestamp), Fault> {
         let range = Range {
             limit: 2,
             ..Range::after(0)
         };
-        let page = self.read(|done| Read::Load { session, range, done }).await?;
+        let page = self.load(session, range).await?;
         let events = page.events.iter();
         let mut events = events.filter_map(|(_, line)| serde_json::from_slice::<Event>(line).ok());
         let found = events.find_map(|event| match event.body {

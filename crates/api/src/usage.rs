@@ -2,6 +2,7 @@
 
 use crate::api::Api;
 use crate::reads::chosen;
+use crate::sight::Caller;
 use agentd_protocol::{Fault, Usage, UsageParams, UsageRow};
 use agentd_store::{Filter, Spending};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const NO_LABEL: &str = "(none)";
 const REMOVED: &str = "(removed)";
 
 impl Api {
-    pub(crate) async fn usage(&self, params: &UsageParams) -> Result<Vec<UsageRow>, Fault> {
+    pub(crate) async fn usage(&self, who: &Caller, params: &UsageParams) -> Result<Vec<UsageRow>, Fault> {
         let by = params.by.as_deref().unwrap_or("model");
         let mut filter = Filter {
             all: true,
@@ -25,11 +26,11 @@ impl Api {
         };
         let mut groups = BTreeMap::new();
         loop {
-            let rows = self.rows(filter.clone()).await?;
+            let rows = self.rows(who, filter.clone()).await?;
             let Some(last) = rows.last().map(|row| row.summary.session) else {
                 break;
             };
-            for row in rows.into_iter().filter(|row| chosen(row, &params.labels)) {
+            for row in rows.into_iter().filter(|row| chosen(who, row, &params.labels)) {
                 let summary = row.summary;
                 let spent = Spending {
                     model: summary.model,
@@ -44,7 +45,7 @@ impl Api {
             filter.after = Some(last);
         }
         for spent in self.parts.backend.spent().await? {
-            if params.labels.matches(&spent.labels) {
+            if params.labels.matches(&spent.labels) && who.sees(&spent.labels) {
                 add(&mut groups, &spent, by, || REMOVED.to_owned());
             }
         }

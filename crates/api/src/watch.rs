@@ -4,6 +4,7 @@ use crate::api::{Api, READ, fault_of, read_from};
 use crate::dispatch::read_params;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::methods::nearest;
+use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
 use agentd_protocol::{
     CaughtUp, EVENT_KINDS, Fault, Lagged, Principal, Selector, SessionId, Subscribed, WatchParams,
@@ -22,6 +23,7 @@ const MAX_KINDS: usize = 64;
 /// A viewer of the fleet. [`Self::run`] does the work; dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Watching {
+    who: Caller,
     store: Handle<StoreMsg>,
     feed: Handle<FeedMsg>,
     viewer: u64,
@@ -46,7 +48,7 @@ impl Api {
     /// # Errors
     /// The fault that the client gets.
     pub async fn watch(&self, who: &Principal, params: Value) -> Result<(Subscribed, Watching), Fault> {
-        self.allow(who, "fleet.watch")?;
+        let who = self.allow(who, "fleet.watch")?;
         let params: WatchParams = read_params(params)?;
         if params.kinds.len() > MAX_KINDS {
             return Err(Fault::invalid(
@@ -76,7 +78,9 @@ impl Api {
             return Err(Fault::invalid("cursor_ahead", message).hint("watch from the start: after = 0"));
         }
         let filter = Filter {
-            labels: params.labels,
+            labels: params
+                .labels
+                .and(who.limits().cloned().unwrap_or_default().into()),
             kinds: params.kinds,
             chosen: BTreeMap::new(),
         };
@@ -84,6 +88,7 @@ impl Api {
         Ok((
             Subscribed { sub: viewer, head },
             Watching {
+                who,
                 store,
                 feed,
                 viewer,
@@ -146,7 +151,9 @@ impl Watching {
             sub: self.viewer,
             queue,
         };
+        let who = self.who.clone();
         let stop = tokio::select! {
+            () = who.ended() => Stop::revoked(),
             followed = self.follow(&out) => match followed {
                 Ok(()) => Stop::Ended("end", "that is all there is now".to_owned()),
                 Err(stop) => stop,

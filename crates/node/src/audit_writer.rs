@@ -22,35 +22,35 @@ pub(crate) struct AuditWriter {
     audit: Option<Audit>,
     steps: BTreeMap<SessionId, u32>,
     stages: Option<mpsc::Receiver<Traced>>,
-    reloads: mpsc::Receiver<Value>,
-    /// A reload that the audit file does not contain yet.
-    reload: Option<Value>,
+    audits: mpsc::Receiver<Value>,
+    /// A line that the audit file does not contain yet.
+    line: Option<Value>,
 }
 
 impl AuditWriter {
-    /// It also records the stages of calls, the requests to models and the reloads, which are not in the log.
+    /// It also records the stages of calls, the requests to models, and reloads and changes of tokens, which are not in the log.
     pub(crate) const fn new(
         trace: Option<Rotated>,
         audit: Option<Audit>,
         stages: Option<mpsc::Receiver<Traced>>,
-        reloads: mpsc::Receiver<Value>,
+        audits: mpsc::Receiver<Value>,
     ) -> Self {
         Self {
             trace,
             audit,
             steps: BTreeMap::new(),
             stages,
-            reloads,
-            reload: None,
+            audits,
+            line: None,
         }
     }
 
     /// A line that could not be written stays for the next round.
-    fn write_reload(&mut self) -> io::Result<()> {
-        if let (Some(file), Some(line)) = (&mut self.audit, &self.reload) {
+    fn write_kept(&mut self) -> io::Result<()> {
+        if let (Some(file), Some(line)) = (&mut self.audit, &self.line) {
             file.write(line)?;
         }
-        self.reload = None;
+        self.line = None;
         Ok(())
     }
 
@@ -108,16 +108,16 @@ impl LogReader for AuditWriter {
                 self.write_traced(&done);
                 Ok(())
             }
-            Some(reload) = self.reloads.recv() => {
-                self.reload = Some(reload);
-                self.write_reload()
+            Some(line) = self.audits.recv() => {
+                self.line = Some(line);
+                self.write_kept()
             }
             else => std::future::pending().await,
         }
     }
 
     fn caught_up(&mut self) -> io::Result<()> {
-        self.write_reload()
+        self.write_kept()
     }
 
     fn flush(&mut self) {

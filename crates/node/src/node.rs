@@ -29,6 +29,8 @@ pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
 const STOP: Duration = Duration::from_secs(15);
 /// How long tool servers may take to end.
 const STOP_SERVERS: Duration = Duration::from_secs(10);
+/// Lines queued for the audit file.
+const AUDITS: usize = 64;
 /// How long the store may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
 
@@ -101,7 +103,13 @@ impl Node {
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
         let (stop_tx, stop_requests) = mpsc::channel(4);
-        let (reload, reloads) = Reloader::start(&args, present.clone(), (&handles, opened.http), clock);
+        let (audit, audits) = mpsc::channel(AUDITS);
+        let reload = Reloader::new(
+            &args,
+            present.clone(),
+            (&handles, opened.http),
+            (clock, audit.clone()),
+        );
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
             store: handles.store.clone(),
@@ -116,6 +124,7 @@ impl Node {
             clock,
             facts: facts(&args.loaded, &args.paths, clock, &sandboxing),
             stop: stop_tx.clone(),
+            audit,
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
@@ -124,7 +133,7 @@ impl Node {
         services.extend(services::beside(
             &args,
             (&handles, &backend, clock),
-            (told, reloads),
+            (told, audits),
         )?);
         let root = tree.start(services).await?;
         Ok(Self {

@@ -32,8 +32,6 @@ const PAGE: u32 = 200;
 const SOONEST: Duration = Duration::from_millis(50);
 /// If key file checks are off, how often to read the settings again: a reload may turn them on.
 const IDLE: Duration = Duration::from_secs(60);
-/// Lines queued for the audit file.
-const AUDITS: usize = 64;
 /// What keeps its old value although its key changed: the sandbox and the index were built from it.
 const HIDDEN: &str = "permission.rules (which files commands and the search index do not see)";
 
@@ -89,15 +87,14 @@ pub(crate) struct Reloader {
 }
 
 impl Reloader {
-    /// Also returns the receiver of the lines for the audit file.
-    pub(crate) fn start(
+    /// `audit` takes the lines for the audit file.
+    pub(crate) fn new(
         args: &NodeArgs,
         present: Present,
         (handles, http): (&Handles, reqwest::Client),
-        clock: Clock,
-    ) -> (Arc<Self>, mpsc::Receiver<Value>) {
-        let (audit, audits) = mpsc::channel(AUDITS);
-        let reloader = Self {
+        (clock, audit): (Clock, mpsc::Sender<Value>),
+    ) -> Arc<Self> {
+        Arc::new(Self {
             present,
             origins: Origins {
                 sources: args.sources.clone(),
@@ -114,8 +111,7 @@ impl Reloader {
             clock,
             audit,
             turn: Mutex::default(),
-        };
-        (Arc::new(reloader), audits)
+        })
     }
 
     async fn carry_out(&self) -> Result<Reloaded, Fault> {

@@ -73,7 +73,7 @@ pub(crate) fn reloads(
 pub(crate) fn beside(
     args: &NodeArgs,
     (handles, backend, clock): (&Handles, &Arc<dyn Backend>, Clock),
-    (stages, reloads): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
+    (stages, audits): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
 ) -> Result<Vec<Service>, NodeError> {
     let committed = *backend.committed().borrow();
     let modes = crate::modes::required(&args.paths.data_dir, &args.paths.socket);
@@ -89,7 +89,7 @@ pub(crate) fn beside(
         }),
     ];
     services.extend(notifier(args, handles, (committed, clock))?);
-    services.extend(audit_writer(args, handles, (committed, stages, reloads))?);
+    services.extend(audit_writer(args, handles, (committed, stages, audits))?);
     Ok(services)
 }
 
@@ -113,7 +113,7 @@ fn notifier(
 fn audit_writer(
     args: &NodeArgs,
     handles: &Handles,
-    (committed, stages, reloads): (u64, Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
+    (committed, stages, audits): (u64, Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
 ) -> Result<Option<Service>, NodeError> {
     let (log, logs) = (&args.loaded.settings.log, args.paths.logs());
     let (trace, audit) = (logs.join("trace.jsonl"), logs.join("audit.jsonl"));
@@ -135,7 +135,7 @@ fn audit_writer(
     let after = audit
         .as_ref()
         .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));
-    let writer = AuditWriter::new(trace, audit, stages, reloads);
+    let writer = AuditWriter::new(trace, audit, stages, audits);
     let (feed, store) = (handles.feed.clone(), handles.store.clone());
     Ok(Some(following(LogFollower::new(
         writer,

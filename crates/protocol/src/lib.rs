@@ -43,6 +43,7 @@ mod selector;
 mod server_row;
 mod stamp;
 mod summary;
+mod token;
 mod vocabulary;
 
 pub use backup::*;
@@ -88,4 +89,5 @@ pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use summary::{QueuedInput, RunState, Status, Summary, WaitReason};
+pub use token::{ClearToken, CreateTokenParams, RevokeTokenParams, TokenCreated, TokenRow};
 pub use vocabulary::*;

@@ -20,6 +20,18 @@ impl Principal {
     pub fn user(name: &str) -> Self {
         Self(format!("user:{name}"))
     }
+
+    /// A token, by name.
+    #[must_use]
+    pub fn token(name: &str) -> Self {
+        Self(format!("token:{name}"))
+    }
+
+    /// The name of the token, if it is one.
+    #[must_use]
+    pub fn as_token(&self) -> Option<&str> {
+        self.0.strip_prefix("token:")
+    }
 }
 
 impl fmt::Display for Principal {

@@ -182,7 +182,7 @@ async fn run(backend: &dyn Backend, read: Read) {
         Read::Load { session, range, done } => done.answer(backend.load(session, range).await),
         Read::Row { session, done } => done.answer(backend.row(session).await),
         Read::List { filter, done } => done.answer(backend.list(filter).await),
-        Read::Resolve { word, done } => done.answer(backend.resolve(&word).await),
+        Read::Resolve { word, labels, done } => done.answer(backend.resolve(&word, &labels).await),
         Read::Count { done } => done.answer(backend.count().await),
         Read::Key { principal, key, done } => done.answer(backend.key(&principal, &key).await),
         Read::Blob { name, done } => done.answer(backend.blob(&name).await),

@@ -1,5 +1,5 @@
-//! The durable log of every session, behind two traits: [`SessionLog`] (what happened) and [`Placement`] (who may write
-//! it).
+//! The durable log of every session, behind three traits: [`SessionLog`] (what happened), [`Placement`] (who may write
+//! it), and [`Access`] (the tokens of programs and people).
 //!
 //! Invariants: I1, an [`Outcome::Committed`] is on disk; I2, a log has no gap and no duplicate, and a repeated
 //! `append_id` writes once; I6, a bad append of one session does not fail the appends of others; I9, an append whose
@@ -7,6 +7,7 @@
 //!
 //! Flow: [`Append`] -> bounded queue -> one writer, one transaction for all waiting appends -> COMMIT -> [`Outcome`].
 
+mod access;
 mod append;
 mod blob;
 mod clock;
@@ -29,6 +30,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use access::{Access, MAX_TOKENS, StoredToken};
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;

@@ -1,10 +1,10 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending, StoreError,
-    StoreMetrics, StoredKey, Watched,
+    Access, Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending,
+    StoreError, StoreMetrics, StoredKey, Watched,
 };
-use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::fmt::Debug;
@@ -22,8 +22,9 @@ pub trait SessionLog: Send + Sync + Debug {
     /// A session's list row; `None` if the session is unknown, deleted, or has no summary. An unreadable row is a
     /// [`StoreError::DamagedRow`].
     async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError>;
-    /// Resolves an id, a prefix of either end of one (dashes optional), or an exact name. Newest first, at most 10.
-    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError>;
+    /// Resolves an id, a prefix of either end of one (dashes optional), or an exact name, among the sessions that have
+    /// all of these labels. Newest first, at most 10.
+    async fn resolve(&self, text: &str, labels: &Labels) -> Result<Vec<(SessionId, String)>, StoreError>;
     /// List rows, newest first. Unreadable rows are included as [`Row::damaged`], unless the query filters by labels or
     /// states.
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError>;
@@ -114,6 +115,6 @@ pub trait Placement: Send + Sync + Debug {
 }
 
 /// A complete backend.
-pub trait Backend: SessionLog + Placement {}
+pub trait Backend: SessionLog + Placement + Access {}
 
-impl<T: SessionLog + Placement> Backend for T {}
+impl<T: SessionLog + Placement + Access> Backend for T {}

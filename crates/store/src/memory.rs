@@ -3,11 +3,11 @@
 mod state;
 
 use crate::{
-    Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
-    SessionLog, Snapshot, Spending, StoreError, StoredKey, Watched,
+    Access, Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement,
+    Range, Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
 use agentd_fault_points as fault;
-use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use state::State;
@@ -80,8 +80,8 @@ impl SessionLog for MemoryStore {
         Ok(self.open()?.row(session))
     }
 
-    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
-        Ok(self.open()?.resolve(text))
+    async fn resolve(&self, text: &str, labels: &Labels) -> Result<Vec<(SessionId, String)>, StoreError> {
+        Ok(self.open()?.resolve(text, labels))
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
@@ -193,5 +193,34 @@ impl Placement for MemoryStore {
 
     async fn release(&self, _session: SessionId, _epoch: u64) -> Result<(), StoreError> {
         self.open().map(|_| ())
+    }
+}
+
+#[async_trait]
+impl Access for MemoryStore {
+    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
+        Ok(self.open()?.tokens.values().cloned().collect())
+    }
+
+    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.open()?.add_token(token, forget))
+    }
+
+    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
+        let mut state = self.open()?;
+        let live = state.tokens.get_mut(name);
+        let live = live.filter(|token| token.revoked.is_none());
+        Ok(live.map(|token| token.revoked = Some(at)).is_some())
+    }
+
+    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
+        if let Some(token) = self.open()?.tokens.get_mut(name) {
+            token.used = token.used.max(Some(at));
+        }
+        Ok(())
+    }
+
+    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError> {
+        Ok(self.open()?.blob_within(name, labels))
     }
 }

@@ -1,5 +1,6 @@
 //! The embedded backend: SQLite in WAL mode with one writer thread and a few readers.
 
+mod access;
 mod append;
 mod backup;
 mod committer;
@@ -27,7 +28,7 @@ use crate::{
     Snapshot, Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
-use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
 use async_trait::async_trait;
@@ -205,10 +206,10 @@ impl SessionLog for SqliteStore {
             .await
     }
 
-    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
-        let text = text.to_owned();
+    async fn resolve(&self, text: &str, labels: &Labels) -> Result<Vec<(SessionId, String)>, StoreError> {
+        let (text, labels) = (text.to_owned(), serde_json::to_string(labels)?);
         self.readers
-            .read(move |reader| queries::resolve(reader, &text))
+            .read(move |reader| queries::resolve(reader, &text, &labels))
             .await
     }
 

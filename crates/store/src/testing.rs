@@ -1,10 +1,10 @@
 //! Test backends for other crates.
 
 use crate::{
-    Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
-    SessionLog, Snapshot, Spending, StoreError, StoredKey, Watched,
+    Access, Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range,
+    Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
-use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -109,8 +109,8 @@ impl SessionLog for CountingLog {
         self.inner.row(session).await
     }
 
-    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
-        self.inner.resolve(text).await
+    async fn resolve(&self, text: &str, labels: &Labels) -> Result<Vec<(SessionId, String)>, StoreError> {
+        self.inner.resolve(text, labels).await
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
@@ -198,5 +198,28 @@ impl Placement for CountingLog {
 
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
         self.inner.release(session, epoch).await
+    }
+}
+
+#[async_trait]
+impl Access for CountingLog {
+    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
+        self.inner.tokens().await
+    }
+
+    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
+        self.inner.add_token(token, forget).await
+    }
+
+    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
+        self.inner.revoke_token(name, at).await
+    }
+
+    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
+        self.inner.token_used(name, at).await
+    }
+
+    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError> {
+        self.inner.blob_within(name, labels).await
     }
 }

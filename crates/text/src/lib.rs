@@ -16,7 +16,7 @@ mod visible;
 mod wrap;
 
 pub use question::{Content, Line, Mark, Question, Span, Voice, digest};
-pub use redact::{redact, redact_known, redact_known_bytes, register_secret};
+pub use redact::{redact, redact_known, redact_known_bytes, register_secret, register_token_name};
 pub use terminal::{Pieces, for_terminal, json_for_terminal, one_line};
 pub use typescript::{Typescript, settled};
 pub use visible::brief;

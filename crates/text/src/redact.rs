@@ -3,6 +3,7 @@
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// The replacement for a secret.
@@ -12,6 +13,15 @@ const SHORTEST: usize = 8;
 
 /// The known credentials of this process.
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
+
+/// The names of this daemon's tokens, which are no secrets: `token:NAME` says who did something.
+static NAMES: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+
+/// This product's own tokens. No code and no other text looks like one, so they go from tool output as well.
+const OWN: &str = "agentd_[0-9a-f]{64}";
+static OWN_TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(OWN).ok());
+static OWN_BYTES: LazyLock<Option<regex::bytes::Regex>> =
+    LazyLock::new(|| regex::bytes::Regex::new(OWN).ok());
 
 struct Known {
     secrets: Vec<String>,
@@ -56,6 +66,27 @@ pub fn register_secret(secret: &str) {
     *known = find.ok().map(|find| Known { secrets, find });
 }
 
+/// Registers the name of a token, so that [`redact`] leaves `token:NAME`.
+pub fn register_token_name(name: &str) {
+    let mut names = NAMES.write().unwrap_or_else(PoisonError::into_inner);
+    names.insert(name.to_owned());
+}
+
+/// Whether this is the name of a token, apart from punctuation behind it.
+fn is_token_name(value: &str) -> bool {
+    let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);
+    let mut value = value;
+    loop {
+        if names.contains(value) {
+            return true;
+        }
+        match value.strip_suffix(|last: char| last.is_ascii_punctuation()) {
+            Some(shorter) => value = shorter,
+            None => return false,
+        }
+    }
+}
+
 /// The forms in which a secret may appear: verbatim, JSON-escaped, hexadecimal, and base64 at each of three alignments
 /// in both alphabets. One search finds all forms, so their number does not matter.
 fn forms(secret: &str) -> Vec<String> {
@@ -91,16 +122,20 @@ fn base64_at(secret: &[u8], before: usize, plus: u8, slash: u8) -> String {
     whole.map(|sextet| char::from(letter(sextet))).collect()
 }
 
-/// Removes known credentials. Text that only looks like one stays: in a file under edit it is more often code than
+/// Removes known credentials, and tokens of this product. Text that only looks like another credential stays: in a file under edit it is more often code than
 /// a key.
 #[must_use]
 pub fn redact_known(text: &str) -> Cow<'_, str> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    match known.as_ref() {
+    let safe = match known.as_ref() {
         Some(known) if known.find.is_match(text) => {
             Cow::Owned(known.find.replace_all(text, &vec![GONE; known.secrets.len()]))
         }
         _ => Cow::Borrowed(text),
+    };
+    match OWN_TEXT.as_ref().map(|own| own.replace_all(&safe, GONE)) {
+        Some(Cow::Owned(safe)) => Cow::Owned(safe),
+        Some(Cow::Borrowed(_)) | None => safe,
     }
 }
 
@@ -108,11 +143,18 @@ pub fn redact_known(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    match known.as_ref() {
+    let safe = match known.as_ref() {
         Some(known) if known.find.is_match(&bytes) => known
             .find
             .replace_all_bytes(&bytes, &vec![GONE; known.secrets.len()]),
         _ => bytes,
+    };
+    match OWN_BYTES
+        .as_ref()
+        .map(|own| own.replace_all(&safe, GONE.as_bytes()))
+    {
+        Some(Cow::Owned(safe)) => safe,
+        Some(Cow::Borrowed(_)) | None => safe,
     }
 }
 
@@ -129,6 +171,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
             kept.map_or("", |group| group.as_str()),
             found.name("at").map_or("", |at| at.as_str()),
         );
+        let whole = found.get(0).map_or("", |whole| whole.as_str());
+        if kept == "token:" && whole.strip_prefix(kept).is_some_and(is_token_name) {
+            return whole.to_owned();
+        }
         format!("{kept}{GONE}{at}")
     };
     match without_known {
@@ -192,6 +238,20 @@ mod tests {
         let bytes = |text: &str| [b"\xff", text.as_bytes()].concat();
         assert_eq!(redact_known_bytes(bytes(code)), bytes(safe));
         assert_eq!(redact_known_bytes(vec![0xff, 1]), [0xff, 1]);
+    }
+
+    #[test]
+    fn i8_a_token_of_this_product_goes_from_logs_and_tool_output_and_its_name_stays() {
+        let token = format!("agentd_{}", "0123abcd".repeat(8));
+        let said = format!("x={token}.");
+        assert_eq!(redact_known(&said), "x=[redacted].");
+        assert_eq!(redact_known_bytes(said.clone().into_bytes()), b"x=[redacted].");
+        assert_eq!(redact(&said), "x=[redacted].");
+        let line = r#"{"by":"token:nightly-pipeline","n":"(token:nightly-pipeline)"}"#;
+        assert_ne!(redact(line), line, "positive control");
+        register_token_name("nightly-pipeline");
+        assert_eq!(redact(line), line);
+        assert_eq!(redact("token:nightly-pipeline2"), "token:[redacted]");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `docs/protocol.md` against the method table: the same methods with the same scopes and parameters, and every event type.
 
-use super::{METHODS, SUBSCRIPTIONS};
+use super::all;
 use agentd_protocol::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -87,6 +87,8 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "approval.list" => fields::<ApprovalListParams>(),
         "approval.decide" => fields::<DecideParams>(),
         "rule.remove" => fields::<RemoveRuleParams>(),
+        "token.create" => fields::<CreateTokenParams>(),
+        "token.revoke" => fields::<RevokeTokenParams>(),
         "usage.query" => fields::<UsageParams>(),
         _ => BTreeSet::new(),
     }
@@ -94,12 +96,12 @@ fn parameters(method: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_page_has_every_method_with_its_scope_and_parameters_and_no_other() {
-    let table = METHODS.iter().chain(&SUBSCRIPTIONS).map(|(name, scope)| {
+    let table = all().map(|(name, scope)| {
         let section = Section {
             scope: scope.as_str().to_owned(),
             parameters: parameters(name),
         };
-        ((*name).to_owned(), section)
+        (name.to_owned(), section)
     });
     let (table, page) = (table.collect::<BTreeMap<_, _>>(), sections(PAGE));
     for (name, section) in &table {

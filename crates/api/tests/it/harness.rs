@@ -28,6 +28,8 @@ pub(crate) struct Harness {
     pub(crate) supervisor: Pointer<SupervisorMsg>,
     pub(crate) played: Arc<Mutex<Played>>,
     pub(crate) stop: mpsc::Receiver<StopRequest>,
+    /// The lines for the audit file.
+    pub(crate) audit: mpsc::Receiver<Value>,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -97,6 +99,7 @@ impl Harness {
         let mut settings = Settings::default();
         change(&mut settings);
         let (stop_tx, stop) = mpsc::channel(1);
+        let (audit_tx, audit) = mpsc::channel(64);
         let parts = Parts {
             supervisor: supervisor.handle(),
             store,
@@ -111,6 +114,7 @@ impl Harness {
             clock,
             facts: facts(),
             stop: stop_tx,
+            audit: audit_tx,
         };
         Self {
             api: Arc::new(Api::new(parts)),
@@ -120,6 +124,7 @@ impl Harness {
             supervisor,
             played,
             stop,
+            audit,
             dir,
         }
     }

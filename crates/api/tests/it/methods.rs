@@ -377,6 +377,12 @@ async fn unknown_methods_strangers_and_missing_actors_get_the_right_class() {
     let denied = h.api.call(&token, "node.stop", json!({})).await.unwrap_err();
     assert_eq!(
         (denied.class, denied.code.as_str()),
+        (FaultClass::Denied, "bad_token")
+    );
+    let node = Principal("node:a1".into());
+    let denied = h.api.call(&node, "node.stop", json!({})).await.unwrap_err();
+    assert_eq!(
+        (denied.class, denied.code.as_str()),
         (FaultClass::Denied, "missing_scope")
     );
     h.session("one").await;

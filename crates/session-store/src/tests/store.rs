@@ -170,7 +170,8 @@ async fn every_read_is_answered() {
         read!(
             kit,
             Resolve {
-                word: session.to_string()
+                word: session.to_string(),
+                labels: [].into()
             }
         ),
         []

@@ -1,12 +1,13 @@
 //! The state of the in-memory backend, and how an append changes it. Pure.
 
+use crate::access::{MAX_TOKENS, carries};
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::sqlite::KEY_LIFE_MS;
 use crate::{
     Append, Blob, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
-    Snapshot, Spending, StoreError, StoredKey, Watched, WatchedEvent,
+    Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched, WatchedEvent,
 };
-use agentd_protocol::{AppendId, Principal, RunState, Seq, SessionId, Summary, Timestamp};
+use agentd_protocol::{AppendId, Labels, Principal, RunState, Seq, SessionId, Summary, Timestamp};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,6 +21,7 @@ pub(super) struct State {
     pub(super) blobs: BTreeMap<String, Bytes>,
     charges: BTreeMap<String, Charge>,
     pub(super) spent: Vec<Spending>,
+    pub(super) tokens: BTreeMap<String, StoredToken>,
     pub(super) node: u64,
     pub(super) node_expires: Timestamp,
     pub(super) closed: bool,
@@ -192,7 +194,7 @@ impl State {
             .collect()
     }
 
-    pub(super) fn resolve(&self, text: &str) -> Vec<(SessionId, String)> {
+    pub(super) fn resolve(&self, text: &str, labels: &Labels) -> Vec<(SessionId, String)> {
         let hex = id_part(text);
         let rank = |id: &SessionId, summary: &Summary| {
             let uid = id.to_string().replace('-', "");
@@ -205,6 +207,7 @@ impl State {
         };
         let ranked = self
             .rows()
+            .filter(|(_, _, summary)| carries(&summary.labels, labels))
             .map(|(id, _, summary)| (rank(&id, summary), id, summary.name.clone()));
         let ranked: Vec<_> = ranked.filter(|(rank, _, _)| *rank > 0).collect();
         let best = ranked.iter().map(|(rank, _, _)| *rank).max();
@@ -228,6 +231,24 @@ impl State {
     pub(super) fn put_snapshot(&mut self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
         self.live_mut(session)?.snapshot = Some(snapshot);
         Ok(())
+    }
+
+    pub(super) fn add_token(&mut self, token: StoredToken, forget: Timestamp) -> bool {
+        self.tokens.retain(|_, kept| !kept.ended_before(forget));
+        let full = self.tokens.len() >= MAX_TOKENS;
+        let taken = self.tokens.contains_key(&token.name);
+        if !full && !taken {
+            self.tokens.insert(token.name.clone(), token);
+        }
+        !full && !taken
+    }
+
+    pub(super) fn blob_within(&self, name: &str, labels: &Labels) -> bool {
+        let mut users = self.sessions.values();
+        users.any(|session| {
+            let summary = session.summary.as_ref().filter(|_| session.deleted.is_none());
+            session.blobs.contains(name) && summary.is_some_and(|it| carries(&it.labels, labels))
+        })
     }
 
     pub(super) fn put_blob(&mut self, session: SessionId, blob: &Blob) -> Result<(), StoreError> {
@@ -355,10 +376,7 @@ fn matches(filter: &Filter, summary: &Summary) -> bool {
     };
     (closed_too || state != RunState::Closed)
         && (filter.states.is_empty() || filter.states.iter().any(named))
-        && filter
-            .labels
-            .iter()
-            .all(|(key, value)| summary.labels.get(key) == Some(value))
+        && carries(&summary.labels, &filter.labels)
         && (!filter.resumable_or_timed || summary.resumable || summary.wake_at.is_some())
 }
 

@@ -111,17 +111,25 @@ pub(super) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>
     }
 }
 
+/// The condition that a session has all labels of a JSON object; an empty object matches every session.
+pub(super) fn carries(object: &str) -> String {
+    format!(
+        "({object} = '{{}}' OR NOT EXISTS (SELECT 1 FROM json_each({object}) AS want WHERE NOT EXISTS
+       (SELECT 1 FROM json_each(iif(json_valid(session.labels), session.labels, '{{}}')) AS has
+        WHERE has.key = want.key AND has.value = want.value)))"
+    )
+}
+
 /// Conditions that read a column of a damaged row must not fail the whole list.
 fn list_sql() -> String {
+    let carries = carries("?4");
     format!(
         "SELECT uid, epoch, head, {WHOLE} AS whole, summary FROM session
 WHERE uid < ?1 AND deleted_ms IS NULL AND summary IS NOT NULL
   AND (?2 OR closed = 0 OR NOT whole)
   AND (?3 = '[]' OR EXISTS (SELECT 1 FROM json_each(?3) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
-  AND (?4 = '{{}}' OR NOT EXISTS (SELECT 1 FROM json_each(?4) AS want WHERE NOT EXISTS
-       (SELECT 1 FROM json_each(iif(json_valid(session.labels), session.labels, '{{}}')) AS has
-        WHERE has.key = want.key AND has.value = want.value)))
+  AND {carries}
   AND (NOT ?5 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
 ORDER BY uid DESC LIMIT ?6"
     )
@@ -154,19 +162,29 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
     Ok(list)
 }
 
-const RESOLVE: &str = "
-SELECT uid, name, CASE WHEN uid = ?3 THEN 2 WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
+fn resolve_sql() -> String {
+    format!(
+        "SELECT uid, name, CASE WHEN uid = ?3 THEN 2 WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE deleted_ms IS NULL AND summary IS NOT NULL
   AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
                             OR substr(uid, 21, length(?3)) = ?3)))
-ORDER BY rank DESC, uid DESC LIMIT 10";
+  AND {}
+ORDER BY rank DESC, uid DESC LIMIT 10",
+        carries("?4")
+    )
+}
 
 /// A full id takes precedence over an exact name, and a name over a part of an id: its start, its end, or the start of
 /// its last 12 digits, which the user interfaces show.
-pub(super) fn resolve(reader: &Connection, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
+pub(super) fn resolve(
+    reader: &Connection,
+    text: &str,
+    labels: &str,
+) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(text);
-    let mut select = reader.prepare_cached(RESOLVE)?;
-    let rows = select.query_map(params![text, hex.is_some(), hex.unwrap_or_default()], |row| {
+    let mut select = reader.prepare_cached(&resolve_sql())?;
+    let wanted = params![text, hex.is_some(), hex.unwrap_or_default(), labels];
+    let rows = select.query_map(wanted, |row| {
         Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?, row.get(2)?))
     })?;
     let rows: Vec<(SessionId, String, i64)> = rows.collect::<Result<_, _>>()?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One migration per version, applied in order, each in its own transaction. Never change a released migration.
-const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
+const MIGRATIONS: [&str; 5] = [V1, V2, V3, V4, V5];
 
 // A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
 // columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
@@ -100,6 +100,20 @@ const V3: &str = "ALTER TABLE event ADD COLUMN sum INTEGER;";
 
 // Older rows have no checksum until their session writes again.
 const V4: &str = "ALTER TABLE session ADD COLUMN row_sum INTEGER;";
+
+// The tokens of programs and people, by their hashes.
+const V5: &str = "
+CREATE TABLE token(
+  name TEXT PRIMARY KEY,
+  hash BLOB NOT NULL UNIQUE,
+  scopes TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  expires_ms INTEGER,
+  used_ms INTEGER,
+  revoked_ms INTEGER) STRICT;
+";
 
 /// Opens the only write connection, and migrates the schema.
 pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {

@@ -157,7 +157,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 4 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 5 })),
         "{refused:?}"
     );
 }
@@ -236,7 +236,7 @@ async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_
     // As the first version left it: a tombstone, and no sums.
     Connection::open(dir.path().join("agentd.db"))
         .unwrap()
-        .execute_batch("DROP TABLE spent; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=1")
+        .execute_batch("DROP TABLE token; DROP TABLE spent; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=1")
         .unwrap();
     for n in 2..4 {
         let log = reopen(dir.path());
@@ -280,7 +280,8 @@ async fn lines_that_are_older_than_their_sums_are_read_as_before() {
     let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
     // As the second version left it.
     file.execute_batch(
-        "ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=2;",
+        "DROP TABLE token; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum;
+         PRAGMA user_version=2;",
     )
     .unwrap();
     drop(file);

@@ -10,17 +10,6 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-macro_rules! conformance {
-    ($($name:ident),* $(,)?) => {
-        mod memory {
-            $(#[tokio::test] async fn $name() { super::$name(super::Kit::memory()).await; })*
-        }
-        mod sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(super::Kit::sqlite()).await; })*
-        }
-    };
-}
-
 conformance!(
     i1_what_was_committed_is_read_back_byte_for_byte,
     i2_a_repeated_append_writes_once,
@@ -669,11 +658,11 @@ async fn words_resolve_to_ids_names_and_prefixes_of_either_end(kit: Kit) {
         assert!(kit.commits(kit.create(session, name, 1)).await);
     }
     let resolve = async |text: &str| {
-        let found = kit.log.resolve(text).await.unwrap();
+        let found = kit.log.resolve(text, &[].into()).await.unwrap();
         found.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
     };
     assert_eq!(
-        kit.log.resolve(&a.to_string()).await.unwrap(),
+        kit.log.resolve(&a.to_string(), &[].into()).await.unwrap(),
         [(a, "red".to_owned())]
     );
     assert_eq!(resolve(&c.short()).await, [c]);
@@ -705,7 +694,10 @@ async fn a_deleted_session_is_gone(kit: Kit) {
         .await,
         [kept]
     );
-    assert_eq!(kit.log.resolve(&session.to_string()).await.unwrap(), []);
+    assert_eq!(
+        kit.log.resolve(&session.to_string(), &[].into()).await.unwrap(),
+        []
+    );
     let watched = kit.log.watch(Some(0), 0).await.unwrap().events;
     assert_eq!(
         watched.iter().map(|event| event.session).collect::<Vec<_>>(),

@@ -1,0 +1,278 @@
+//! The tokens that this daemon accepts: found by the hash of what a client presents, ended by revocation or time.
+
+use agentd_actor_kit::Clock;
+use agentd_protocol::{Fault, Labels, Principal, Timestamp};
+use agentd_store::{Backend, StoredToken};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+use tokio::sync::{OnceCell, watch};
+
+use crate::methods::Scope;
+
+/// What every token begins with, so that people and redaction recognize one.
+const PREFIX: &str = "agentd_";
+/// A longer text is no token and is not hashed.
+const LONGEST: usize = 256;
+/// How often the last use of a token is written.
+const WRITTEN_MS: u64 = 60_000;
+/// The longest sleep before the clock is read again.
+const NAP: Duration = Duration::from_secs(3_600);
+
+/// The text of a new token. It has neither `Debug` nor `Serialize` (I8).
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// 256 random bits.
+    pub(crate) fn random() -> Result<Self, Fault> {
+        let mut bits = [0; 32];
+        getrandom::fill(&mut bits).map_err(|error| {
+            Fault::internal("no_entropy", format!("the system gives no random bits: {error}"))
+        })?;
+        let mut text = PREFIX.to_owned();
+        for byte in bits {
+            let _ = write!(text, "{byte:02x}");
+        }
+        Ok(Self(text))
+    }
+
+    /// The text itself, for the one answer that has it.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        hash(&self.0)
+    }
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// A token that was accepted, until it ends.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<Scope>,
+    /// The labels that every session in its reach has; empty: all sessions.
+    pub(crate) labels: Labels,
+    hash: [u8; 32],
+    expires: Option<Timestamp>,
+    used: AtomicU64,
+    written: AtomicU64,
+    revoked: watch::Sender<bool>,
+    clock: Clock,
+}
+
+impl Held {
+    fn new(token: StoredToken, clock: Clock) -> Self {
+        let used = token.used.map_or(0, |used| used.0);
+        Self {
+            // A scope of a later version means nothing here (I7).
+            scopes: token
+                .scopes
+                .iter()
+                .filter_map(|name| Scope::parse(name))
+                .collect(),
+            name: token.name,
+            labels: token.labels,
+            hash: token.hash,
+            expires: token.expires,
+            used: AtomicU64::new(used),
+            written: AtomicU64::new(used),
+            revoked: watch::channel(token.revoked.is_some()).0,
+            clock,
+        }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        !*self.revoked.borrow() && self.expires.is_none_or(|end| self.clock.now() < end)
+    }
+
+    /// Returns when it is revoked or expires.
+    pub(crate) async fn ended(&self) {
+        let mut revoked = self.revoked.subscribe();
+        tokio::select! {
+            // The sender lives as long as this borrow.
+            _ = revoked.wait_for(|revoked| *revoked) => {}
+            () = self.expiry() => {}
+        }
+    }
+
+    async fn expiry(&self) {
+        let Some(end) = self.expires else {
+            return std::future::pending().await;
+        };
+        loop {
+            match end.since_ms(self.clock.now()) {
+                0 => return,
+                left => tokio::time::sleep(Duration::from_millis(left).min(NAP)).await,
+            }
+        }
+    }
+
+    /// When it was last used.
+    pub(crate) fn last_used(&self) -> Option<Timestamp> {
+        Some(Timestamp(self.used.load(Ordering::Relaxed))).filter(|used| used.0 > 0)
+    }
+
+    /// Notes a use. Returns its time if it is to be written.
+    fn touch(&self) -> Option<Timestamp> {
+        let now = self.clock.now();
+        self.used.fetch_max(now.0, Ordering::Relaxed);
+        let written = self.written.load(Ordering::Relaxed);
+        let due = written == 0 || now.0.saturating_sub(written) >= WRITTEN_MS;
+        // Of several uses at once, one is written.
+        let mine = || {
+            self.written
+                .compare_exchange(written, now.0, Ordering::Relaxed, Ordering::Relaxed)
+        };
+        (due && mine().is_ok()).then_some(now)
+    }
+}
+
+/// The tokens that are not revoked, as the store has them.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens {
+    loaded: OnceCell<()>,
+    table: RwLock<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// A look-up by hash takes the same time whatever a stranger presents: nobody can choose a hash.
+    by_hash: HashMap<[u8; 32], Arc<Held>>,
+    by_name: HashMap<String, Arc<Held>>,
+}
+
+impl Tokens {
+    /// Reads the store on the first call.
+    pub(crate) async fn ready(&self, backend: &Arc<dyn Backend>, clock: Clock) -> Result<(), Fault> {
+        let load = async || {
+            for token in backend.tokens().await? {
+                if token.revoked.is_none() {
+                    self.accept(token, clock);
+                }
+            }
+            Ok(())
+        };
+        self.loaded.get_or_try_init(load).await.map(|()| ())
+    }
+
+    /// Accepts a token from now on.
+    pub(crate) fn accept(&self, token: StoredToken, clock: Clock) {
+        agentd_text::register_token_name(&token.name);
+        let held = Arc::new(Held::new(token, clock));
+        let mut table = self.write();
+        if let Some(before) = table.by_name.insert(held.name.clone(), Arc::clone(&held)) {
+            table.by_hash.remove(&before.hash);
+        }
+        table.by_hash.insert(held.hash, held);
+    }
+
+    /// Accepts it no longer, and ends its streams.
+    pub(crate) fn revoke(&self, name: &str) {
+        let mut table = self.write();
+        if let Some(held) = table.by_name.remove(name) {
+            table.by_hash.remove(&held.hash);
+            held.revoked.send_replace(true);
+        }
+    }
+
+    /// The live token that a principal stands for.
+    pub(crate) fn of(&self, who: &Principal) -> Option<Arc<Held>> {
+        let held = self.named(who.as_token()?)?;
+        held.is_live().then_some(held)
+    }
+
+    /// The token of this name, unless it is revoked.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Held>> {
+        self.read().by_name.get(name).cloned()
+    }
+
+    /// The live token with this text.
+    pub(crate) fn find(&self, text: &str, backend: &Arc<dyn Backend>) -> Option<Arc<Held>> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let held = self.read().by_hash.get(&hash(text)).cloned()?;
+        if !held.is_live() {
+            return None;
+        }
+        if let Some(at) = held.touch() {
+            let (backend, name) = (Arc::clone(backend), held.name.clone());
+            tokio::spawn(async move {
+                if let Err(error) = backend.token_used(&name, at).await {
+                    tracing::warn!(name, %error, "the last use of a token was not written");
+                }
+            });
+        }
+        Some(held)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The one fault of a token that is unknown, revoked or expired: it does not say which.
+pub(crate) fn bad_token() -> Fault {
+    Fault::denied("bad_token", "the token is not valid")
+        .hint("it may be mistyped, revoked or expired; `agentctl token ls` on the daemon's machine shows which tokens are live")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(expires: Option<Timestamp>) -> StoredToken {
+        StoredToken {
+            name: "ci".to_owned(),
+            hash: [7; 32],
+            scopes: vec!["read".to_owned(), "fly".to_owned()],
+            labels: Labels::new(),
+            created: Timestamp(0),
+            by: Principal::user("ana"),
+            expires,
+            used: None,
+            revoked: None,
+        }
+    }
+
+    #[test]
+    fn i8_every_token_is_new_and_recognized_by_the_redaction() {
+        let (Ok(one), Ok(other)) = (Secret::random(), Secret::random()) else {
+            panic!("no entropy")
+        };
+        assert_ne!(one.expose(), other.expose());
+        assert_eq!(one.expose().len(), PREFIX.len() + 64);
+        assert_eq!(agentd_text::redact_known(one.expose()), "[redacted]");
+    }
+
+    #[test]
+    fn i7_a_scope_that_is_not_known_gives_nothing() {
+        assert_eq!(Held::new(stored(None), Clock::System).scopes, [Scope::Read]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_expires_by_itself_and_its_use_is_written_once_a_minute() {
+        let start = Timestamp(1_000);
+        let clock = Clock::virtual_from(start);
+        let held = Held::new(stored(Some(start.plus_ms(10 * 3_600_000))), clock);
+        assert_eq!((held.touch(), held.touch()), (Some(start), None));
+        tokio::time::sleep(Duration::from_millis(WRITTEN_MS)).await;
+        assert_eq!(held.touch(), Some(start.plus_ms(WRITTEN_MS)));
+        assert!(held.is_live());
+        held.ended().await;
+        assert!(!held.is_live());
+        assert_eq!(clock.now(), start.plus_ms(10 * 3_600_000));
+    }
+}

@@ -1,0 +1,79 @@
+//! Tokens as clients see them.
+
+use crate::principal::Principal;
+use crate::stamp::Timestamp;
+use crate::vocabulary::Labels;
+use serde::{Deserialize, Serialize};
+
+/// `token.create`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CreateTokenParams {
+    /// The name: what `by` says in events is `token:NAME`.
+    pub name: String,
+    /// What the token may do: `read`, `steer`, `approve`, `import`, `admin`.
+    pub scopes: Vec<String>,
+    /// The token reaches only sessions with all of these labels; none: all sessions.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
+    /// The lifetime in milliseconds; absent: until it is revoked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// `token.revoke`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RevokeTokenParams {
+    /// The token's name.
+    pub name: String,
+}
+
+/// One row of `token.list`. Nothing in it opens anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRow {
+    /// Its name.
+    pub name: String,
+    /// `live`, `expired` or `revoked`.
+    pub state: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// The labels that every session in its reach has; empty: all sessions.
+    pub labels: Labels,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who created it.
+    pub by: Principal,
+    /// When it expires, if ever.
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, give or take a minute.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// The text of a token, which only the answer of `token.create` has. It cannot be printed or written by accident: it has
+/// neither `Debug` nor `Serialize` (I8).
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+#[expect(missing_debug_implementations, reason = "it must not be printed")]
+pub struct ClearToken(String);
+
+impl ClearToken {
+    /// The text itself, for the person who asked for it or for a request's `Authorization`. Never for a log.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Answer of `token.create`.
+#[derive(Clone, Deserialize)]
+#[expect(missing_debug_implementations, reason = "it has the token's text")]
+pub struct TokenCreated {
+    /// The token as lists show it.
+    #[serde(flatten)]
+    pub row: TokenRow,
+    /// Its text, which is never shown again.
+    pub token: ClearToken,
+}

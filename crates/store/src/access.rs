@@ -1,0 +1,71 @@
+//! The tokens of programs and people, and which content a token's labels reach.
+
+use crate::StoreError;
+use agentd_protocol::{Labels, Principal, Timestamp};
+use async_trait::async_trait;
+use std::fmt::Debug;
+
+/// The maximum number of tokens, ended ones included.
+pub const MAX_TOKENS: usize = 4_096;
+
+/// A token as it is stored: never the token itself, only its hash (I8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredToken {
+    /// Its name, which no other stored token has.
+    pub name: String,
+    /// SHA-256 of the token.
+    pub hash: [u8; 32],
+    /// The names of its scopes.
+    pub scopes: Vec<String>,
+    /// The labels that every session in its reach has; empty: all sessions.
+    pub labels: Labels,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Who created it.
+    pub by: Principal,
+    /// When it expires, if ever.
+    pub expires: Option<Timestamp>,
+    /// When it was last used, give or take a minute.
+    pub used: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked: Option<Timestamp>,
+}
+
+impl StoredToken {
+    /// When it ended or will end.
+    fn end(&self) -> Option<Timestamp> {
+        self.revoked.into_iter().chain(self.expires).min()
+    }
+
+    /// Whether it had ended before this time.
+    pub(crate) fn ended_before(&self, time: Timestamp) -> bool {
+        self.end().is_some_and(|end| end < time)
+    }
+
+    /// Whether it is valid at this time.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.end().is_none_or(|end| now < end)
+    }
+}
+
+/// Who may do what.
+#[async_trait]
+pub trait Access: Send + Sync + Debug {
+    /// All tokens, by name. An unreadable one is left out, so that it opens nothing (I7).
+    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+    /// Adds a token, and forgets those that had ended before `forget`. Returns false, and adds nothing, if the name is
+    /// taken or there are [`MAX_TOKENS`].
+    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError>;
+    /// Ends a token. Returns false if there is no such token, or it was revoked before.
+    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError>;
+    /// Records a use of a token.
+    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError>;
+    /// Whether a session with all of these labels keeps this blob.
+    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError>;
+}
+
+/// Whether all wanted labels are among those that a session has.
+pub(crate) fn carries(has: &Labels, wanted: &Labels) -> bool {
+    wanted.iter().all(|(key, value)| has.get(key) == Some(value))
+}
