@@ -160,7 +160,7 @@ impl Tokens {
             }
             Ok(())
         };
-        self.loaded.get_or_try_init(load).await.map(|()| ())
+        self.loaded.get_or_try_init(load).await.copied()
     }
 
     /// Accepts a token from now on.
@@ -268,7 +268,7 @@ mod tests {
         let clock = Clock::virtual_from(start);
         let held = Held::new(stored(Some(start.plus_ms(10 * 3_600_000))), clock);
         assert_eq!((held.touch(), held.touch()), (Some(start), None));
-        tokio::time::sleep(Duration::from_millis(WRITTEN_MS)).await;
+        tokio::time::advance(Duration::from_millis(WRITTEN_MS)).await;
         assert_eq!(held.touch(), Some(start.plus_ms(WRITTEN_MS)));
         assert!(held.is_live());
         held.ended().await;
