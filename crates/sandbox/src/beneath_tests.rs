@@ -171,6 +171,36 @@ fn a_replaced_file_keeps_its_mode_and_must_be_the_version_that_was_read() {
 }
 
 #[test]
+fn i6_of_writers_of_one_version_one_wins_and_other_files_are_not_held_up() {
+    let world = world();
+    for round in 0..50 {
+        fs::write(world.root.join("a"), format!("round {round}")).unwrap();
+        let seen = version(&world, "a");
+        let replace = |content| world.beneath.replace(Judged(Path::new("a")), content, &seen);
+        let results = std::thread::scope(|scope| {
+            let writers =
+                [b"one", b"two", b"six", b"ten"].map(|content| scope.spawn(move || replace(content)));
+            writers.map(|writer| writer.join().unwrap())
+        });
+        let won = results.iter().filter(|result| result.is_ok()).count();
+        assert_eq!(won, 1, "{results:?}");
+    }
+    fs::write(world.root.join("b"), "").unwrap();
+    let (a, b) = (version(&world, "a"), version(&world, "b"));
+    let directory = world
+        .beneath
+        .open_directory(Path::new("."), Path::new("a"))
+        .unwrap();
+    // As if the first replacement hung.
+    let claim = Claim::of(&directory, OsStr::new("a"), Path::new("a")).unwrap();
+    let replace = |name, version| world.beneath.replace(Judged(Path::new(name)), b"new", version);
+    replace("b", &b).unwrap();
+    assert!(matches!(replace("a", &a), Err(SandboxError::Changed { .. })));
+    drop(claim);
+    replace("a", &a).unwrap();
+}
+
+#[test]
 fn a_file_over_the_limit_is_refused_at_the_first_byte_too_many() {
     let world = world();
     fs::write(world.root.join("f"), "12345").unwrap();

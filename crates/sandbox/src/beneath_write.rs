@@ -9,15 +9,46 @@ use rustix::fs::{
     unlinkat,
 };
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::path::{Component, Path};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held from the last check of a file until its replacement: when two sessions change one file, one of them fails.
-static REPLACING: Mutex<()> = Mutex::new(());
+/// Device and inode of a directory, and a name in it.
+type Target = (u64, u64, OsString);
+
+/// The files between their last check and their replacement. The lock is never held during work on a file, since that may
+/// hang.
+static IN_REPLACEMENT: Mutex<BTreeSet<Target>> = Mutex::new(BTreeSet::new());
+
+fn in_replacement() -> MutexGuard<'static, BTreeSet<Target>> {
+    IN_REPLACEMENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The right to replace a file: when two sessions change one file at the same time, one of them fails.
+struct Claim(Target);
+
+impl Claim {
+    fn of(directory: &OwnedFd, name: &OsStr, path: &Path) -> Result<Self, SandboxError> {
+        let stat = stat_of(directory, path)?;
+        let target = (stat.st_dev, stat.st_ino, name.to_owned());
+        if in_replacement().insert(target.clone()) {
+            Ok(Self(target))
+        } else {
+            Err(SandboxError::Changed { path: show(path) })
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        in_replacement().remove(&self.0);
+    }
+}
 
 impl Beneath {
     /// Creates a file with this content, along with missing parent directories. Durable on return.
@@ -57,7 +88,7 @@ impl Beneath {
         let name = file_name(path)?;
         let directory = self.open_directory(parent(path), path)?;
         let failed = |errno| failure("remove", path, errno);
-        let _one_at_a_time = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _claim = Claim::of(&directory, name, path)?;
         Self::check(&directory, name, path, expected)?;
         unlinkat(&directory, name, AtFlags::empty()).map_err(failed)?;
         fsync(&directory).map_err(failed)
@@ -88,7 +119,7 @@ impl Beneath {
         let directory = self.open_directory(parent(path), path)?;
         let mode = Self::check(&directory, name, path, expected)?;
         let temporary = Temporary::write(&directory, content, Some(mode), path)?;
-        let _one_at_a_time = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _claim = Claim::of(&directory, name, path)?;
         Self::check(&directory, name, path, expected)?;
         temporary.rename(name, RenameFlags::empty(), path)
     }
