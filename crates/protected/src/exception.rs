@@ -60,9 +60,9 @@ impl BadException {
     #[must_use]
     pub fn what(&self) -> String {
         match self {
-            Self::NotAName(text) => format!("{text:?} is not the name of an entry"),
+            Self::NotAName(text) => format!("{text:?} is not a file name"),
             Self::Git(text) => format!("{text:?} matches \".git\", which is always protected"),
-            Self::TooMany(count) => format!("{count} names are too many"),
+            Self::TooMany(count) => format!("too many names: {count}"),
         }
     }
 

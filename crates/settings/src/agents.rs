@@ -67,7 +67,7 @@ impl AgentsConfig {
             !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name.as_str(), "." | "..")
         };
         if let Some(bad) = self.instruction_files.iter().find(|name| !plain(name)) {
-            let what = format!("{bad:?} is no file name");
+            let what = format!("{bad:?} is not a file name");
             return Some((
                 "agents.instruction_files",
                 what,
@@ -75,21 +75,21 @@ impl AgentsConfig {
             ));
         }
         if self.instruction_files.len() > MAX_NAMES {
-            let what = format!("{} names are too many", self.instruction_files.len());
+            let what = format!("too many names: {}", self.instruction_files.len());
             return Some(("agents.instruction_files", what, "give at most 16"));
         }
         if !(1..=MAX_CHILDREN).contains(&self.max_children) {
-            let what = format!("{} sub-agents cannot work at the same time", self.max_children);
+            let what = format!("cannot run {} sub-agents concurrently", self.max_children);
             return Some(("agents.max_children", what, "give 1 to 64"));
         }
         if self.max_depth > MAX_DEPTH {
-            let what = format!("sub-agents cannot go {} deep", self.max_depth);
-            return Some(("agents.max_depth", what, "give at most 8; 0: there are none"));
+            let what = format!("sub-agents cannot nest {} deep", self.max_depth);
+            return Some(("agents.max_depth", what, "give at most 8, or 0 for no sub-agents"));
         }
         let directory = &self.directory;
         let known = directory.is_empty() || directory.starts_with('/') || directory.starts_with("~/");
         (!known || directory.contains('\0')).then(|| {
-            let what = format!("{directory:?} is no absolute path");
+            let what = format!("{directory:?} is not an absolute path");
             (
                 "agents.directory",
                 what,

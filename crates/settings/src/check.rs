@@ -95,14 +95,14 @@ impl Check<'_> {
             settings.context.compact_at,
             settings.budget.session.usd,
         );
-        let what = format!("{turns} means nothing");
+        let what = format!("{turns} is not a valid limit");
         self.require(
             turns >= -1,
             "loop.max_turns",
             &what,
             "give -1, 0 or a number of steps",
         );
-        let what = format!("{share} is no share of the window");
+        let what = format!("{share} is not a share of the window");
         let good = share > 0.0 && share <= 1.0;
         self.require(good, "context.compact_at", &what, "give a share such as 0.8");
         let most = self.settings().context.max_messages;
@@ -114,7 +114,7 @@ impl Check<'_> {
             &what,
             "give 0 for no limit, or at least 4",
         );
-        let what = format!("{usd} is no amount");
+        let what = format!("{usd} is not an amount");
         let good = usd.is_finite() && usd >= 0.0;
         self.require(
             good,
@@ -129,7 +129,7 @@ impl Check<'_> {
         let path = url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
         let good =
             path || url == "memory:" || url.starts_with("postgres://") || url.starts_with("postgresql://");
-        let what = format!("{:?} is no store", crate::view::mask_url(url));
+        let what = format!("{:?} is not a store URL", crate::view::mask_url(url));
         self.require(
             good,
             "store.url",
@@ -143,7 +143,7 @@ impl Check<'_> {
             self.require(
                 false,
                 "tools.web.allow_private",
-                &format!("{entry:?} is no network, address or host"),
+                &format!("{entry:?} is not a network, address or host"),
                 "give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\"",
             );
         }
@@ -183,35 +183,32 @@ impl Check<'_> {
             .filter(|(_, url)| !url.is_empty())
             .chain(levels)
         {
-            let what = format!(
-                "{:?} is no address that can be posted to",
-                crate::view::mask_url(url)
-            );
+            let what = format!("{:?} is not a valid webhook URL", crate::view::mask_url(url));
             self.require(
                 is_address(url),
                 key,
                 &what,
-                "give https://HOST/PATH, without a user in it",
+                "give https://HOST/PATH, without a user name",
             );
         }
         let count = permission.escalate_to.len();
         self.require(
             count <= MAX_LEVELS,
             "permission.escalate_to",
-            &format!("{count} levels are too many"),
+            &format!("too many addresses: {count}"),
             &format!("give at most {MAX_LEVELS}"),
         );
         let escalates = permission.on_expiry == OnExpiry::Escalate;
         self.require(
             !escalates || count > 0,
             "permission.on_expiry",
-            "there is nobody to escalate to",
+            "no address to escalate to",
             "give permission.escalate_to = [\"https://…\"], or another on_expiry",
         );
         self.require(
             !escalates || permission.ask_timeout.is_some(),
             "permission.on_expiry",
-            "approvals never expire, so none is escalated",
+            "approvals never expire, so agentd would never escalate one",
             "give permission.ask_timeout = \"30m\", or another on_expiry",
         );
     }
@@ -238,7 +235,7 @@ impl Check<'_> {
             self.named("model.default", &default, "models", false);
         }
         let patterns = self.settings().r#loop.intent_patterns.clone();
-        let what = format!("{} patterns are too many", patterns.len());
+        let what = format!("too many patterns: {}", patterns.len());
         let fix = format!("give at most {MAX_PATTERNS}");
         self.require(
             patterns.len() <= MAX_PATTERNS,
@@ -248,13 +245,8 @@ impl Check<'_> {
         );
         for pattern in &patterns {
             let built = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-            let what = format!("{pattern:?} is no regular expression");
-            self.require(
-                built.is_ok(),
-                "loop.intent_patterns",
-                &what,
-                "mend it or take it out",
-            );
+            let what = format!("{pattern:?} is not a valid regular expression");
+            self.require(built.is_ok(), "loop.intent_patterns", &what, "fix or remove it");
         }
         let bad = self
             .settings()
@@ -265,7 +257,7 @@ impl Check<'_> {
         self.require(
             !bad,
             "sandbox.env",
-            "it has a name that no variable can have",
+            "invalid name of an environment variable",
             "give names such as CARGO_HOME",
         );
         let absolute = |path: &String| path.starts_with('/') && path.len() > 1;
@@ -273,7 +265,7 @@ impl Check<'_> {
         self.require(
             all,
             "sandbox.read",
-            "it has a path that is not absolute, or the root of all",
+            "a path is not absolute, or is the root directory",
             "give paths such as /srv/toolchains",
         );
         let good = !self.settings().log.level.trim().is_empty();

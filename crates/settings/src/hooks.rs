@@ -136,7 +136,7 @@ impl HookConfig {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if !named {
-            return Some(("the name of a hook is not a name", "use letters, digits, - and _"));
+            return Some(("invalid name of a hook", "use letters, digits, -, _ and ."));
         }
         if !self
             .command
@@ -144,14 +144,14 @@ impl HookConfig {
             .is_some_and(|program| program.starts_with('/'))
         {
             return Some((
-                "the command of a hook does not begin with the path of a program",
+                "the command of a hook must begin with the absolute path of a program",
                 "write command = [\"/usr/local/bin/check\", \"--strict\"]",
             ));
         }
         if self.timeout.is_zero() || self.timeout > LONGEST {
             return Some((
-                "the time of a hook is out of range",
-                "give at most 10m, and not 0s",
+                "the timeout of a hook is out of range",
+                "give more than 0s and at most 10m",
             ));
         }
         self.misfit()
@@ -163,25 +163,25 @@ impl HookConfig {
         let fallbacks = || [self.on_failure, self.on_timeout].into_iter().flatten();
         if !event.prevents() && fallbacks().any(|fallback| fallback != HookFallback::Ignore) {
             return Some((
-                "a hook of this event cannot prevent what it is told of",
-                "take on_failure and on_timeout out, or use another event, such as PreToolUse",
+                "a hook of this event cannot prevent anything",
+                "remove on_failure and on_timeout, or use another event, such as PreToolUse",
             ));
         }
         if !event.is_of_call() && fallbacks().any(|fallback| fallback == HookFallback::Ask) {
             return Some((
-                "nobody is asked about what is no tool call",
+                "only events of tool calls support \"ask\"",
                 "write on_failure and on_timeout = \"deny\" or \"ignore\"",
             ));
         }
         if !event.is_of_call() && !self.tools.is_empty() {
             return Some((
-                "a hook that is told of no tool calls has a list of tools",
-                "take tools out",
+                "only hooks for events of tool calls can have a list of tools",
+                "remove tools",
             ));
         }
         (self.may_allow && event != HookEvent::PermissionRequest).then_some((
             "only a hook of the event PermissionRequest may allow",
-            "take may_allow out",
+            "remove may_allow",
         ))
     }
 }
@@ -192,10 +192,10 @@ impl HooksConfig {
         let mut names = BTreeSet::new();
         self.run.iter().enumerate().find_map(|(n, hook)| {
             if n >= MOST {
-                return Some((n, "there are too many hooks", "keep at most 32"));
+                return Some((n, "too many hooks", "keep at most 32"));
             }
             if !names.insert(&hook.name) {
-                return Some((n, "two hooks have the same name", "name them apart"));
+                return Some((n, "two hooks have the same name", "give each hook its own name"));
             }
             hook.problem().map(|(what, fix)| (n, what, fix))
         })

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(with("openai", "m"), "");
         assert_eq!(with("ollama", "m"), "");
         assert_eq!(with("", ""), "");
-        assert!(with("anthropic", "m").contains("makes no embeddings"));
+        assert!(with("anthropic", "m").contains("does not support embeddings"));
         assert!(with("olama", "m").contains("did you mean \"ollama\""));
         assert!(with("ollama", " ").contains("index.embedding.model"));
     }

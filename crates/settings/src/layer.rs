@@ -50,8 +50,8 @@ pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<
     let spanned = DeTable::parse(text).map_err(|error| Problem {
         origin: Some(at(line(error.span().map_or(0, |span| span.start)))),
         key: String::new(),
-        what: format!("this is not TOML: {}", error.message()),
-        fix: "mend the line".to_owned(),
+        what: format!("invalid TOML: {}", error.message()),
+        fix: "fix this line".to_owned(),
     })?;
     if let Err(error) = toml::from_str::<Settings>(text) {
         let offset = error.span().map_or(0, |span| span.start);
@@ -161,7 +161,7 @@ fn explain(message: &str, path: &[String], origin: Option<Origin>) -> Problem {
         let known: Vec<&str> = quoted.collect();
         let fix = match nearest(unknown, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known here: {}", known.join(", ")),
+            None => format!("the known keys are: {}", known.join(", ")),
         };
         return Problem {
             origin,
@@ -178,11 +178,7 @@ fn explain(message: &str, path: &[String], origin: Option<Origin>) -> Problem {
         Some(value) if !value.is_table() => format!("the default is `{} = {value}`", dotted(path)),
         _ => "the shipped config/agentd.toml shows every key".to_owned(),
     };
-    let what = message
-        .lines()
-        .next()
-        .unwrap_or("it has the wrong type")
-        .to_owned();
+    let what = message.lines().next().unwrap_or("wrong type").to_owned();
     Problem {
         origin,
         key: dotted(path),

@@ -125,26 +125,26 @@ impl McpServer {
         if named != self.url.is_empty() {
             return Some((
                 "command",
-                "a tool server needs a command or a url, and not both",
+                "a tool server needs either a command or a url",
                 "write command = [\"/usr/bin/server\", \"{workdir}\"] or url = \"https://host/mcp\"",
             ));
         }
         if named && !self.headers.is_empty() {
-            return Some(("headers", "a command is sent no headers", "use env"));
+            return Some(("headers", "only a server with a url can have headers", "use env"));
         }
         if !(named || self.env.is_empty() && self.read.is_empty()) {
             return Some((
                 "env",
-                "a server at a url is not started here",
-                "take env and read out",
+                "only a server with a command can have env and read",
+                "remove env and read",
             ));
         }
         let shared = self.scope == McpScope::Shared;
         if shared && self.command.iter().any(|word| word.contains("{workdir}")) {
             return Some((
                 "scope",
-                "a shared server has no session's working directory",
-                "take {workdir} out of its command, or write scope = \"session\"",
+                "a shared server has no working directory of a session",
+                "remove {workdir} from its command, or write scope = \"session\"",
             ));
         }
         self.wrong_word().or_else(|| self.wrong_time())
@@ -165,7 +165,7 @@ impl McpServer {
                 } else {
                     "env"
                 },
-                "it has what is no name of a variable",
+                "invalid name of an environment variable",
                 "give names of environment variables, never values: GITHUB_TOKEN",
             ));
         }
@@ -175,7 +175,7 @@ impl McpServer {
         if !self.url.is_empty() && (!http || self.url.contains('@')) {
             return Some((
                 "url",
-                "it is not one of http or https without a user name",
+                "it must be an http or https URL without a user name",
                 "write https://host/mcp",
             ));
         }
@@ -185,7 +185,7 @@ impl McpServer {
             .all(|path| path.starts_with('/') && path.len() > 1);
         (!all).then_some((
             "read",
-            "it has a path that is not absolute, or the root of all",
+            "a path is not absolute, or is the root directory",
             "give paths such as /srv/data",
         ))
     }
@@ -207,11 +207,11 @@ impl McpConfig {
     pub(crate) fn problem(&self) -> Option<(String, &'static str, &'static str)> {
         let most = Duration::from_secs(25);
         if self.ready_within > most {
-            let fix = "give at most 25s: who creates a session waits no longer than 30s";
+            let fix = "give at most 25s: a client that creates a session waits at most 30s";
             return Some(("mcp.ready_within".to_owned(), "it is out of range", fix));
         }
         if self.servers.len() > MOST {
-            return Some(("mcp.servers".to_owned(), "there are too many", "keep at most 64"));
+            return Some(("mcp.servers".to_owned(), "too many servers", "keep at most 64"));
         }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         self.servers.iter().find_map(|(name, server)| {
@@ -219,7 +219,7 @@ impl McpConfig {
                 let fix = "use 1 to 24 lower-case letters, digits and hyphens";
                 return Some((
                     format!("mcp.servers.{name}"),
-                    "this is no name of a tool server",
+                    "invalid name of a tool server",
                     fix,
                 ));
             }

@@ -48,7 +48,7 @@ impl TryFrom<Written> for RuleConfig {
             (Some(rule), None, None) => (VerdictKind::Allow, rule),
             (None, Some(rule), None) => (VerdictKind::Ask, rule),
             (None, None, Some(rule)) => (VerdictKind::Deny, rule),
-            _ => return Err("a rule has exactly one of `allow`, `ask` and `deny`"),
+            _ => return Err("a rule must have exactly one of `allow`, `ask` and `deny`"),
         };
         Ok(Self {
             kind,

@@ -191,7 +191,7 @@ fn a_wrong_key_says_where_what_and_how() {
             .unwrap(),
         "line 2: permission.ask_timeout: \"soon\" is not a duration such as \"30s\" or \"5m\": expected number at 0, or \"never\""
     );
-    assert!(problem("[loop\n").starts_with("line 1: this is not TOML: "));
+    assert!(problem("[loop\n").starts_with("line 1: invalid TOML: "));
     assert!(problem("[loop]\npreset = \"fast\"\n").contains("line 2: loop.preset: unknown variant `fast`"));
 }
 
@@ -205,7 +205,7 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[loop]\nmax_turns = -2",
-            "line 2: loop.max_turns: -2 means nothing; give -1, 0 or a number of steps",
+            "line 2: loop.max_turns: -2 is not a valid limit; give -1, 0 or a number of steps",
         ),
         (
             "[retry]\ncap_ms = 10",
@@ -217,11 +217,11 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[store]\nurl = \"mysql://u:secret@h/d\"",
-            "line 2: store.url: \"mysql://u:***@h/d\" is no store; give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
+            "line 2: store.url: \"mysql://u:***@h/d\" is not a store URL; give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
         ),
         (
             "[providers.openai]\nbase_url = \"api.openai.com\"",
-            "line 2: providers.openai.base_url: \"api.openai.com\" is no base URL; give http://HOST or https://HOST, with the path if it has one",
+            "line 2: providers.openai.base_url: \"api.openai.com\" is not a base URL; give http://HOST or https://HOST, with the path if it has one",
         ),
         (
             "[providers.openai]\ncredentials = [{ name = \"a\" }]",
@@ -229,15 +229,15 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[models.sonnet]\nfallbacks = [\"sonnet\"]",
-            "line 2: models.sonnet.fallbacks: a model cannot stand in for itself; name another model",
+            "line 2: models.sonnet.fallbacks: a model cannot be its own fallback; name another model",
         ),
         (
             "[models.sonnet]\ntemperature = 3.0",
-            "line 2: models.sonnet.temperature: 3 is no temperature; give 0.0 to 2.0",
+            "line 2: models.sonnet.temperature: 3 is not a valid temperature; give 0.0 to 2.0",
         ),
         (
             "[scheduler]\nweights = { red = 0.0 }",
-            "line 2: scheduler.weights.red: 0 is no weight; give a number such as 1.0 or 3.0",
+            "line 2: scheduler.weights.red: 0 is not a valid weight; give a number such as 1.0 or 3.0",
         ),
         (
             "[scheduler]\ncooldown_cap_ms = 10",
@@ -245,11 +245,11 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[loop]\nintent_patterns = [\"(\"]",
-            "line 2: loop.intent_patterns: \"(\" is no regular expression; mend it or take it out",
+            "line 2: loop.intent_patterns: \"(\" is not a valid regular expression; fix or remove it",
         ),
         (
             "[permission]\nunprotected = [\".cache/pip\"]",
-            "line 2: permission.unprotected: \".cache/pip\" is not the name of an entry; write one name without slashes, such as \".cache\" or \"target\"",
+            "line 2: permission.unprotected: \".cache/pip\" is not a file name; write one name without slashes, such as \".cache\" or \"target\"",
         ),
         (
             "[permission]\nunprotected = [\".cache\", \".*\"]",
@@ -257,7 +257,7 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[context]\ncompact_at = 1.5",
-            "line 2: context.compact_at: 1.5 is no share of the window; give a share such as 0.8",
+            "line 2: context.compact_at: 1.5 is not a share of the window; give a share such as 0.8",
         ),
     ] {
         assert_eq!(problem(text), expected);
@@ -278,11 +278,11 @@ fn a_header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
     let header = |header: &str| problem(&format!("[providers.openai]\nheaders = {{ {header} }}"));
     assert_eq!(
         header("\"x:team\" = \"s3cret\""),
-        "providers.openai.headers.x:team: \"x:team\" is no header name; give a name of letters, digits and dashes, such as x-team"
+        "providers.openai.headers.x:team: \"x:team\" is not a valid header name; give a name of letters, digits and dashes, such as x-team"
     );
     assert_eq!(
         header(r#"x-team = "s3\ncret""#),
-        "line 2: providers.openai.headers.x-team: it has control characters; give it in one line"
+        "line 2: providers.openai.headers.x-team: the value contains control characters; give printable characters only"
     );
 }
 
@@ -290,7 +290,7 @@ fn a_header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
 fn i7_what_the_web_guard_cannot_read_stops_the_start() {
     assert_eq!(
         problem("[tools.web]\nallow_private = [\"10.0.0.0/8\", \"10.0.0\"]"),
-        "line 2: tools.web.allow_private: \"10.0.0\" is no network, address or host; give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\""
+        "line 2: tools.web.allow_private: \"10.0.0\" is not a network, address or host; give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\""
     );
     assert_eq!(
         problem("[tools.web]\ntimeout_ms = 5"),
@@ -386,7 +386,7 @@ fn a_limit_on_messages_leaves_room_for_a_call_and_its_result() {
 fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
     let text = "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]";
     let said = problem(text);
-    let wanted = "line 2: providers.openai.credentials: this is not in this version; ";
+    let wanted = "line 2: providers.openai.credentials: this version does not support exec; ";
     assert!(said.starts_with(wanted) && said.lines().count() == 1, "{said}");
     for level in ["isolated", "confined", "none"] {
         let text = format!("[sandbox]\nlevel = {level:?}\nrequire = {level:?}\nnetwork = \"none\"\n");

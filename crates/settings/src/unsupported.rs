@@ -11,7 +11,7 @@ pub(crate) fn unsupported(loaded: &Loaded) -> Vec<Problem> {
     let problem = |(key, fix): (String, String)| Problem {
         origin: loaded.origins.get(&key).cloned(),
         key,
-        what: "this is not in this version".to_owned(),
+        what: "this version does not support exec".to_owned(),
         fix,
     };
     asked.into_iter().map(problem).collect()
@@ -32,7 +32,7 @@ fn models(settings: &Settings) -> Vec<Asked> {
         .map(|(name, _)| {
             asked(
                 format!("providers.{name}.credentials"),
-                "take the exec credential out; use env or file",
+                "replace the exec credential with env or file",
             )
         });
     exec.collect()

@@ -24,7 +24,7 @@ impl Check<'_> {
         self.require(
             embeds,
             "index.embedding.provider",
-            "the dialect of this provider makes no embeddings",
+            "the dialect of this provider does not support embeddings",
             "name a provider with the dialect openai-chat, openai-responses or ollama",
         );
         self.require(

@@ -11,7 +11,7 @@ impl Check<'_> {
         let good = provider.dialect == Dialect::Scripted
             || url.starts_with("https://")
             || url.starts_with("http://");
-        let what = format!("{:?} is no base URL", crate::view::mask_url(url));
+        let what = format!("{:?} is not a base URL", crate::view::mask_url(url));
         self.require(
             good,
             &format!("{base}.base_url"),
@@ -54,14 +54,14 @@ impl Check<'_> {
             self.require(
                 !name.is_empty() && name.bytes().all(token),
                 &key,
-                &format!("{name:?} is no header name"),
+                &format!("{name:?} is not a valid header name"),
                 "give a name of letters, digits and dashes, such as x-team",
             );
             self.require(
                 !value.chars().any(char::is_control),
                 &key,
-                "it has control characters",
-                "give it in one line",
+                "the value contains control characters",
+                "give printable characters only",
             );
         }
     }
@@ -94,7 +94,7 @@ impl Check<'_> {
             self.require(
                 fallback != name,
                 &key,
-                "a model cannot stand in for itself",
+                "a model cannot be its own fallback",
                 "name another model",
             );
             self.named(&key, fallback, "models", false);
@@ -106,7 +106,7 @@ impl Check<'_> {
             self.require(
                 good,
                 &format!("{base}.price"),
-                "it has an amount below zero",
+                "a price must not be negative",
                 "give US dollars per million tokens",
             );
         }
@@ -127,11 +127,11 @@ impl Check<'_> {
             .map(|(name, weight)| (format!("scheduler.weights.{name}"), *weight))
             .collect();
         for (key, value) in temperatures {
-            let what = format!("{value} is no temperature");
+            let what = format!("{value} is not a valid temperature");
             self.require((0.0..=2.0).contains(&value), &key, &what, "give 0.0 to 2.0");
         }
         for (key, value) in weights {
-            let what = format!("{value} is no weight");
+            let what = format!("{value} is not a valid weight");
             let good = (0.001..=1_000_000.0).contains(&value);
             self.require(good, &key, &what, "give a number such as 1.0 or 3.0");
         }

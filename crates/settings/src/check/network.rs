@@ -11,7 +11,7 @@ impl Check<'_> {
             self.require(
                 false,
                 "sandbox.network",
-                &format!("{entry:?} is no host, address or network"),
+                &format!("{entry:?} is not a host, address or network"),
                 "give \"crates.io\", \"*.github.com\", \"git.example:2222\", \"127.0.0.1:8080\" or \"10.0.0.0/8\"",
             );
         }
@@ -19,7 +19,7 @@ impl Check<'_> {
         self.require(
             walls || matches!(hosts, Ok(None)),
             "sandbox.network",
-            "a list of hosts needs the level isolated: at any other nothing would hold commands to it",
+            "a list of hosts needs the level isolated: other levels cannot enforce it",
             "set sandbox.level = \"isolated\", or network = \"none\"",
         );
     }

@@ -13,14 +13,14 @@ impl Check<'_> {
         self.share(
             "side_calls.intent_below",
             below,
-            "no confidence",
+            "not a confidence",
             "give a number such as 0.8",
         );
         let margin = self.settings().context.count_margin;
         self.share(
             "context.count_margin",
             margin,
-            "no share of the line",
+            "not a share of the compaction limit",
             "give a share such as 0.1, or 0.0 for never",
         );
     }
