@@ -107,7 +107,7 @@ async fn i7_sessions_below_the_required_level_are_refused_with_the_way_out() {
         .unwrap_err()
         .to_string();
     assert!(
-        refused.contains("sandbox.require is \"confined\" and commands would run at \"none\""),
+        refused.contains("sandbox.require is \"confined\", but commands would run at the level \"none\""),
         "{refused}"
     );
     let said = daemon.agentctl(&["doctor"]).await;
@@ -164,7 +164,7 @@ async fn i6_redteam_40_a_command_that_uses_too_much_is_killed_and_the_model_is_t
             ("exec truncate -s 100G big", "a file of more than 1048576 bytes"),
             (
                 "b() { b | b & }; b; sleep 600",
-                "more than 40 processes and threads",
+                "more than 40 concurrent processes and threads",
             ),
             (
                 "perl -e 'push @a, \"x\" x (1 << 20) while @a < 400; sleep 600'",
@@ -232,7 +232,7 @@ async fn i7_redteam_21_a_session_does_not_follow_its_directory_to_another_one() 
     let mut follower = Follower::attach(&client, &agent).await;
     let said = follower
         .until("the refusal", |body| {
-            matches!(body, EventBody::ToolFinished(done) if done.outcome.llm_text.contains("was replaced by a link"))
+            matches!(body, EventBody::ToolFinished(done) if done.outcome.llm_text.contains("replaced the working directory"))
         })
         .await;
     assert!(matches!(said.body, EventBody::ToolFinished(_)));

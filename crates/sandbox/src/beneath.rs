@@ -292,7 +292,7 @@ impl Beneath {
     }
 
     fn real(&self, place: &OwnedFd, path: &Path) -> Result<PathBuf, SandboxError> {
-        let failed = |errno| failure("look at", path, errno);
+        let failed = |errno| failure("examine", path, errno);
         let real = real_path(place.as_fd()).map_err(failed)?;
         let root = real_path(self.root.as_fd()).map_err(failed)?;
         let inside = real.strip_prefix(&root).map_err(|_| failed(Errno::STALE))?;
@@ -310,7 +310,7 @@ fn real_path(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
 }
 
 pub(crate) fn stat_of(fd: &OwnedFd, path: &Path) -> Result<Stat, SandboxError> {
-    fstat(fd).map_err(|errno| failure("look at", path, errno))
+    fstat(fd).map_err(|errno| failure("examine", path, errno))
 }
 
 pub(crate) fn kind_of(stat: &Stat) -> EntryKind {
@@ -348,7 +348,7 @@ pub(crate) fn wrong_kind(path: &Path, stat: &Stat, wanted: &'static str) -> Sand
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::Unknown => "something unknown",
+        FileType::Unknown => "of an unknown type",
     };
     SandboxError::WrongKind {
         path: show(path),
@@ -365,7 +365,7 @@ pub(crate) fn failure(action: &'static str, path: &Path, errno: Errno) -> Sandbo
         Errno::LOOP => SandboxError::Symlink { path },
         Errno::NOTDIR => SandboxError::WrongKind {
             path,
-            found: "below something that is no directory",
+            found: "below a path that is not a directory",
             wanted: "there",
         },
         other => SandboxError::Io {

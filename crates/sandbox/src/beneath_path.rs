@@ -16,7 +16,7 @@ pub(crate) fn relative(root: &Path, path: &str) -> Result<PathBuf, SandboxError>
         return bad("it is empty");
     }
     if path.contains('\0') {
-        return bad("it has a NUL character in it");
+        return bad("it contains a NUL character");
     }
     let outside = || SandboxError::Outside {
         path: path.to_owned(),

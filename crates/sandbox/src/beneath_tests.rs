@@ -334,10 +334,7 @@ fn redteam_21_i7_a_directory_that_became_a_link_is_not_opened() {
     symlink(&outside, &workdir).unwrap();
     for swapped in [workdir.clone(), workdir.join("deep")] {
         let said = Beneath::open(&swapped).unwrap_err().to_string();
-        assert!(
-            said.contains("was replaced by a link since the session began"),
-            "{said}"
-        );
+        assert!(said.contains("replaced the working directory"), "{said}");
         assert!(
             Beneath::open_anywhere(&swapped)
                 .unwrap()

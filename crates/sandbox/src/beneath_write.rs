@@ -140,7 +140,7 @@ impl Beneath {
         expected: &Version,
     ) -> Result<Mode, SandboxError> {
         let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| failure("look at", path, errno))?;
+            .map_err(|errno| failure("examine", path, errno))?;
         refuse_unless_plain(&stat, path)?;
         if version_of(&stat) != *expected {
             return Err(SandboxError::Changed { path: show(path) });
@@ -262,7 +262,7 @@ fn parent(path: &Path) -> &Path {
 fn file_name(path: &Path) -> Result<&OsStr, SandboxError> {
     let bad = || SandboxError::BadPath {
         path: show(path),
-        why: "it names no file",
+        why: "it does not name a file",
     };
     match path.components().next_back() {
         Some(Component::Normal(name)) => Ok(name),

@@ -76,7 +76,7 @@ impl Exceeded {
         match self.bound {
             Bound::Processes => "too many processes",
             Bound::Memory => "too much memory",
-            Bound::FileSize => "a file too large",
+            Bound::FileSize => "too large a file",
             Bound::NewFiles => "too many new files",
         }
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.limit;
         match self.bound {
-            Bound::Processes => write!(f, "more than {limit} processes and threads at the same time"),
+            Bound::Processes => write!(f, "more than {limit} concurrent processes and threads"),
             Bound::Memory => write!(f, "more than {limit} bytes of memory"),
             Bound::FileSize => write!(f, "a file of more than {limit} bytes"),
             Bound::NewFiles => write!(f, "more than {limit} new files"),

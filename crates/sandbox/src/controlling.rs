@@ -29,7 +29,7 @@ pub(crate) fn asked() -> Option<ExitCode> {
     }
     let error = become_command(words);
     // Only the terminal can show the error.
-    let _ = writeln!(std::io::stderr(), "the command was not started: {error}");
+    let _ = writeln!(std::io::stderr(), "cannot start the command: {error}");
     Some(ExitCode::from(CANNOT_RUN))
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Commands cannot be confined as the settings ask.
-    #[error("no command is run: {message}; {fix}")]
+    #[error("cannot run commands: {message}; {fix}")]
     Unsupported {
         /// What is missing.
         message: String,
@@ -23,7 +23,7 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// The warden and every process under it are gone.
-    #[error("the process warden ended, and with it everything that ran under it")]
+    #[error("the process warden ended, with all processes that it had started")]
     WardenGone,
     /// The warden did not answer in time.
     #[error("the process warden did not answer within {within_ms} ms")]
@@ -42,10 +42,10 @@ pub enum SandboxError {
         message: String,
     },
     /// A message between the daemon and a warden was invalid.
-    #[error("bad message between daemon and process warden: {0}")]
+    #[error("invalid message between the daemon and the process warden: {0}")]
     Message(String),
     /// A command line is too long to pass on.
-    #[error("the command is {bytes} bytes long; at most {max} are possible: put it into a file and run that")]
+    #[error("the command has {bytes} bytes, and the limit is {max}: write it to a file and run the file")]
     CommandTooLong {
         /// Its length.
         bytes: usize,
@@ -62,8 +62,7 @@ pub enum SandboxError {
     },
     /// Another directory took the place of the working directory.
     #[error(
-        "the working directory {path} was replaced by a link since the session began: it leads to {real} now; nothing was \
-         done. Put the directory back, or begin a session in the other one"
+        "a link to {real} replaced the working directory {path} after the session began; nothing was done. Restore the directory, or create a session in {real}"
     )]
     Replaced {
         /// The original path.
@@ -112,7 +111,7 @@ pub enum SandboxError {
         wanted: &'static str,
     },
     /// A symbolic link is in the way of a write.
-    #[error("{path} is, or leads through, a symbolic link; use the real path")]
+    #[error("{path} is a symbolic link, or leads through one; use the real path")]
     Symlink {
         /// The path.
         path: String,
@@ -128,7 +127,7 @@ pub enum SandboxError {
         links: String,
     },
     /// The call that wants to write it was judged for other paths.
-    #[error("{path} is not among the files that this call was judged for; nothing was written")]
+    #[error("the verdict of this call does not cover {path}; nothing was written")]
     Unjudged {
         /// The path.
         path: String,
@@ -142,7 +141,7 @@ pub enum SandboxError {
         why: &'static str,
     },
     /// The file is larger than the limit.
-    #[error("{path} is {bytes} bytes; at most {max} are taken")]
+    #[error("{path} has {bytes} bytes, and the limit is {max}")]
     TooBig {
         /// The path.
         path: String,
@@ -152,7 +151,7 @@ pub enum SandboxError {
         max: u64,
     },
     /// The file is no longer the one that was read.
-    #[error("{path} changed while it was being worked on")]
+    #[error("{path} changed during the operation")]
     Changed {
         /// The path.
         path: String,
@@ -174,7 +173,7 @@ impl SandboxError {
     pub(crate) fn no_walls(message: impl Into<String>) -> Self {
         Self::Unsupported {
             message: message.into(),
-            fix: "`agentctl doctor` says what this machine can do".to_owned(),
+            fix: "run `agentctl doctor` to see what this machine supports".to_owned(),
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) async fn there<T: Send + 'static>(
         // If the session is gone, the caller stopped waiting; then the process exits as well, when its socket closes.
         let _ = answer.send(work(line));
     };
-    let gone = || io::Error::other("the thread that starts wardens ended");
+    let gone = || io::Error::other("the thread that starts wardens has ended");
     jobs.send(Box::new(job)).map_err(|_| gone())?;
     done.await.map_err(|_| gone())?
 }

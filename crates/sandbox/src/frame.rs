@@ -90,7 +90,9 @@ pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, SandboxError>
 pub(crate) fn body_length(header: [u8; 4]) -> Result<usize, SandboxError> {
     let length = usize::try_from(u32::from_be_bytes(header)).unwrap_or(usize::MAX);
     if length > MAX_FRAME {
-        Err(SandboxError::Message(format!("{length} bytes announced")))
+        Err(SandboxError::Message(format!(
+            "a frame of {length} bytes is too long"
+        )))
     } else {
         Ok(length)
     }

@@ -64,7 +64,7 @@ pub struct Guard {
 
 /// The Landlock ABI that confines signals and abstract sockets.
 const SCOPES: u32 = 6;
-const WATCH: Hold = Hold::By("a look a few times a second");
+const WATCH: Hold = Hold::By("checks a few times per second");
 
 use Hold::{By, Open, Text};
 
@@ -102,7 +102,7 @@ const GUARDS: [Guard; 21] = [
             confined: Text,
         },
         row(
-            "git metadata and files that run by themselves, where they exist",
+            "existing git metadata and files that run by themselves",
             By("read-only mounts, path broker"),
             By("path broker"),
             Text,
@@ -114,14 +114,14 @@ const GUARDS: [Guard; 21] = [
             confined: Text,
         },
         row(
-            "git metadata and files that run by themselves, newly made",
+            "new git metadata and files that run by themselves",
             By("path broker"),
             By("path broker"),
             Text,
         ),
     ),
     row(
-        "denied reads in the working directory",
+        "reads that rules deny in the working directory",
         By("unreadable mounts"),
         Text,
         Text,
@@ -132,7 +132,7 @@ const GUARDS: [Guard; 21] = [
             confined: Open,
         },
         row(
-            "modes, owners and times of files outside",
+            "modes, owners and times of outside files",
             By("mounts, path broker"),
             By("path broker"),
             Open,
@@ -160,7 +160,7 @@ const GUARDS: [Guard; 21] = [
         "Unix sockets, also the daemon's",
         By("mounts, network namespace"),
         By("seccomp"),
-        By("check of ancestry"),
+        By("ancestry check"),
     ),
     needing(
         Needs::Scopes,
@@ -178,7 +178,7 @@ const GUARDS: [Guard; 21] = [
         Open,
     ),
     row(
-        "shared memory and queues of the user",
+        "the user's shared memory and queues",
         By("ipc namespace"),
         By("seccomp"),
         Open,
@@ -189,7 +189,7 @@ const GUARDS: [Guard; 21] = [
         By("seccomp"),
         Open,
     ),
-    row("devices", By("a /dev of its own, Landlock"), By("Landlock"), Open),
+    row("devices", By("private /dev, Landlock"), By("Landlock"), Open),
     row(
         "capabilities and set-user-id programs",
         By("all dropped, no_new_privs"),
@@ -352,7 +352,7 @@ mod tests {
             }),
             ..machine(6, true)
         };
-        let modes = "modes, owners and times of files outside";
+        let modes = "modes, owners and times of outside files";
         assert!(!gaps_in_words(Confined, Some(&machine(6, true))).contains(modes));
         assert!(gaps_in_words(Confined, Some(&lacking)).contains(modes));
         assert!(!gaps_in_words(Isolated, Some(&lacking)).contains(modes));

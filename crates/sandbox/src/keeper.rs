@@ -202,7 +202,7 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
     if std::fs::symlink_metadata(dir)?.is_dir() {
         return Ok(());
     }
-    Err(std::io::Error::other("it is a link"))
+    Err(std::io::Error::other("it is a symbolic link"))
 }
 
 /// A warden inside bubblewrap, whose own environment is only the mark: commands can read it.

@@ -43,15 +43,15 @@ const OWN: [&str; 3] = ["/dev/pts", "/dev/ptmx", "/dev/shm"];
 /// Restricts the calling thread. Returns the version of the kernel's ABI, or why this failed.
 pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
     let abi = apply(walls, workdir, network).map_err(|error| {
-        format!("Landlock is not there as needed (interface 3, Linux 6.2, enabled with lsm=): {error}")
+        format!("Landlock is not available (it needs ABI 3, Linux 6.2, and lsm=landlock): {error}")
     })?;
-    abi.ok_or_else(|| "Landlock was not enforced".to_owned())
+    abi.ok_or_else(|| "the kernel does not enforce Landlock".to_owned())
 }
 
 /// Restricts where the calling thread, and everything that it starts, may write. It confines the broker, which does for
 /// commands what they may not do themselves. Reading is unaffected.
 pub(crate) fn restrict_writes(walls: &Confinement, workdir: &Path) -> Result<(), String> {
-    apply_writes(walls, workdir).map_err(|error| format!("Landlock around the broker: {error}"))
+    apply_writes(walls, workdir).map_err(|error| format!("cannot confine the broker with Landlock: {error}"))
 }
 
 fn apply_writes(walls: &Confinement, workdir: &Path) -> Result<(), RulesetError> {

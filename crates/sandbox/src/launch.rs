@@ -68,10 +68,10 @@ fn with_descriptors(
     descriptors: Vec<OwnedFd>,
 ) -> Result<Command, std::io::Error> {
     let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
-    let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
+    let (program, args) = argv.split_first().ok_or_else(|| invalid("no program given"))?;
     let mut descriptors = descriptors.into_iter();
     let (Some(stdout), Some(stderr)) = (descriptors.next(), descriptors.next()) else {
-        return Err(invalid("two or three descriptors expected"));
+        return Err(invalid("expected two or three file descriptors"));
     };
     let stdin = descriptors.next().map_or_else(Stdio::null, Stdio::from);
     // A program that needs a PATH search cannot be started the fast way with its own environment.

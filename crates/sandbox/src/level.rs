@@ -70,7 +70,7 @@ pub struct Findings {
 fn unknown() -> Finding {
     Finding::Missing(Refusal {
         message: "not tried yet".to_owned(),
-        fix: "start agentd again".to_owned(),
+        fix: "restart agentd".to_owned(),
     })
 }
 
@@ -119,7 +119,7 @@ pub fn choose(wanted: Wanted, require: SandboxLevel, found: &Findings) -> Result
     };
     Err(Refusal {
         message: format!(
-            "sandbox.require is {:?} and commands would run at {:?}{why}",
+            "sandbox.require is {:?}, but commands would run at the level {:?}{why}",
             word(require),
             word(level)
         ),
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(
             chosen(best, Isolated, false, true),
             Err(
-                "sandbox.require is \"isolated\" and commands would run at \"confined\" (no namespaces)"
+                "sandbox.require is \"isolated\", but commands would run at the level \"confined\" (no namespaces)"
                     .to_owned()
             )
         );
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(chosen(Wanted::Exactly(None), None, false, false), Ok(None));
         assert_eq!(
             chosen(Wanted::Exactly(None), Confined, true, true),
-            Err("sandbox.require is \"confined\" and commands would run at \"none\"".to_owned())
+            Err("sandbox.require is \"confined\", but commands would run at the level \"none\"".to_owned())
         );
     }
 }

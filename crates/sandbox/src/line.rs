@@ -56,8 +56,8 @@ impl Line {
             answer => answer,
         };
         answer.map_err(|trouble| match trouble {
-            Trouble::Dead => io::Error::other("the process that wardens are forked from ends at once"),
-            Trouble::Stuck => io::Error::other("the process that wardens are forked from does not answer"),
+            Trouble::Dead => io::Error::other("the fork server for wardens ends at once"),
+            Trouble::Stuck => io::Error::other("the fork server for wardens does not answer"),
             Trouble::Said(error) => error,
         })
     }

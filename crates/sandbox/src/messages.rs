@@ -59,7 +59,7 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 // The descriptors travel with the first bytes, which are the length.
                 if sent == 0 && !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-                    return Err(io::Error::other("no room for the descriptors"));
+                    return Err(io::Error::other("no space for the file descriptors"));
                 }
                 Ok(sendmsg(
                     stream,

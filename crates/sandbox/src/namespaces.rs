@@ -57,7 +57,7 @@ fn leave() -> Result<(), String> {
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    unshare(all).map_err(|errno| format!("user namespaces are not allowed here: {errno}"))?;
+    unshare(all).map_err(|errno| format!("cannot create a user namespace: {errno}"))?;
     let map = |file: &str, text: &str| {
         fs::write(format!("/proc/self/{file}"), text).map_err(|error| format!("{file}: {error}"))
     };
@@ -82,7 +82,7 @@ fn split(view: &View) -> Result<bool, String> {
         tv_nsec: 0,
     };
     if poll(&mut [PollFd::new(&holder, PollFlags::IN)], Some(&now)) != Ok(0) {
-        return Err("the process that holds the namespaces ended".to_owned());
+        return Err("the process that holds the namespaces has ended".to_owned());
     }
     root::enter(view)?;
     // Only a session with a network proxy needs the device. Without it, the proxy's listener fails and reports that.

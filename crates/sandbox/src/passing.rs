@@ -56,7 +56,9 @@ pub(crate) fn send<T: Serialize>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(SandboxError::Message("no room for the descriptors".to_owned()));
+        return Err(SandboxError::Message(
+            "no space for the file descriptors".to_owned(),
+        ));
     }
     let sent = sendmsg(
         &socket,

@@ -49,7 +49,7 @@ pub(crate) fn drop_all() -> Result<(), String> {
     if capabilities(None).map_err(failed("capabilities"))? == none {
         Ok(())
     } else {
-        Err("capabilities are left".to_owned())
+        Err("some capabilities remain".to_owned())
     }
 }
 

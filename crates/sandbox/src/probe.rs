@@ -25,8 +25,7 @@ use tokio::time::timeout;
 /// The file in the data directory that holds the findings.
 const FILE: &str = "sandbox.json";
 /// How to fix a broker that does not work.
-const BROKER_FIX: &str = "run agentd where seccomp's user notification works: Linux 5.19 or later, not below a tool that has \
-                          such a filter of its own (some container runtimes), and kernel.yama.ptrace_scope at most 1";
+const BROKER_FIX: &str = "run agentd where seccomp user notification works: on Linux 5.19 or later, with kernel.yama.ptrace_scope at most 1, and not under a tool that has such a filter itself (some container runtimes)";
 /// The deadline for the probe.
 const WITHIN: Duration = Duration::from_secs(20);
 /// The deadline for the exit of the probe's own warden.
@@ -229,7 +228,10 @@ async fn one_way(
     let (message, lasting) = match found {
         Ok(Ok(abi)) => return (Ok(abi), true),
         Ok(Err(message)) => (message, true),
-        Err(_) => (format!("twice no answer within {} s", WITHIN.as_secs()), false),
+        Err(_) => (
+            format!("the probe timed out twice after {} s", WITHIN.as_secs()),
+            false,
+        ),
     };
     let fix = fix(kind.0);
     (Err(Refusal { fix, message }), lasting)
@@ -245,11 +247,11 @@ fn fix(level: SandboxLevel) -> String {
     let fix = match level {
         SandboxLevel::Isolated if restricted_by_apparmor() => {
             "give agentd an AppArmor profile that allows user namespaces (docs/security/namespaces.md has it), or install \
-             bubblewrap where the system has a profile for it; then start agentd again"
+             bubblewrap where the system has a profile for it; then restart agentd"
         }
         SandboxLevel::Isolated => {
             "allow user namespaces (sysctl user.max_user_namespaces; in a container a seccomp profile that permits \
-             unshare and mount), or work at the level confined"
+             unshare and mount), or use the level confined"
         }
         SandboxLevel::Confined | SandboxLevel::None => {
             "boot a kernel of 6.2 or later with Landlock (lsm=landlock,...), or, if this machine is \
@@ -297,7 +299,7 @@ async fn try_level(
     if broker && tried.is_ok() {
         let guarded = workdir.join(".git").display().to_string();
         let wrote = attempt(&warden, &workdir, "write", guarded).await;
-        tried = wrote.and_then(|exit| expect("a command can write a protected name", exit, HELD));
+        tried = wrote.and_then(|exit| expect("a command can write to a protected path", exit, HELD));
     }
     warden.close(CLOSE_WITHIN).await;
     tried.map(|()| abi)
@@ -323,9 +325,9 @@ async fn attempts(
         attempt("read", canary.display().to_string()),
         attempt("connect", address.to_string()),
     );
-    expect("`true` does not run", nothing?, 0)?;
-    expect("the working directory cannot be written", write?, 0)?;
-    expect("a command can read what it must not", read?, HELD)?;
+    expect("the command `true` fails", nothing?, 0)?;
+    expect("a command cannot write to the working directory", write?, 0)?;
+    expect("a command can read files outside of its directory", read?, HELD)?;
     expect("a command can connect to the network", connect?, HELD)?;
     // In its own file system it may write files that nothing else sees.
     if level == SandboxLevel::Confined {
@@ -349,7 +351,7 @@ fn expect(otherwise: &str, exit: Exit, code: u8) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{otherwise} (it ended with {:?}, signal {:?})",
+        "{otherwise} (exit code {:?}, signal {:?})",
         exit.code, exit.signal
     ))
 }

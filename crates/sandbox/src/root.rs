@@ -47,7 +47,7 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(Errno) -> Failed {
 /// Builds the view and makes it the root of the calling process.
 pub(crate) fn enter(view: &View) -> Result<(), Failed> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(failed("take apart the mounts at", Path::new("/")))?;
+        .map_err(failed("detach the mounts at", Path::new("/")))?;
     let points =
         mount_points(&fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?);
     let sources = sources(&view.mounts)?;
@@ -95,11 +95,11 @@ impl<'a> Root<'a> {
             &[("mode", "755"), ("size", "4m")],
             MountAttrFlags::MOUNT_ATTR_NOSUID,
         );
-        let root = root.map_err(failed("make a root for", base))?;
+        let root = root.map_err(failed("create a root directory for", base))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         openat2(CWD, base, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
             .and_then(|place| attach(&root, place))
-            .map_err(failed("attach a root at", base))?;
+            .map_err(failed("attach the root directory at", base))?;
         Ok(Self { root, workdir })
     }
 
@@ -165,7 +165,7 @@ impl<'a> Root<'a> {
         match (mount, source) {
             (Mount::Link { to, at }, _) => {
                 let made = symlinkat(to, &self.root, at.strip_prefix("/").unwrap_or(at));
-                made.map_err(failed("make the link", at))
+                made.map_err(failed("create the link", at))
             }
             (Mount::Bind { from, at, access }, Some(source)) => self
                 .bind(&source, (from, at, *access), points)
@@ -216,9 +216,8 @@ impl<'a> Root<'a> {
             .and_then(|dir| chmodat(dir, ".", NOTHING, AtFlags::empty()))
             .and_then(|()| self.empty_file(covers, OsStr::new("file"), NOTHING))
             .map_err(step("covers"))?;
-        self.proc().map_err(step(
-            "/proc (in a container it must not be masked: the container has to run without masked paths)",
-        ))?;
+        self.proc()
+            .map_err(step("/proc (a container must run without masked paths)"))?;
         self.dev(devices).map_err(step("/dev"))
     }
 
@@ -273,12 +272,12 @@ impl<'a> Root<'a> {
     /// Leaves the machine's file system for good.
     fn become_root(&self) -> Result<(), Failed> {
         let step = |what: &'static str| move |errno: Errno| format!("{what}: {errno}");
-        seal(&self.root).map_err(step("seal the root"))?;
+        seal(&self.root).map_err(step("make the root directory read-only"))?;
         fchdir(&self.root)
             .and_then(|()| pivot_root(".", "."))
             .and_then(|()| unmount(".", UnmountFlags::DETACH))
             .and_then(|()| chdir("/"))
-            .map_err(step("change the root"))?;
+            .map_err(step("change the root directory"))?;
         chdir(self.workdir).map_err(failed("enter", self.workdir))
     }
 }

@@ -129,7 +129,7 @@ impl WardenSlot {
             }
             Walls::Confinement(_) => {
                 let dir = self.0.spec.workdir.display();
-                let why = format!("the working directory {dir} was replaced since the session began");
+                let why = format!("the working directory {dir} was replaced after the session began");
                 return Err(SandboxError::no_walls(why));
             }
             Walls::Missing(why) => return Err(why.clone().into()),

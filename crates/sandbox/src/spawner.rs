@@ -19,7 +19,7 @@ const NICER: i32 = 5;
 const NICEST: i32 = 19;
 
 /// The prefix of errors that mean that the kernel does not pass calls on.
-pub(crate) const NO_BROKER: &str = "seccomp's user notification is not there";
+pub(crate) const NO_BROKER: &str = "seccomp user notification is not available";
 
 /// A command to start.
 pub(crate) struct Job {
@@ -60,7 +60,7 @@ impl Spawner {
     pub(crate) fn start(walls: Confinement, workdir: PathBuf, network: bool) -> Result<(Self, u32), String> {
         privileges::drop_all()?;
         if network {
-            forwarder::start().map_err(|error| format!("the way to the network: {error}"))?;
+            forwarder::start().map_err(|error| format!("cannot set up the network: {error}"))?;
         }
         let (jobs, queue) = sync_channel(1);
         let (ready, confined) = sync_channel(1);
@@ -89,16 +89,16 @@ impl Spawner {
         };
         thread()
             .spawn(begin)
-            .map_err(|error| format!("the thread that starts commands: {error}"))?;
+            .map_err(|error| format!("cannot start the thread that starts commands: {error}"))?;
         let abi = confined
             .recv()
-            .map_err(|_| "the thread that starts commands ended".to_owned())??;
+            .map_err(|_| "the thread that starts commands has ended".to_owned())??;
         Ok((Self { jobs }, abi))
     }
 
     /// Starts a command, inside the sandbox if there is one.
     pub(crate) fn launch(&self, job: Job) -> io::Result<u32> {
-        let gone = || io::Error::other("the thread that starts commands ended");
+        let gone = || io::Error::other("the thread that starts commands has ended");
         let (answer, started) = sync_channel(1);
         self.jobs.send((job, answer)).map_err(|_| gone())?;
         started.recv().map_err(|_| gone())?
@@ -131,8 +131,8 @@ fn brokered(
     };
     thread()
         .spawn(begin)
-        .map_err(|error| format!("the thread that starts commands: {error}"))?;
-    let gone = |_| "the thread that starts commands ended".to_owned();
+        .map_err(|error| format!("cannot start the thread that starts commands: {error}"))?;
+    let gone = |_| "the thread that starts commands has ended".to_owned();
     let (abi, listener) = confined.recv().map_err(gone)??;
     broker.begin()?;
     Ok((abi, broker, listener))

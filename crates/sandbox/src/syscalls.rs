@@ -176,7 +176,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// Restricts the calling thread. No command may ever signal the processes and threads in `spared`.
 pub(crate) fn restrict(level: SandboxLevel, network: bool, spared: &[i32]) -> Result<(), String> {
     for program in programs(level, network, spared).map_err(|error| format!("seccomp: {error}"))? {
-        apply_filter(&program).map_err(|error| format!("seccomp is not there as needed: {error}"))?;
+        apply_filter(&program).map_err(|error| format!("seccomp is not available: {error}"))?;
     }
     Ok(())
 }

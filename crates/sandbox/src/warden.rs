@@ -375,7 +375,7 @@ async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Result<Confineme
     match walls.protected.everything() {
         Some(why) => Err(SandboxError::Unsupported {
             message: why.to_owned(),
-            fix: "make the configuration readable and shorter, then try again".to_owned(),
+            fix: "make the configuration readable and shorter, then retry".to_owned(),
         }),
         None => Ok(walls),
     }

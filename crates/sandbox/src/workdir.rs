@@ -25,7 +25,7 @@ pub(crate) fn keep_apart(workdir: &Path, precious: &Path, what: &str) -> Result<
     let (dir, beneath) = (real(workdir).map_err(unknown)?, real(precious).map_err(unknown)?);
     if beneath.starts_with(&dir) {
         return Err(SandboxError::no_walls(format!(
-            "{what} {} lies beneath the working directory {}, where commands write: work in another directory",
+            "{what} {} is below the working directory {}, where commands can write: use another working directory",
             beneath.display(),
             dir.display()
         )));

@@ -262,9 +262,6 @@ mod cases {
         let world = World::new(Open).await;
         let (exit, seen) = world.at_terminal(&["/no/such/program"]).await.end().await;
         assert_eq!(exit.code, Some(126));
-        assert!(
-            seen.contains("the command was not started: No such file"),
-            "{seen}"
-        );
+        assert!(seen.contains("cannot start the command: No such file"), "{seen}");
     }
 }

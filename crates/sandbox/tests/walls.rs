@@ -839,7 +839,7 @@ END
             std::os::unix::fs::symlink(&outside, &workdir).unwrap();
             let said = refused(session).await;
             assert!(
-                said.contains("was replaced since the session began"),
+                said.contains("was replaced after the session began"),
                 "{level:?}: {said}"
             );
             // The daemon's directory must not be within reach, under any name.
@@ -848,7 +848,7 @@ END
             for wide in [Path::new("/"), dir.path(), &around] {
                 let said = refused(slot(level, dir.path(), wide, &environment())).await;
                 assert!(
-                    said.contains("lies beneath the working directory"),
+                    said.contains("is below the working directory"),
                     "{level:?}: {said}"
                 );
             }
@@ -965,7 +965,7 @@ END
             std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("temp")).unwrap();
             let said = slot(level, dir.path(), &workdir, &environment()).get().await;
             let said = said.unwrap_err().to_string();
-            assert!(said.contains("is a link"), "{level:?}: {said}");
+            assert!(said.contains("is a symbolic link"), "{level:?}: {said}");
         }
     }
 

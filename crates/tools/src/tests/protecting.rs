@@ -157,5 +157,5 @@ async fn i7_a_tool_writes_nothing_that_its_call_did_not_declare() {
         .judged(std::path::Path::new("src/other"))
         .unwrap_err()
         .to_string();
-    assert!(refused.contains("not among the files"), "{refused}");
+    assert!(refused.contains("does not cover"), "{refused}");
 }

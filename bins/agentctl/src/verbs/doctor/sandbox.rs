@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(of("isolated"), "does not work here: no namespaces");
         assert!(
-            of("confined").ends_with("by text only: denied reads in the working directory"),
+            of("confined").ends_with("by text only: reads that rules deny in the working directory"),
             "{lower:?}"
         );
         assert!(
