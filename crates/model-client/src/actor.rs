@@ -141,7 +141,7 @@ impl ClientState {
         let (outlook, notice) = self.admission.release(grant, outcome, rates, &mut stamp);
         match notice {
             Some(Notice::Broken { ms }) => {
-                tracing::warn!(provider = %self.provider, ms, "the provider fails: no calls until one finds out that it works");
+                tracing::warn!(provider = %self.provider, ms, "the provider keeps failing: holding back calls until a probe call succeeds");
             }
             Some(Notice::Cooling {
                 credential,
@@ -150,7 +150,7 @@ impl ClientState {
             }) => {
                 let credential = credential.as_deref().unwrap_or("none");
                 let model = &grant.model;
-                tracing::info!(provider = %self.provider, %credential, %model, ?class, ms, "the credential is left alone");
+                tracing::info!(provider = %self.provider, %credential, %model, ?class, ms, "not using the credential for a while");
             }
             None => {}
         }

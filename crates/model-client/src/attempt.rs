@@ -295,9 +295,9 @@ async fn record(start: &CallStart, called: &Called) {
     let writing = spawn_blocking(move || agentd_provider::record(&path, &messages, &reply));
     match timeout(RECORD_WITHIN, writing).await {
         Ok(Ok(Ok(()))) => {}
-        Ok(Ok(Err(error))) => tracing::warn!(%error, "the answer could not be recorded"),
-        Ok(Err(error)) => tracing::warn!(%error, "the recording broke off"),
-        Err(_) => tracing::warn!("the answer goes on before it is recorded: the disk is slow"),
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "could not record the answer"),
+        Ok(Err(error)) => tracing::warn!(%error, "the recording ended early"),
+        Err(_) => tracing::warn!("the disk is slow: continuing before the answer is recorded"),
     }
 }
 

@@ -98,7 +98,7 @@ impl<T> Admission<T> {
         let waiting = self.queue.len();
         let refusal = Refusal {
             class: FailureClass::Overloaded,
-            message: format!("{waiting} calls wait for this provider already"),
+            message: format!("{waiting} calls are already waiting for this provider"),
             retry_after_ms: self
                 .pace
                 .eta_ms(waiting, now)
@@ -219,12 +219,12 @@ impl<T> Admission<T> {
         let why = match class {
             FailureClass::RateLimited => "every credential is at its rate limit",
             FailureClass::QuotaExhausted => "every credential is out of quota",
-            FailureClass::Auth => "every credential was refused",
+            FailureClass::Auth => "the provider refused every credential",
             _ => "the provider keeps failing",
         };
         let refusal = Refusal {
             class,
-            message: format!("not sent: {why} (see `agentctl models`); the next call goes at {until}"),
+            message: format!("not sent: {why} (see `agentctl models`); the next call is possible at {until}"),
             retry_after_ms,
         };
         Some(Step::Refused(waiter.place, refusal))

@@ -170,7 +170,7 @@ fn unsent(error: reqwest::Error) -> ModelError {
     let port = url
         .and_then(|url| url.port_or_known_default())
         .unwrap_or_default();
-    of_transport(&format!("the request could not be sent to {host}:{port}"), error)
+    of_transport(&format!("could not send the request to {host}:{port}"), error)
 }
 
 /// The headers of a request: those of the protocol, including the key, and the configured ones.

@@ -113,7 +113,10 @@ impl Decoder {
     /// When the dialect does not use HTTP.
     pub fn new(spec: &ModelSpec, tools: &[String]) -> Result<Self, ModelError> {
         let Some(codec) = codec(spec.dialect) else {
-            let what = format!("the dialect {} cannot be streamed", dialect_name(spec.dialect));
+            let what = format!(
+                "the dialect {} does not support streaming",
+                dialect_name(spec.dialect)
+            );
             return Err(ModelError::new(FailureClass::InvalidRequest, what));
         };
         let frames = match codec.framing() {

@@ -196,8 +196,7 @@ fn conversation(n: u32) -> ScriptedConversation {
             )],
         ));
     }
-    let last =
-        format!("Done. {cause} I mended it in `{file}`. The last command said:\n\n{{{{last_result}}}}");
+    let last = format!("Done. {cause} I fixed it in `{file}`. The last command said:\n\n{{{{last_result}}}}");
     turns.push(turn(&last, Vec::new()));
     if let (2, Some(first)) = (n, turns.first_mut()) {
         first.fail = Some(ScriptedFailure {
@@ -207,8 +206,9 @@ fn conversation(n: u32) -> ScriptedConversation {
             attempts: 1,
         });
     }
-    let after = "The demo's script ends here. Configure a real model to go on: `agentctl models` says how."
-        .to_owned();
+    let after =
+        "The script of the demo ends here. To continue, configure a real model: see `agentctl models`."
+            .to_owned();
     ScriptedConversation {
         when: mark(n),
         after: Some(after),

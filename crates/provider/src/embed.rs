@@ -135,12 +135,12 @@ fn vectors(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, ModelError> {
             found.push((at, numbers(Some(row)).ok_or_else(|| odd("are not numbers"))?));
         }
     } else {
-        return Err(odd("are missing in the answer"));
+        return Err(odd("are missing from the answer"));
     }
     found.sort_by_key(|(at, _)| *at);
     let in_order = (0_u64..).zip(&found).all(|(at, (index, _))| at == *index);
     if found.len() != wanted || !in_order {
-        return Err(odd("are not one for each text"));
+        return Err(odd("do not match the texts one to one"));
     }
     Ok(found.into_iter().map(|(_, vector)| vector).collect())
 }

@@ -52,7 +52,7 @@ impl ModelError {
             let provider = &spec.provider;
             self.message += &match credential {
                 Some(Credential { name, found_in, .. }) => {
-                    format!("; credential {name} of provider {provider} was found in {found_in}")
+                    format!("; credential {name} of provider {provider} comes from {found_in}")
                 }
                 None => {
                     format!("; provider {provider} has no credential: give it one in [providers.{provider}]")
@@ -98,7 +98,7 @@ fn bounded(mut message: String) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The HTTP client could not be built.
-    #[error("the HTTP client could not be built")]
+    #[error("could not create the HTTP client")]
     Client(#[source] reqwest::Error),
     /// A script is invalid.
     #[error("script {name}: {reason}")]
@@ -144,7 +144,7 @@ mod tests {
             found_in: "A_KEY".into(),
             secret: Secret::new("abc-1"),
         }];
-        let named = "HTTP 401: no; credential main of provider scripted was found in A_KEY";
+        let named = "HTTP 401: no; credential main of provider scripted comes from A_KEY";
         assert_eq!(
             refused().naming_credential(&spec, spec.credential(None)).message,
             named

@@ -96,7 +96,7 @@ impl Pace {
             )
         } else if self.moved {
             format!(
-                "the stream stalled: nothing new within {} ms",
+                "the stream stalled: no new data within {} ms",
                 self.deadlines.idle.as_millis()
             )
         } else {

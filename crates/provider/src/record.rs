@@ -36,7 +36,7 @@ pub fn record(path: &Path, messages: &[Arc<Message>], reply: &ModelReply) -> Res
     if text.len() as u64 > LONGEST {
         return Err(wrong(format!("it would be longer than {LONGEST} bytes")));
     }
-    write(path, &text).map_err(|error| wrong(format!("it cannot be written: {error}")))
+    write(path, &text).map_err(|error| wrong(format!("cannot write it: {error}")))
 }
 
 /// Reads a script; a missing file is an empty script.
@@ -49,7 +49,7 @@ fn read(path: &Path) -> Result<Script, ProviderError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Script::default()),
         Err(error) => Err(ProviderError::Script {
             name,
-            reason: format!("it cannot be read: {error}"),
+            reason: format!("cannot read it: {error}"),
         }),
     }
 }

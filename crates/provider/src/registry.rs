@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A model that cannot be used, and the fix. The turn ends with `initialization_failed`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("model {name} cannot be used: {reason}")]
+#[error("cannot use model {name}: {reason}")]
 pub struct Unusable {
     /// The configured name, or the requested one.
     pub name: String,
@@ -60,7 +60,7 @@ impl Registry {
             None => {
                 let known: Vec<&str> = self.models.keys().map(String::as_str).collect();
                 Err(unusable(format!(
-                    "there is no such model under [models]; known are {}",
+                    "there is no such model under [models]; the known models are: {}",
                     known.join(", ")
                 )))
             }

@@ -182,7 +182,7 @@ fn learn(spec: &mut ModelSpec, model: &ModelConfig, server: &LocalServer) -> Opt
     }
     spec.fit_into(window);
     Some(format!(
-        "the server holds {window} tokens and not {}",
+        "the context window of the server is {window} tokens instead of {}",
         model.context_window
     ))
 }
@@ -194,7 +194,9 @@ fn notes(spec: &ModelSpec, model: &ModelConfig, missing: Vec<String>) -> Vec<Str
         .map(|credential| credential.name.as_str())
         .collect();
     let mut notes = vec![match names.as_slice() {
-        [] if spec.model != model.model => format!("the server has {} and not {}", spec.model, model.model),
+        [] if spec.model != model.model => {
+            format!("the server has {} instead of {}", spec.model, model.model)
+        }
         [] => "needs no credential".to_owned(),
         [one] => format!("credential {one}"),
         several => format!("credentials {}", several.join(", ")),
@@ -204,11 +206,16 @@ fn notes(spec: &ModelSpec, model: &ModelConfig, missing: Vec<String>) -> Vec<Str
     let window = size
         .context_window
         .filter(|known| *known < spec.context_window)
-        .map(|known| format!("context_window {} is more than its {known}", spec.context_window));
+        .map(|known| {
+            format!(
+                "context_window {} exceeds the model's {known}",
+                spec.context_window
+            )
+        });
     let output = size
         .max_output
         .filter(|known| *known < spec.max_output)
-        .map(|known| format!("max_output {} is more than its {known}", spec.max_output));
+        .map(|known| format!("max_output {} exceeds the model's {known}", spec.max_output));
     notes.extend(window.into_iter().chain(output));
     notes
 }
@@ -227,7 +234,7 @@ fn read_bounded(path: &str, limit: u64) -> Result<String, String> {
     match read {
         Ok(_) if text.len() as u64 > limit => Err(format!("{path} is longer than {limit} bytes")),
         Ok(_) => Ok(text),
-        Err(error) => Err(format!("{path} cannot be read: {error}")),
+        Err(error) => Err(format!("cannot read {path}: {error}")),
     }
 }
 

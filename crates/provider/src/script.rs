@@ -182,7 +182,7 @@ mod words {
                 .iter()
                 .map(|value| name(value).as_str().unwrap_or_default().to_owned());
             E::custom(format!(
-                "{text:?} is none of {}",
+                "{text:?} is not one of {}",
                 Vec::from_iter(names).join(", ")
             ))
         })

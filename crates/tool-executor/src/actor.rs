@@ -213,11 +213,11 @@ impl ExecutorState {
                     binding,
                 }),
                 Ok(Err(error)) => done.answer(CallDetail {
-                    text: format!("As things are this call fails: {error}"),
+                    text: format!("In the current state, this call fails: {error}"),
                     binding: Err(error),
                 }),
                 // Dropping `done` tells the caller that there is no detail.
-                Err(error) => tracing::error!(%error, "the detail of a call could not be made"),
+                Err(error) => tracing::error!(%error, "could not prepare the details of a call"),
             }
         });
     }

@@ -32,7 +32,7 @@ impl Focus {
             Ok(found) if found.is_empty() => found,
             Ok(found) => format!("\n[Lines of the whole output near words of the last input:]\n{found}"),
             Err(error) => {
-                tracing::warn!(%error, "a long output could not be searched");
+                tracing::warn!(%error, "could not search a long output");
                 String::new()
             }
         }

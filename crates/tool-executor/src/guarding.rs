@@ -28,7 +28,7 @@ pub(crate) async fn guarding(
     let read = move || named_by_git(&root, home.as_deref(), &near);
     let named = files.run(workdir, LOOK_WITHIN, read).await;
     // If the configuration cannot be read, every path is protected (I7).
-    let named = named.unwrap_or_else(|_| Named::everything("git's configuration was not read"));
+    let named = named.unwrap_or_else(|_| Named::everything("could not read the git configuration"));
     let protected = protected.clone().with_named(named);
     if written.iter().any(|path| protected.guard(path).is_some()) && may(mandate).await {
         return Guarding::Approved;

@@ -23,7 +23,7 @@ pub(crate) async fn keep(
         match one(bytes, &mut room, (store, session)).await {
             Ok(blob) => blobs.extend(blob),
             Err(error) => {
-                tracing::warn!(%error, "the content of a file before its change could not be kept");
+                tracing::warn!(%error, "could not keep the content of a file before its change");
                 not_kept.push(Value::from(sha256));
             }
         }
@@ -43,7 +43,7 @@ async fn one(
     let safe = conceal::bytes(bytes.clone()).await?;
     if safe != bytes {
         // Without the credential it would be a different file, and a file with a credential is never stored (I8).
-        return Err("it holds a credential of this daemon".to_owned());
+        return Err("it contains a credential of this daemon".to_owned());
     }
     let bytes = Bytes::from(bytes);
     if length <= *room {

@@ -78,15 +78,13 @@ async fn admission(job: &PutBack) -> Option<ToolPermit> {
 fn unfinished(why: &Failed) -> HistoryFailed {
     HistoryFailed {
         code: "E_TIMEOUT".to_owned(),
-        message: format!(
-            "putting the files back was given up: {why}. Some may have been put back; look with `agentctl diff`."
-        ),
+        message: format!("gave up restoring the files: {why}. Some may be restored; see `agentctl diff`."),
     }
 }
 
 fn failed(why: &str) -> HistoryFailed {
     HistoryFailed {
         code: "E_TOOL".to_owned(),
-        message: format!("the files cannot be put back: {why}. Nothing was changed."),
+        message: format!("cannot restore the files: {why}. Nothing was changed."),
     }
 }

@@ -248,7 +248,7 @@ async fn keep_output(
             blobs.extend(spill);
         }
         // The result is good without it; only the middle of the long output is lost.
-        Err(error) => tracing::warn!(%error, "the whole output of a tool could not be kept"),
+        Err(error) => tracing::warn!(%error, "could not keep the whole output of a tool"),
     }
     (outcome, blobs)
 }

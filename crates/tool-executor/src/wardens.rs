@@ -94,7 +94,7 @@ impl Wardens {
         if let Some(place) = self.wardens.remove(&session) {
             tokio::spawn(async move {
                 if !place.slot.close(CLOSE_WITHIN).await {
-                    tracing::error!(%session, "processes of a session that ended may still run");
+                    tracing::error!(%session, "processes of a closed session may still run");
                 }
             });
         }

@@ -306,7 +306,7 @@ fn a_full_line_refuses_with_a_time_to_come_back() {
     world.wait(3);
     let refusal = Refusal {
         class: FailureClass::Overloaded,
-        message: "2 calls wait for this provider already".to_owned(),
+        message: "2 calls are already waiting for this provider".to_owned(),
         retry_after_ms: 5_000,
     };
     assert_eq!(

@@ -38,7 +38,7 @@ impl Reader for AnthropicStream {
     fn whole(&mut self, mut body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let Some(Value::Array(content)) = body.get_mut("content").map(Value::take) else {
             return Err(ModelError::transient(
-                "there is no answer in what the server sent",
+                "the response of the server contains no answer",
             ));
         };
         self.begin_all(content, events)?;
@@ -104,7 +104,7 @@ impl AnthropicStream {
     fn start(&mut self, message: &Value) -> Result<(), ModelError> {
         let id = text(message, "id");
         if self.id.as_deref().is_some_and(|known| known != id) {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
+            return Err(ModelError::transient("the stream contains two answers"));
         }
         self.id = Some(id.to_owned());
         text(message, "model").clone_into(&mut self.model);

@@ -68,7 +68,7 @@ pub(crate) async fn accept(
         return Err(classify(status.as_u16(), &headers, &body));
     }
     if packed {
-        let what = format!("the answer is compressed ({encoding}), which was not asked for");
+        let what = format!("the answer is compressed ({encoding}), but agentd did not request that");
         return Err(ModelError::transient(what));
     }
     let kind = header(&headers, &CONTENT_TYPE).to_ascii_lowercase();
@@ -130,7 +130,7 @@ fn page(bytes: &[u8]) -> Option<ModelError> {
     let begun = bytes.get(..bytes.len().min(ERROR_BODY)).unwrap_or_default();
     begun.trim_ascii_start().starts_with(b"<").then(|| {
         ModelError::transient(format!(
-            "the server sent a web page and no answer: {}",
+            "the server sent a web page instead of an answer: {}",
             quote(begun)
         ))
     })
@@ -199,10 +199,10 @@ where
             }
             Some(Ok(_)) => {
                 return Err(ModelError::transient(
-                    "the answer is longer than 16 MiB in one piece",
+                    "the answer is one piece of more than 16 MiB",
                 ));
             }
-            Some(Err(error)) => return Err(of_transport("the answer broke off", error)),
+            Some(Err(error)) => return Err(of_transport("the answer ended early", error)),
             None => return Ok(body),
         }
     }
@@ -245,7 +245,7 @@ where
             Ok(Some(Ok(chunk))) => chunk,
             Ok(Some(Err(_))) | Err(_) if decoder.is_complete() => break,
             Ok(None) => break,
-            Ok(Some(Err(error))) => return Err(of_transport("the stream broke", error)),
+            Ok(Some(Err(error))) => return Err(of_transport("the stream ended with an error", error)),
             Err(_) => return Err(pace.expired()),
         };
         head.keep(&chunk);

@@ -151,7 +151,7 @@ async fn i8_an_error_that_echoes_the_key_is_told_without_it() {
     );
     let (_server, url) = answering(answer).await;
     let error = make(&spec(&url)).await.unwrap_err();
-    let message = "HTTP 401: Incorrect API key provided: [redacted]; credential main of provider scripted was found in TEST_API_KEY";
+    let message = "HTTP 401: Incorrect API key provided: [redacted]; credential main of provider scripted comes from TEST_API_KEY";
     assert_eq!(
         error,
         ModelError {
@@ -226,7 +226,7 @@ async fn a_success_that_is_no_answer_is_a_failure() {
 #[tokio::test]
 async fn a_web_page_is_told_as_one() {
     let page = "<html><head><title>502 Bad gateway</title></head><body>\n<p>Try later.</p></body></html>";
-    let message = "the server sent a web page and no answer: 502 Bad gateway Try later.";
+    let message = "the server sent a web page instead of an answer: 502 Bad gateway Try later.";
     for (kind, stream) in [
         ("text/html; charset=utf-8", true),
         ("text/html", false),
@@ -255,7 +255,7 @@ async fn what_an_answer_is_counts_for_more_than_what_it_is_called() {
 async fn a_packed_answer_is_refused_unread() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\ncontent-length: 9999999999\r\n\r\n";
     let error = told(answer.to_owned(), true).await;
-    let message = "the answer is compressed (gzip), which was not asked for";
+    let message = "the answer is compressed (gzip), but agentd did not request that";
     assert_eq!(error, Err(ModelError::transient(message)));
     let answer =
         "HTTP/1.1 503 Busy\r\ncontent-encoding: gzip\r\ncontent-length: 9999999999\r\n\r\n".to_owned();
@@ -277,7 +277,7 @@ async fn an_answer_in_one_piece_has_a_longest_length() {
         collect(piece(limit), &mut pace).await.map(|body| body.len()),
         Ok(limit)
     );
-    let error = ModelError::transient("the answer is longer than 16 MiB in one piece");
+    let error = ModelError::transient("the answer is one piece of more than 16 MiB");
     assert_eq!(collect(piece(limit + (1 << 20)), &mut pace).await, Err(error));
 }
 
@@ -365,7 +365,7 @@ async fn a_server_that_is_not_there_is_transient() {
     let error = make(&spec(&url)).await.unwrap_err();
     assert_eq!((error.class, error.status), (FailureClass::Transient, None));
     let address = url.trim_start_matches("http://").split('/').next().unwrap();
-    let unsent = format!("the request could not be sent to {address}: ");
+    let unsent = format!("could not send the request to {address}: ");
     assert!(error.message.starts_with(&unsent), "{}", error.message);
 }
 
@@ -434,7 +434,7 @@ async fn silence_before_the_first_byte_has_its_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_stalled_stream_has_its_deadline() {
     let (answer, seconds) = paced(&[(100, CHUNK), (50, CHUNK)], false).await;
-    let stalled = ModelError::transient("the stream stalled: nothing new within 60000 ms");
+    let stalled = ModelError::transient("the stream stalled: no new data within 60000 ms");
     assert_eq!((answer, seconds), (Err(stalled), 210));
 }
 
@@ -443,7 +443,7 @@ async fn comments_stretch_the_wait_but_not_for_ever() {
     let mut parts = vec![(1, CHUNK)];
     parts.extend([(50, ": keep-alive\n\n"); 20]);
     let (answer, seconds) = paced(&parts, false).await;
-    let stalled = ModelError::transient("the stream stalled: nothing new within 60000 ms");
+    let stalled = ModelError::transient("the stream stalled: no new data within 60000 ms");
     assert_eq!((answer, seconds), (Err(stalled), 301));
 }
 

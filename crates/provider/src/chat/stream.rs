@@ -42,7 +42,7 @@ impl Reader for ChatStream {
         let message = body.pointer("/choices/0/message").is_some_and(Value::is_object);
         if !message {
             return Err(ModelError::transient(
-                "there is no answer in what the server sent",
+                "the response of the server contains no answer",
             ));
         }
         self.frame("", body, events)?;
@@ -121,7 +121,7 @@ impl ChatStream {
             .and_then(|choice| choice.get("delta"))
             .is_some_and(says_something);
         if self.finish.is_some() && speaks && !id.is_empty() && id != self.id {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
+            return Err(ModelError::transient("the stream contains two answers"));
         }
         Ok(())
     }

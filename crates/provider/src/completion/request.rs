@@ -65,7 +65,7 @@ pub(crate) fn with_prompt(asked: &RequestBody, answer: &Value) -> Result<Request
     let prompt = answer
         .get("prompt")
         .filter(|prompt| prompt.is_string())
-        .ok_or_else(|| ModelError::transient("the server made no prompt of the messages"))?;
+        .ok_or_else(|| ModelError::transient("the server could not make a prompt from the messages"))?;
     let mut head = br#"{"prompt":"#.to_vec();
     head.extend(json_bytes(prompt));
     // Skips the bracket that closed the messages.

@@ -29,7 +29,7 @@ impl Reader for CompletionStream {
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if !body.get("content").is_some_and(Value::is_string) {
             return Err(ModelError::transient(
-                "there is no answer in what the server sent",
+                "the response of the server contains no answer",
             ));
         }
         self.frame("", body, events)?;

@@ -137,7 +137,7 @@ fn a_whole_completion_is_an_answer() {
             .whole(body.to_string().as_bytes(), &mut Vec::new())
     };
     assert_eq!(whole(body).unwrap().content, [Block::text("hi")]);
-    let error = ModelError::transient("there is no answer in what the server sent");
+    let error = ModelError::transient("the response of the server contains no answer");
     assert_eq!(whole(json!({})).unwrap_err(), error);
 }
 
@@ -174,7 +174,7 @@ fn the_prompt_takes_the_place_of_the_messages() {
     let error = template.body(&asked, &json!({})).unwrap_err();
     assert_eq!(
         error,
-        ModelError::transient("the server made no prompt of the messages")
+        ModelError::transient("the server could not make a prompt from the messages")
     );
     assert_eq!(
         [template.url(&spec), codec.url(&spec)],

@@ -91,7 +91,7 @@ impl GeminiStream {
         for part in parts.iter_mut().filter_map(Value::as_array_mut).flatten() {
             if part.pointer("/functionCall/partialArgs").is_some() {
                 return Err(ModelError::transient(
-                    "a call came in pieces, which was not asked for",
+                    "the server sent a tool call in pieces, but agentd did not request that",
                 ));
             }
             self.parts.take(part.take(), events);
@@ -107,7 +107,7 @@ impl GeminiStream {
     fn name(&mut self, chunk: &Value) -> Result<(), ModelError> {
         let id = text(chunk, "responseId");
         if !self.id.is_empty() && !id.is_empty() && id != self.id {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
+            return Err(ModelError::transient("the stream contains two answers"));
         }
         for (slot, key) in [(&mut self.id, "responseId"), (&mut self.model, "modelVersion")] {
             if slot.is_empty() {
@@ -189,7 +189,7 @@ fn stop_reason(reason: &str, said: &str) -> Result<StopReason, ModelError> {
         | "MODEL_ARMOR" => StopReason::ContentFilter,
         image if image.starts_with("IMAGE_") => StopReason::ContentFilter,
         stumble if STUMBLES.contains(&stumble) => {
-            let what = format!("the model stumbled: {stumble} {said}");
+            let what = format!("the model produced an invalid answer: {stumble} {said}");
             return Err(ModelError {
                 advice: Some(of_call(said)),
                 ..ModelError::new(FailureClass::InvalidRequest, what.trim_end())

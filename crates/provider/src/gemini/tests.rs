@@ -233,7 +233,7 @@ fn every_reason_to_finish_has_its_meaning() {
             advice: Some(advice),
             ..ModelError::new(
                 FailureClass::InvalidRequest,
-                format!("the model stumbled: {stumble} bad call"),
+                format!("the model produced an invalid answer: {stumble} bad call"),
             )
         };
         assert_eq!(error, expected);

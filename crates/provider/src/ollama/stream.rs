@@ -32,7 +32,7 @@ impl Reader for OllamaStream {
         self.frame("", body, events)?;
         if self.done.is_none() {
             return Err(ModelError::transient(
-                "there is no answer in what the server sent",
+                "the response of the server contains no answer",
             ));
         }
         Ok(())

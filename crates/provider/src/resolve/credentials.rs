@@ -69,10 +69,10 @@ pub(super) fn secret(config: &CredentialConfig, env: Lookup<'_>) -> Result<Secre
         Some(CredentialSource::Env(variable)) => env(variable)
             .filter(|value| !value.trim().is_empty())
             .map(|value| Secret::new(&value))
-            .ok_or_else(|| format!("set {variable} in the environment of agentd and start it again")),
+            .ok_or_else(|| format!("set {variable} in the environment of agentd and restart it")),
         Some(CredentialSource::File(path)) => read_bounded(path, LONGEST_KEY).map(|text| Secret::new(&text)),
         Some(CredentialSource::Exec(_)) => Err(format!(
-            "credential {}: exec is not available yet; use env or file",
+            "credential {}: this version does not support exec; use env or file",
             config.name
         )),
         None => Err(format!(

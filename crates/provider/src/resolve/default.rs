@@ -21,7 +21,7 @@ pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local
     let configured = settings.model.default.as_str();
     if !matches!(configured, "" | "auto") {
         configured.clone_into(&mut registry.default);
-        "it is model.default of the configuration".clone_into(&mut registry.why);
+        "set by model.default in the configuration".clone_into(&mut registry.why);
         return;
     }
     let specs = registry
@@ -47,7 +47,7 @@ pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local
         (registry.default, registry.why) = (spec.name.clone(), why);
         return;
     }
-    let why = "no credential is in the environment and no local model server answers";
+    let why = "the environment has no credential, and no local model server answers";
     let scripted = |entry: &&Entry| entry.dialect == Some(Dialect::Scripted) && entry.spec.is_ok();
     let found = registry
         .models

@@ -81,7 +81,7 @@ fn a_configured_default_wins_even_when_it_cannot_be_used() {
     assert_eq!(registry.default_model(), "sonnet");
     let unusable = Unusable {
         name: "sonnet".into(),
-        reason: "set ANTHROPIC_API_KEY in the environment of agentd and start it again".into(),
+        reason: "set ANTHROPIC_API_KEY in the environment of agentd and restart it".into(),
     };
     assert_eq!(registry.get("auto").map(|spec| spec.name.clone()), Err(unusable));
 }
@@ -92,7 +92,7 @@ fn an_unknown_model_is_answered_with_the_known_ones() {
         .get("gpt-9")
         .unwrap_err()
         .to_string();
-    let expected = "model gpt-9 cannot be used: there is no such model under [models]; known are gemini, gpt, llamacpp, ollama, scripted, sonnet";
+    let expected = "cannot use model gpt-9: there is no such model under [models]; the known models are: gemini, gpt, llamacpp, ollama, scripted, sonnet";
     assert_eq!(error, expected);
 }
 
@@ -150,7 +150,7 @@ fn a_local_server_knows_better_how_much_it_holds() {
         );
         (spec.model.clone(), learned, note.unwrap())
     };
-    let note = "the server has q.gguf and not default; the server holds 4096 tokens and not 32768";
+    let note = "the server has q.gguf instead of default; the context window of the server is 4096 tokens instead of 32768";
     assert_eq!(
         spec(&local),
         ("q.gguf".into(), (4_096, 2_048, 1, true), note.into())
@@ -159,7 +159,7 @@ fn a_local_server_knows_better_how_much_it_holds() {
         windows: std::iter::once(("q.gguf".to_owned(), 1 << 20)).collect(),
         ..server("llamacpp", &["q.gguf"])
     };
-    let note = "the server has q.gguf and not default";
+    let note = "the server has q.gguf instead of default";
     assert_eq!(
         spec(&larger),
         ("q.gguf".into(), (32_768, 4_096, 2, false), note.into())
@@ -202,7 +202,7 @@ fn several_credentials_are_found_and_what_is_missing_is_told() {
     assert_eq!(names, ["a", "c"]);
     assert_eq!(
         registry.models["gpt"].note,
-        "credentials a, c; set KEY_B in the environment of agentd and start it again"
+        "credentials a, c; set KEY_B in the environment of agentd and restart it"
     );
 }
 
@@ -216,7 +216,7 @@ fn a_configuration_that_promises_more_than_the_model_is_told() {
     let registry = registry(&settings, &[("OPENAI_API_KEY", "k")], &[]);
     assert_eq!(
         registry.models["gpt"].note,
-        "credential main; context_window 2000000 is more than its 1047576; max_output 200000 is more than its 32768"
+        "credential main; context_window 2000000 exceeds the model's 1047576; max_output 200000 exceeds the model's 32768"
     );
 }
 

@@ -53,6 +53,6 @@ pub(crate) fn stream_error(frame: &Value) -> ModelError {
 pub(crate) fn failure(response: &Value) -> ModelError {
     match response.get("error").filter(|error| !error.is_null()) {
         Some(error) => classify_stream_error(&json!({ "error": error })),
-        None => ModelError::transient("the provider ended the answer with a failure"),
+        None => ModelError::transient("the provider ended the answer with an error"),
     }
 }

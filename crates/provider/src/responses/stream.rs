@@ -88,7 +88,7 @@ impl ResponsesStream {
     fn begin(&mut self, response: &Value) -> Result<(), ModelError> {
         let id = text(response, "id");
         if !self.id.is_empty() && !id.is_empty() && id != self.id {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
+            return Err(ModelError::transient("the stream contains two answers"));
         }
         self.name(response);
         Ok(())
@@ -238,7 +238,7 @@ impl ResponsesStream {
             "" => StopReason::EndTurn,
             status => {
                 return Err(ModelError::transient(format!(
-                    "the answer is {status}, not complete"
+                    "the status of the answer is {status} instead of completed"
                 )));
             }
         };

@@ -414,12 +414,12 @@ fn errors_inside_a_stream_are_understood_in_every_shape() {
     check(
         failed(Value::Null),
         FailureClass::Transient,
-        "the provider ended the answer with a failure",
+        "the provider ended the answer with an error",
     );
     check(
         created("resp_2"),
         FailureClass::Transient,
-        "two answers were spliced into one stream",
+        "the stream contains two answers",
     );
     let wait =
         decode(&[json!({"type": "error", "code": "rate_limit_exceeded", "message": "try again in 1.3s"})]);

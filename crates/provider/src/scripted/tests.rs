@@ -170,11 +170,11 @@ fn a_misspelt_word_of_a_script_is_refused_with_the_words_that_there_are() {
     let refused = |text: &str| Script::parse("x.toml", text).unwrap_err().to_string();
     let error = refused("[[turn]]\nfail = { class = \"overlaoded\" }\n");
     assert!(
-        error.contains("line 2") && error.contains("\"overlaoded\" is none of rate_limited, overloaded,"),
+        error.contains("line 2") && error.contains("\"overlaoded\" is not one of rate_limited, overloaded,"),
         "{error}"
     );
     let error = refused("[[turn]]\nstop_reason = \"endturn\"\n");
-    assert!(error.contains("\"endturn\" is none of end_turn,"), "{error}");
+    assert!(error.contains("\"endturn\" is not one of end_turn,"), "{error}");
     let good = "[[turn]]\nstop_reason = \"max_tokens\"\nfail = { class = \"cancelled\" }\n[[turn]]\n";
     let script = Script::parse("x.toml", good).unwrap();
     assert_eq!(
