@@ -38,7 +38,7 @@ pub enum Failed {
         within: Duration,
     },
     /// Other calls held all slots until the deadline.
-    #[error("{}: too many calls on files are under way; none ended within {} s", path.display(), within.as_secs())]
+    #[error("{}: too many file operations are running; none ended within {} s", path.display(), within.as_secs())]
     Busy {
         /// The directory of the call.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum Failed {
         within: Duration,
     },
     /// Hanging calls hold all slots.
-    #[error("{}: {calls} earlier calls hang in the file system at {}", path.display(), mount.display())]
+    #[error("{}: {calls} earlier operations hang in the file system at {}", path.display(), mount.display())]
     Full {
         /// The directory of the call.
         path: PathBuf,
@@ -56,10 +56,10 @@ pub enum Failed {
         calls: usize,
     },
     /// The work panicked.
-    #[error("the work panicked")]
+    #[error("the file operation panicked")]
     Panicked(Box<dyn Any + Send>),
     /// The runtime is shutting down.
-    #[error("the program is ending")]
+    #[error("the daemon is shutting down")]
     Ending,
 }
 
@@ -121,7 +121,7 @@ impl FileWork {
     /// Dropping the future abandons the work, which continues. The work must not wait for other file work.
     ///
     /// # Errors
-    /// When there is no slot or no result in time, the file system does not answer, or the work panicked.
+    /// When there is no slot or no result in time, the file system does not answer, or the file operation panicked.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is where file work gets its threads"

@@ -180,7 +180,7 @@ impl IndexerState {
         me: &ActorRef<IndexMsg>,
     ) {
         let Ok(place) = Arc::clone(&self.searches).try_acquire_owned() else {
-            return done.answer(Err("too many searches wait".to_owned()));
+            return done.answer(Err("too many searches are waiting".to_owned()));
         };
         let progress = self.want(&workdir);
         let paused = self.args.clock.now().0 < self.no_vectors_until;
@@ -223,7 +223,7 @@ impl IndexerState {
         let place = workdir.clone();
         let done = Done::cast(me, move |outcome: Option<Result<(), String>>| IndexMsg::Ended {
             workdir,
-            outcome: outcome.unwrap_or_else(|| Err("its task died".to_owned())),
+            outcome: outcome.unwrap_or_else(|| Err("the index task ended unexpectedly".to_owned())),
         });
         let (dir, embedder) = (self.args.dir.clone(), self.args.embedder.clone());
         let now = UNIX_EPOCH + Duration::from_millis(self.args.clock.now().0);
@@ -234,7 +234,7 @@ impl IndexerState {
             let outcome = files.run_on(&place, PASS_WITHIN, work, |job| {
                 // If the thread does not start, the job is dropped, and its answer channel with it.
                 if let Err(error) = std::thread::Builder::new().name("indexer".to_owned()).spawn(job) {
-                    tracing::warn!(%error, "no thread for indexing");
+                    tracing::warn!(%error, "could not start the indexing thread");
                 }
             });
             let outcome = outcome.await;
@@ -246,7 +246,7 @@ impl IndexerState {
         self.leash = None;
         self.schedule.ended(self.args.clock.now().0);
         if let Err(why) = &outcome {
-            tracing::warn!(workdir = %workdir.display(), why, "a directory could not be indexed");
+            tracing::warn!(workdir = %workdir.display(), why, "could not index a directory");
         }
         if let Some(progress) = self.progress.get(workdir) {
             progress.send_modify(|progress| {

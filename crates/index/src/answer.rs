@@ -62,7 +62,7 @@ pub(crate) async fn answer(
         Some(embedder) => match vector(embedder.as_ref(), &question.query.text).await {
             Ok(vector) => Some(vector),
             Err(why) => {
-                tracing::warn!(why, "a query got no vector; it is answered by words");
+                tracing::warn!(why, "got no vector for a query; searching by words");
                 notes.push("The embedding model does not answer: this was found by words alone.".to_owned());
                 no_vector();
                 None
@@ -72,7 +72,7 @@ pub(crate) async fn answer(
     };
     let turn = timeout(TURN, Arc::clone(&question.at_once).acquire_owned()).await;
     let Ok(Ok(turn)) = turn else {
-        return Err("too many searches run".to_owned());
+        return Err("too many searches are running".to_owned());
     };
     let found = read(question, vector).await;
     drop(turn);
@@ -80,7 +80,7 @@ pub(crate) async fn answer(
     let mut found = match (found, progress.failed) {
         (Ok(found), Some(why)) if found.files == 0 => {
             let _ = found;
-            return Err(format!("the directory could not be indexed: {why}"));
+            return Err(format!("could not index the directory: {why}"));
         }
         (found, _) => found?,
     };
@@ -102,7 +102,10 @@ async fn vector(embedder: &dyn Embedder, text: &str) -> Result<QueryVector, Stri
     let vectors = asked
         .map_err(|_| format!("no answer within {} s", VECTOR.as_secs()))?
         .map_err(|failure| failure.why)?;
-    let vector = vectors.into_iter().next().ok_or("no vector came back")?;
+    let vector = vectors
+        .into_iter()
+        .next()
+        .ok_or("the provider returned no vector")?;
     Ok((embedder.name(), vector))
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn open(file: &Path, max_bytes: u64, boot: &str) -> Result<Writer, In
         Ok(Some(writer)) => return Ok(writer),
         Ok(None) => {}
         Err(error) if error.is_broken() => {
-            tracing::warn!(file = %file.display(), %error, "an index is broken and is made anew");
+            tracing::warn!(file = %file.display(), %error, "rebuilding a damaged index");
         }
         Err(error) => return Err(error),
     }

@@ -50,7 +50,7 @@ pub(crate) fn embed(
             }
             Ok(None) => return Ok(()),
             Err(failure) => {
-                tracing::warn!(why = %failure.why, "no vectors could be made; searches go by words");
+                tracing::warn!(why = %failure.why, "could not make vectors; searches use words only");
                 pass.progress.unembedded = Some(failure.why);
                 return Ok(());
             }
@@ -83,11 +83,7 @@ fn try_often(
         let failure = match runtime.block_on(embedder.embed(texts.to_vec())) {
             Ok(vectors) if vectors.len() == texts.len() => return Ok(Some(vectors)),
             Ok(vectors) => Unembedded {
-                why: format!(
-                    "{} texts were sent, and {} vectors came back",
-                    texts.len(),
-                    vectors.len()
-                ),
+                why: format!("sent {} texts, but got {} vectors", texts.len(), vectors.len()),
                 again: false,
             },
             Err(failure) => failure,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// A database error.
-    #[error("the index does not work: {0}")]
+    #[error("index error: {0}")]
     Database(#[from] rusqlite::Error),
     /// The working directory cannot be opened.
     #[error(transparent)]

@@ -39,7 +39,7 @@ pub(crate) fn schema(mut schema: Value) -> Result<Value, &'static str> {
             object.insert("type".to_owned(), "object".into());
         }
         Some(Value::String(kind)) if kind == "object" => {}
-        Some(_) => return Err("its schema is not one of an object"),
+        Some(_) => return Err("its schema does not describe an object"),
     }
     clean(&mut schema, 0)?;
     // Some providers require the key.
@@ -56,7 +56,7 @@ pub(crate) fn schema(mut schema: Value) -> Result<Value, &'static str> {
 
 fn clean(value: &mut Value, depth: usize) -> Result<(), &'static str> {
     if depth > SCHEMA_DEPTH {
-        return Err("its schema is too deep");
+        return Err("its schema is nested too deeply");
     }
     match value {
         Value::Object(map) => {
@@ -64,7 +64,7 @@ fn clean(value: &mut Value, depth: usize) -> Result<(), &'static str> {
                 return Err("its schema refers to another document");
             }
             if map.keys().any(|key| key.len() > 256 || for_terminal(key) != *key) {
-                return Err("a name in its schema is too long or has hidden characters");
+                return Err("a name in its schema is too long or contains hidden characters");
             }
             map.values_mut().try_for_each(|inner| clean(inner, depth + 1))
         }

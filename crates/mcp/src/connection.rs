@@ -66,7 +66,7 @@ impl Connection {
         timeout(within, opening).await.unwrap_or_else(|_| {
             Err(McpError::Slow {
                 server: spec.name.clone(),
-                what: "its start",
+                what: "the initialization",
                 within,
             })
         })
@@ -106,7 +106,7 @@ impl Connection {
         let within = self.spec.limits.start;
         let offers = match timeout(within, self.list()).await {
             Ok(offers) => Arc::new(offers?),
-            Err(_) => return Err(self.slow("which tools it has", within)),
+            Err(_) => return Err(self.slow("the request for its tools", within)),
         };
         *self.offers.lock().unwrap_or_else(PoisonError::into_inner) = (version, Arc::clone(&offers));
         Ok(offers)
@@ -159,7 +159,7 @@ impl Connection {
         pending.open = false;
         match answer {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(_) => Err(self.refused(0, "it answered something that is no result of a tool")),
+            Ok(_) => Err(self.refused(0, "its answer is not a tool result")),
             Err(error) => Err(self.told(error).await),
         }
     }
@@ -228,7 +228,7 @@ impl Connection {
 
     /// Ends it and waits until its processes are gone.
     pub(crate) async fn close(&self) {
-        self.condemn("it was ended");
+        self.condemn("it was stopped");
         if let Some(keeper) = self.keeper.lock().await.take() {
             // The keeper's own waits have deadlines.
             let _ = keeper.await;
@@ -238,7 +238,7 @@ impl Connection {
     async fn prove_alive(&self) {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         if timeout(PROOF_WITHIN, self.peer.send_request(ping)).await.is_err() {
-            self.condemn("it hangs: a call ran out of time, and after that it did not answer");
+            self.condemn("it hangs: a call timed out, and then it did not answer");
         }
     }
 }
@@ -302,7 +302,7 @@ async fn keep(reached: Reached, mut stopped: watch::Receiver<bool>, ended: Ended
             let words = timeout(LAST_WORDS, exit_of(&mut process)).await;
             words.unwrap_or_else(|_| "it closed the connection".to_owned())
         }
-        () = told_of(&mut stopped, |stop| *stop) => "it was ended".to_owned(),
+        () = told_of(&mut stopped, |stop| *stop) => "it was stopped".to_owned(),
     };
     first_word(&ended, &why);
     token.cancel();

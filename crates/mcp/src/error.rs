@@ -16,7 +16,7 @@ pub enum McpError {
         problem: String,
     },
     /// Its program could not be started.
-    #[error("tool server {server} cannot be started: {source}")]
+    #[error("cannot start tool server {server}: {source}")]
     Start {
         /// Its name.
         server: String,
@@ -33,7 +33,7 @@ pub enum McpError {
         why: String,
     },
     /// It exceeded a deadline.
-    #[error("tool server {server} did not answer {what} within {} s", within.as_secs_f32())]
+    #[error("tool server {server} did not complete {what} within {} s", within.as_secs_f32())]
     Slow {
         /// Its name.
         server: String,
@@ -43,7 +43,7 @@ pub enum McpError {
         within: Duration,
     },
     /// It ended before it answered.
-    #[error("tool server {server} is gone: {why}")]
+    #[error("tool server {server} has ended: {why}")]
     Gone {
         /// Its name.
         server: String,
@@ -61,7 +61,7 @@ pub enum McpError {
         message: String,
     },
     /// It failed before and is not restarted for a while.
-    #[error("tool server {server} is left alone for {} s more after it failed {failures} times: {why}", after.as_secs())]
+    #[error("tool server {server} cannot be restarted for {} s more because it failed {failures} times: {why}", after.as_secs())]
     Resting {
         /// Its name.
         server: String,
@@ -73,15 +73,15 @@ pub enum McpError {
         why: String,
     },
     /// The limit of running servers is reached.
-    #[error("{running} tool servers run already and all are busy")]
+    #[error("{running} tool servers are already running, and all are busy")]
     Full {
         /// The number of running servers.
         running: usize,
     },
     /// The pool was closed.
-    #[error("the tool servers are shut down")]
+    #[error("the tool servers have been shut down")]
     Closed,
     /// The HTTP client cannot be set up.
-    #[error("no HTTP client can be made")]
+    #[error("cannot create an HTTP client")]
     Http(#[source] reqwest::Error),
 }

@@ -59,13 +59,13 @@ impl Offers {
         for tool in said {
             let remote = tool.name.clone().into_owned();
             let made = if offers.tools.len() >= MAX_TOOLS {
-                Err("the server offers too many")
+                Err("the server offers too many tools")
             } else {
                 offer(spec, tool)
             };
             match made {
                 Ok(offer) if names.insert(offer.name.clone()) => offers.tools.push(offer),
-                Ok(_) => offers.leave_out(&remote, "another one has its name"),
+                Ok(_) => offers.leave_out(&remote, "another tool has the same name"),
                 Err(why) => offers.leave_out(&remote, why),
             }
         }
@@ -91,7 +91,7 @@ fn offer(spec: &ServerSpec, tool: Said) -> Result<Offer, &'static str> {
         return Err("its name is empty or too long");
     }
     if !spec.wants(&remote) {
-        return Err("the configuration does not want it");
+        return Err("the configuration excludes it");
     }
     let said = tool.title.unwrap_or_else(|| remote.clone());
     Ok(Offer {

@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Sober<R> {
         let count = u64::try_from(buf.filled().len().saturating_sub(before)).unwrap_or(u64::MAX);
         let total = self.nonsense.0.fetch_add(count, Ordering::Relaxed);
         if total.saturating_add(count) > MAX_NONSENSE {
-            return Poll::Ready(Err(io::Error::other("too much that is no message")));
+            return Poll::Ready(Err(io::Error::other("too much output that is not a message")));
         }
         read
     }
@@ -116,7 +116,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Paced<T> {
         if matches!(message, JsonRpcMessage::Request(_))
             && self.asked.fetch_add(1, Ordering::Relaxed) >= MAX_ASKED
         {
-            tracing::warn!("a tool server asks without end and is given up");
+            tracing::warn!("closing the connection to a tool server that sends too many requests");
             return None;
         }
         Some(message)

@@ -98,7 +98,7 @@ impl Pool {
             if !names.insert(&spec.name) {
                 return Err(McpError::Spec {
                     server: spec.name.clone(),
-                    problem: "another one has its name".to_owned(),
+                    problem: "another tool has the same name".to_owned(),
                 });
             }
         }
@@ -148,7 +148,7 @@ impl Pool {
             async move {
                 let slow = McpError::Slow {
                     server: server.clone(),
-                    what: "yet which tools it has",
+                    what: "the request for its tools",
                     within: patience,
                 };
                 let offers = match timeout(patience, asked).await {

@@ -109,7 +109,7 @@ async fn greet(spec: &ServerSpec, child: Child, hearing: Hearing) -> Result<Reac
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
             let why = match timeout(LAST_WORDS, process.ended()).await {
                 Ok(why) => why,
-                Err(_) => "it closed its output or said nothing that makes sense".to_owned(),
+                Err(_) => "it closed its output or sent no valid message".to_owned(),
             };
             Err(McpError::Initialize {
                 server: spec.name.clone(),
@@ -122,7 +122,7 @@ async fn greet(spec: &ServerSpec, child: Child, hearing: Hearing) -> Result<Reac
 
 fn refused(spec: &ServerSpec, error: &ClientInitializeError) -> McpError {
     let why = if error.is_authorization_required() {
-        "it wants other credentials: look at the headers in its configuration".to_owned()
+        "it refused the credentials: check the headers in its configuration".to_owned()
     } else {
         words(&with_causes(error))
     };
@@ -165,7 +165,7 @@ fn secret_headers(
     let read = |(name, value): (&String, &String)| {
         let wrong = || McpError::Spec {
             server: spec.name.clone(),
-            problem: format!("the header {} cannot be sent", words(name)),
+            problem: format!("cannot send the header {}", words(name)),
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;

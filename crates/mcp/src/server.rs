@@ -241,7 +241,7 @@ impl InUse {
             .await
             .map_err(|_| McpError::Slow {
                 server: self.0.spec.name.clone(),
-                what: "others before this",
+                what: "the requests before this one",
                 within,
             })
     }

@@ -144,17 +144,17 @@ impl ServerSpec {
         };
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.name.is_empty() || self.name.len() > NAME_BYTES || !self.name.chars().all(allowed) {
-            return wrong("a name has 1 to 24 lower-case letters, digits and hyphens");
+            return wrong("a name must have 1 to 24 lower-case letters, digits and hyphens");
         }
         match &self.transport {
             Transport::Stdio(command) if command.argv.first().is_none_or(String::is_empty) => {
-                wrong("no command is named")
+                wrong("the command is missing")
             }
             Transport::Http { url, .. } if !reads_as_http(url) => {
-                wrong("its URL is not one of http or https without a user name")
+                wrong("its URL must be an http or https URL without a user name")
             }
             _ if self.limits.start.is_zero() || self.limits.call.is_zero() => {
-                wrong("its time limits must be longer than nothing")
+                wrong("its time limits must be longer than 0s")
             }
             _ => Ok(()),
         }

@@ -103,7 +103,7 @@ impl WardenProcess {
     fn keep(&mut self, fresh: &[u8]) {
         tracing::debug!(
             server = self.server,
-            "says: {}",
+            "standard error: {}",
             agentd_text::redact(&words(&String::from_utf8_lossy(fresh)))
         );
         self.errors.extend_from_slice(fresh);
@@ -126,7 +126,7 @@ impl WardenProcess {
     fn in_words(&self, exit: Exit) -> String {
         let how = match (exit.code, exit.signal) {
             (Some(code), _) => format!("it ended with exit code {code}"),
-            (None, Some(signal)) => format!("it was ended by signal {signal}"),
+            (None, Some(signal)) => format!("it was killed by signal {signal}"),
             (None, None) => "it ended".to_owned(),
         };
         let errors = String::from_utf8_lossy(&self.errors);
@@ -163,7 +163,7 @@ impl Process for WardenProcess {
         if !self.slot.close(within).await {
             tracing::warn!(
                 server = self.server,
-                "the tool server's processes are not gone yet"
+                "processes of the tool server are still running"
             );
         }
     }

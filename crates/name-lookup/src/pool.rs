@@ -69,7 +69,7 @@ impl Pool {
         match found {
             Some(Ok(addresses)) => Ok(addresses),
             Some(Err((kind, why))) => Err(io::Error::new(kind, why)),
-            None => Err(io::Error::other("the look-up ended without an answer")),
+            None => Err(io::Error::other("the lookup ended without an answer")),
         }
     }
 

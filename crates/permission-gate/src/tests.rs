@@ -465,7 +465,7 @@ async fn i7_what_git_names_is_asked_about_in_accept_edits() {
         judgement
             .risks
             .iter()
-            .any(|risk| risk.contains("git's configuration names it"))
+            .any(|risk| risk.contains("the git configuration names it"))
     );
     let asked = judge(&gate, command(script)).await.unwrap().verdict;
     assert_eq!(asked.kind, VerdictKind::Ask);

@@ -48,8 +48,11 @@ pub enum ConfigChange {
 impl fmt::Display for ConfigChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Doubtful(line) => write!(f, "this line is not in the plain form that git writes: {line}"),
-            Self::Decisive(name) => write!(f, "a person has to change {name}"),
+            Self::Doubtful(line) => write!(
+                f,
+                "this line does not have the plain form that git writes: {line}"
+            ),
+            Self::Decisive(name) => write!(f, "only a person may change {name}"),
         }
     }
 }

@@ -225,7 +225,7 @@ impl Reader<'_> {
             };
             if inside.as_os_str().is_empty() {
                 let dir = path.display();
-                self.everything(format!("the git configuration names {dir} itself as its own"));
+                self.everything(format!("the git configuration names {dir} itself"));
             } else {
                 self.found.paths.insert(inside.to_owned());
             }
@@ -252,7 +252,7 @@ impl Reader<'_> {
             Err(()) => {
                 if tidied(path).is_some_and(|path| path.starts_with(self.workdir)) {
                     self.everything(format!(
-                        "the git configuration {} cannot be read, so any file may be a hook",
+                        "cannot read the git configuration {}, so any file may be a hook",
                         path.display()
                     ));
                 }

@@ -45,9 +45,9 @@ impl Reason {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::GitMetadata => "git reads it and may run what it names",
-            Self::NamedByGit => "git's configuration names it",
-            Self::Hidden => "tools read hidden files by themselves",
+            Self::GitMetadata => "git reads it and may run programs that it names",
+            Self::NamedByGit => "the git configuration names it",
+            Self::Hidden => "tools read hidden files automatically",
             Self::Instructions => "agents read it as instructions",
         }
     }

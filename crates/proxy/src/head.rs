@@ -43,14 +43,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Wanted, usize)>, &'static str
     let length = match request.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Ok(None),
-        Ok(httparse::Status::Partial) => return Err("the head of the request is too long"),
-        Err(_) => return Err("this is no request to a proxy"),
+        Ok(httparse::Status::Partial) => return Err("the request head is too long"),
+        Err(_) => return Err("this is not a proxy request"),
     };
     let (Some(method), Some(target)) = (request.method, request.path) else {
-        return Err("this is no request to a proxy");
+        return Err("this is not a proxy request");
     };
     if method == "CONNECT" {
-        let (host, port) = place(target, None).ok_or("CONNECT wants HOST:PORT")?;
+        let (host, port) = place(target, None).ok_or("CONNECT needs HOST:PORT")?;
         let kind = Kind::Tunnel;
         return Ok(Some((Wanted { host, port, kind }, length)));
     }
@@ -58,10 +58,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(Wanted, usize)>, &'static str
         .get(..7)
         .filter(|scheme| scheme.eq_ignore_ascii_case("http://"))
         .and_then(|_| target.get(7..))
-        .ok_or("a plain request names its whole address (http://...)")?;
+        .ok_or("a plain request needs an absolute URL (http://...)")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    let (host, port) = place(authority, Some(80)).ok_or("the address has no host that can be read")?;
+    let (host, port) = place(authority, Some(80)).ok_or("the address has no valid host")?;
     let path = if path.starts_with('/') {
         path.to_owned()
     } else {
@@ -110,15 +110,15 @@ fn passed_on(
         let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
         match name.as_str() {
             "host" if value.eq_ignore_ascii_case(authority) => continue,
-            "host" => return Err("the header Host names another host than the address"),
+            "host" => return Err("the header Host differs from the host of the address"),
             "transfer-encoding" => {
-                return Err("a body without a length is not passed on: send Content-Length");
+                return Err("the proxy does not forward a body without a length: send Content-Length");
             }
             "content-length" => {
                 let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
                 let length = digits.then(|| value.parse::<u64>().ok()).flatten();
                 if body.is_some() || length.is_none() {
-                    return Err("the length of the body cannot be read");
+                    return Err("invalid length of the body");
                 }
                 body = length;
             }
@@ -186,6 +186,6 @@ mod tests {
     #[test]
     fn i6_a_head_has_an_end() {
         let long = format!("GET http://a.b/ HTTP/1.1\r\nX: {}", "x".repeat(MAX_HEAD));
-        assert_eq!(read(long.as_bytes()), Err("the head of the request is too long"));
+        assert_eq!(read(long.as_bytes()), Err("the request head is too long"));
     }
 }

@@ -37,13 +37,15 @@ enum Refusal {
     Unreadable(&'static str),
     #[error("{host}:{port} is not among the hosts of sandbox.network; only the operator can add it")]
     NotListed { host: String, port: u16 },
-    #[error("{host} stands for {address}, and {why}; its address is not among the hosts of sandbox.network")]
+    #[error(
+        "{host} resolves to {address}, and {why}; this address is not among the hosts of sandbox.network"
+    )]
     NotPublic {
         host: String,
         address: IpAddr,
         why: &'static str,
     },
-    #[error("{host}:{port} cannot be reached: {why}")]
+    #[error("cannot reach {host}:{port}: {why}")]
     Unreachable { host: String, port: u16, why: String },
 }
 
@@ -87,7 +89,7 @@ async fn serve(proxy: Proxy, socket: UnixListener) {
         let stream = match socket.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a session's network is closed");
+                tracing::warn!(%error, "closed the network of a session");
                 return;
             }
         };
@@ -137,7 +139,7 @@ impl Proxy {
     async fn connect(&self, wanted: &Wanted) -> Result<TcpStream, Refusal> {
         let (host, port) = (wanted.host.clone(), wanted.port);
         if !self.rules.names(&host, port) {
-            tracing::info!(%host, port, "a session asked for a host that is not listed");
+            tracing::info!(%host, port, "refused a host that is not in sandbox.network");
             return Err(Refusal::NotListed { host, port });
         }
         let unreachable = |why: String| Refusal::Unreachable {
@@ -155,10 +157,10 @@ impl Proxy {
                     .await
                     .map_err(|error| unreachable(error.to_string()))?,
             };
-            let mut last = unreachable("its name stands for no address".to_owned());
+            let mut last = unreachable("its name resolves to no address".to_owned());
             for address in found.into_iter().take(ADDRESSES) {
                 if let Some(why) = not_public(address).filter(|_| !self.rules.opens(address, port)) {
-                    tracing::info!(%host, %address, "a listed name stands for an inner address");
+                    tracing::info!(%host, %address, "refused a listed name that resolves to an internal address");
                     return Err(Refusal::NotPublic {
                         host: host.clone(),
                         address,

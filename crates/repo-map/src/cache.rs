@@ -54,7 +54,7 @@ impl Cache {
         }
         let read: Read = rmp_serde::from_slice(bytes).map_err(|error| MapError::Cache(error.to_string()))?;
         if read.version != VERSION {
-            return Err(MapError::Cache(format!("it has version {}", read.version)));
+            return Err(MapError::Cache(format!("its version is {}", read.version)));
         }
         Ok(Self {
             old: read.entries,

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
     /// The query of a language does not match its grammar; a test verifies that it does.
-    #[error("the tags of {language} cannot be looked for: {why}")]
+    #[error("cannot find tags of {language}: {why}")]
     Query {
         /// The language.
         language: &'static str,
@@ -12,7 +12,7 @@ pub enum MapError {
         why: String,
     },
     /// The file exceeds the parse limit.
-    #[error("the file has {bytes} bytes; at most {most} are parsed")]
+    #[error("the file has {bytes} bytes, and the limit is {most}")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -20,9 +20,9 @@ pub enum MapError {
         most: usize,
     },
     /// The parser was stopped, because the file is too complex or the caller asked for it.
-    #[error("the file cannot be parsed in bounded time")]
+    #[error("the parser stopped before the end of the file")]
     TooHard,
     /// The cache is damaged, or is not from this version.
-    #[error("the cache of the map cannot be read: {0}")]
+    #[error("cannot read the cache of the map: {0}")]
     Cache(String),
 }

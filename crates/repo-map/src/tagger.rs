@@ -58,7 +58,7 @@ impl Tagger {
             language: language.name(),
             why,
         };
-        let none = || failed("this program was built without grammars".to_owned());
+        let none = || failed("this build has no grammars".to_owned());
         let (grammar, tags) = grammars::of(language).ok_or_else(none)?;
         let mut parser = Parser::new();
         parser

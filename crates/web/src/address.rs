@@ -23,9 +23,9 @@ type Range4 = ([u8; 4], u32, &'static str);
 type Range6 = ([u16; 8], u32, &'static str);
 
 const V4: [Range4; 15] = [
-    ([0, 0, 0, 0], 8, "it is an unspecified address"),
+    ([0, 0, 0, 0], 8, "it is the unspecified address"),
     ([10, 0, 0, 0], 8, "it is a private address"),
-    ([100, 64, 0, 0], 10, "it is an address of a carrier's own network"),
+    ([100, 64, 0, 0], 10, "it is an address of a carrier-grade NAT"),
     ([127, 0, 0, 0], 8, "it is this machine (loopback)"),
     ([172, 16, 0, 0], 12, "it is a private address"),
     ([192, 0, 0, 0], 24, "it is a reserved address"),
@@ -156,5 +156,5 @@ pub(crate) fn closed_name(host: &str) -> Option<&'static str> {
         ".metadata.goog",
     ];
     let named = NAMES.contains(&host) || SUFFIXES.iter().any(|suffix| host.ends_with(suffix));
-    named.then_some("it is a name of this machine or of an inner network")
+    named.then_some("it is a name of this machine or of an internal network")
 }

@@ -80,7 +80,7 @@ pub(crate) fn read(bytes: &[u8], content_type: &str, kind: Kind, base: &Url) -> 
         Kind::Html => true,
         Kind::Plain => false,
         Kind::Unsaid if bytes.contains(&0) => {
-            return Err(WebError::NotText("of no known type".to_owned()));
+            return Err(WebError::NotText("unknown".to_owned()));
         }
         Kind::Unsaid => looks_like_html(bytes),
     };

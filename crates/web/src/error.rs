@@ -6,10 +6,10 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// The text is not an address, or is written ambiguously.
-    #[error("{0:?} is no address that can be fetched: {1}")]
+    #[error("cannot fetch the address {0:?}: {1}")]
     Address(String, &'static str),
     /// The address may not be reached.
-    #[error("{place} may not be reached: {why}")]
+    #[error("access to {place} is not allowed: {why}")]
     Refused {
         /// The host, with its address if it was looked up.
         place: String,
@@ -17,10 +17,10 @@ pub enum WebError {
         why: &'static str,
     },
     /// A rule forbids the target of a redirect.
-    #[error("it redirects to {0}, which may not be fetched: {1}")]
+    #[error("it redirects to {0}, which is not allowed: {1}")]
     Forbidden(String, String),
     /// The host's name could not be looked up.
-    #[error("the host {host} was not found: {why}")]
+    #[error("cannot find the host {host}: {why}")]
     Unknown {
         /// The name.
         host: String,
@@ -31,22 +31,24 @@ pub enum WebError {
     #[error("the server did not finish within {} ms", .0.as_millis())]
     Slow(Duration),
     /// Too many redirects in a row.
-    #[error("there were more than {0} redirects in a row")]
+    #[error("more than {0} redirects in a row")]
     Redirects(u32),
     /// The body is not text.
-    #[error("what came is {0}, and only text (HTML, JSON, XML, plain text, source code) can be read")]
+    #[error(
+        "unsupported content type {0}: only text (HTML, JSON, XML, plain text, source code) is supported"
+    )]
     NotText(String),
     /// The body is compressed, though the request did not allow that.
-    #[error("what came is encoded as {0}, which was not asked for and is not unpacked")]
+    #[error("unsupported content encoding {0}")]
     Encoded(String),
     /// The connection failed.
     #[error("the connection failed: {0}")]
     Connection(String),
     /// The HTTP client or its TLS set-up is unusable.
-    #[error("the web cannot be reached from here: {0}")]
+    #[error("cannot create the HTTP client: {0}")]
     Client(#[source] reqwest::Error),
     /// An entry of the configuration is invalid.
-    #[error("tools.web.allow_private has {0:?}, which is no network, address or host")]
+    #[error("tools.web.allow_private contains {0:?}, which is not a network, address or host")]
     Config(String),
 }
 

@@ -85,7 +85,7 @@ impl Guard {
     }
 }
 
-const PORT: &str = "only the ports 80 and 443 may be used";
+const PORT: &str = "only ports 80 and 443 are allowed";
 
 /// Whether an entry covers a port.
 fn at(entry: &Opened, port: u16) -> bool {

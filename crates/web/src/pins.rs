@@ -29,7 +29,7 @@ impl Resolve for Pins {
     fn resolve(&self, name: Name) -> Resolving {
         let found = self.of(name.as_str());
         Box::pin(async move {
-            let addresses = found.ok_or("this host was not judged")?;
+            let addresses = found.ok_or("no verdict covers this host")?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }

@@ -30,19 +30,19 @@ impl Target {
             .chars()
             .any(|c| c.is_control() || c.is_whitespace() || c == '\\')
         {
-            return Err(refuse("it has a space, a control character or a backslash in it"));
+            return Err(refuse("it contains a space, a control character or a backslash"));
         }
         let http = |scheme: &str| {
             text.get(..scheme.len())
                 .is_some_and(|head| head.eq_ignore_ascii_case(scheme))
         };
         if !http("https://") && !http("http://") {
-            return Err(refuse("it has to begin with https:// or http://"));
+            return Err(refuse("it must begin with https:// or http://"));
         }
         let authority = text.split("://").nth(1).unwrap_or_default();
         let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(refuse("it has a user name in front of the host"));
+            return Err(refuse("it contains a user name"));
         }
         let mut url = Url::parse(text).map_err(|_| refuse("its host or port is malformed"))?;
         if let Some(Host::Domain(name)) = url.host() {

@@ -219,7 +219,7 @@ async fn what_is_no_text_is_not_read() {
     for expected in [
         "NotText(\"image/png\")",
         "NotText(\"application/octet-stream\")",
-        "NotText(\"of no known type\")",
+        "NotText(\"unknown\")",
         "Encoded(\"gzip\")",
         "Encoded(\"br\")",
     ] {
@@ -268,7 +268,7 @@ async fn redirects_at_one_server_are_followed_for_a_while() {
     let answer = moved("/again");
     let server = Server::start(&[answer.as_str(); 9]).await;
     let error = server.fetch("/").await.unwrap_err();
-    assert_eq!(error.to_string(), "there were more than 5 redirects in a row");
+    assert_eq!(error.to_string(), "more than 5 redirects in a row");
     assert_eq!(server.paths().len(), 6);
 }
 
@@ -325,7 +325,7 @@ async fn redteam_35_a_name_that_changes_its_address_reaches_only_the_judged_one(
     let error = fetcher.fetch(&target, false).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "shop.example (127.0.0.2) may not be reached: it is this machine (loopback)"
+        "access to shop.example (127.0.0.2) is not allowed: it is this machine (loopback)"
     );
     assert_eq!(server.paths().len(), 1);
 }
@@ -346,7 +346,7 @@ async fn redteam_35_a_name_that_is_moved_between_two_hops_is_judged_again() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "shop.example (169.254.169.254) may not be reached: it is a link-local address (cloud metadata)"
+        "access to shop.example (169.254.169.254) is not allowed: it is a link-local address (cloud metadata)"
     );
     assert_eq!(server.paths(), ["GET / HTTP/1.1"]);
 }
@@ -369,7 +369,7 @@ async fn i7_one_bad_address_among_good_ones_is_enough() {
         let error = fetcher.fetch(&target, false).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("the host shop.example was not found: {why}")
+            format!("cannot find the host shop.example: {why}")
         );
     }
 }

@@ -147,7 +147,7 @@ async fn a_directory_that_is_not_there_is_told() {
         .paths(&world.workdir().join("nowhere"), "x")
         .await
         .unwrap_err();
-    assert!(why.contains("could not be indexed"), "{why}");
+    assert!(why.contains("could not index"), "{why}");
 }
 
 #[tokio::test]

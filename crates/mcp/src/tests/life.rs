@@ -16,7 +16,7 @@ async fn i3_a_server_that_dies_in_a_call_gives_one_result_and_is_started_again()
         (
             ToolStatus::Error,
             true,
-            "tool server fake is gone: it ended with exit code 1. Whether the call did anything is unknown: look \
+            "tool server fake has ended: it ended with exit code 1. Whether the call did anything is unknown: look \
              before you call it again. The server is started again at the next call."
         )
     );
@@ -62,7 +62,7 @@ async fn i6_a_server_that_does_not_start_is_left_alone_for_longer_each_time() {
     );
     assert_eq!(
         statuses[5],
-        "tool server fake is left alone for 4 s more after it failed 4 times: tool server fake did not become \
+        "tool server fake cannot be restarted for 4 s more because it failed 4 times: tool server fake did not become \
          ready: no such module. The tool was not called. Go on without it, or try later."
     );
     assert_eq!(fake.starts(), 4);
@@ -78,7 +78,7 @@ async fn a_server_that_says_nothing_at_the_start_is_given_up() {
         matches!(
             &listings[0].offers,
             Err(McpError::Slow {
-                what: "its start",
+                what: "the initialization",
                 ..
             })
         ),
@@ -182,7 +182,7 @@ async fn i5_a_closed_pool_has_no_servers_and_starts_none() {
     assert_eq!(*fake.ended.borrow(), 1);
     assert_eq!(
         echo(&pool).await.outcome.llm_text,
-        "the tool servers are shut down. The tool was not called. Go on without it and tell the user."
+        "the tool servers have been shut down. The tool was not called. Go on without it and tell the user."
     );
     drop(pool);
     let other = super::pool(&fake, vec![spec("fake")]);

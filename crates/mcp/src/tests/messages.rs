@@ -42,8 +42,8 @@ async fn i7_tools_are_listed_page_by_page_and_what_they_claim_changes_nothing() 
     assert_eq!(
         offers.left_out,
         [
-            left_out("echo", "another one has its name"),
-            left_out("hidden", "the configuration does not want it")
+            left_out("echo", "another tool has the same name"),
+            left_out("hidden", "the configuration excludes it")
         ]
     );
 }

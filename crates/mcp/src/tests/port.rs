@@ -20,7 +20,7 @@ async fn i6_a_server_that_is_slow_is_waited_for_only_so_long_and_its_start_goes_
     let servers = ["fake".to_owned()];
     let found = pool.offered(Path::new(DIR), &servers).await;
     let why = found[0].tools.as_ref().unwrap_err();
-    assert!(why.contains("yet which tools it has within 2 s"), "{why}");
+    assert!(why.contains("the request for its tools within 2 s"), "{why}");
     assert_eq!(
         (fake.starts(), *fake.ended.borrow()),
         (1, 0),

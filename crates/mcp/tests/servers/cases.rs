@@ -138,7 +138,7 @@ async fn i3_a_crash_in_a_call_is_told_with_the_last_error_line() {
         assert_eq!((answer.status, answer.outcome_unknown), (ToolStatus::Error, true));
         let text = answer.llm_text;
         assert!(
-            text.starts_with("tool server played is gone: it was ended by signal 6"),
+            text.starts_with("tool server played has ended: it was killed by signal 6"),
             "{text}"
         );
     }

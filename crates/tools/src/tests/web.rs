@@ -73,7 +73,7 @@ async fn redteam_34_an_inner_address_is_refused_unless_the_operator_opens_it() {
     }
     let port = server(&[answer("200 OK", "text/plain", "inside\n")]).await;
     let url = format!("http://127.0.0.1:{port}/");
-    let refusal = "WebFetch: 127.0.0.1 may not be reached: it is this machine (loopback).";
+    let refusal = "WebFetch: access to 127.0.0.1 is not allowed: it is this machine (loopback).";
     let input = json!({ "url": url });
     assert_eq!(
         world.refused("WebFetch", input.clone()).await,
@@ -138,7 +138,7 @@ async fn what_cannot_be_read_is_told_with_a_code() {
     assert_eq!(code, "E_BINARY");
     assert_eq!(
         text,
-        "WebFetch: what came is image/png, and only text (HTML, JSON, XML, plain text, source code) can be read."
+        "WebFetch: unsupported content type image/png: only text (HTML, JSON, XML, plain text, source code) is supported."
     );
     let moved = world.call("WebFetch", input).await;
     assert_eq!(

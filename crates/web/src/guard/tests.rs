@@ -124,7 +124,7 @@ fn what_a_name_stands_for_is_judged_too() {
     assert_eq!(at(&[], "93.184.215.14"), Ok(()));
     assert_eq!(
         at(&[], "10.0.0.7"),
-        Err("wiki.example (10.0.0.7) may not be reached: it is a private address".to_owned())
+        Err("access to wiki.example (10.0.0.7) is not allowed: it is a private address".to_owned())
     );
     assert_eq!(at(&["wiki.example"], "10.0.0.7"), Ok(()));
     assert!(at(&["other.example"], "10.0.0.7").is_err());
