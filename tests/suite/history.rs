@@ -184,7 +184,7 @@ async fn a_file_that_somebody_changed_since_is_not_lost_unless_that_is_wanted() 
     std::fs::write(played.workdir.join("a.txt"), "mine\n").unwrap();
     let refused = played.agentctl(&["undo", id, "--turn", "last"], 5).await;
     assert!(
-        refused.contains("changed since by somebody else: a.txt"),
+        refused.contains("these files have changed since: a.txt"),
         "{refused}"
     );
     assert_eq!(played.file("a.txt").as_deref(), Some("mine\n"));

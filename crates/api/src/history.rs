@@ -153,7 +153,7 @@ impl Api {
             });
         }
         if !conflicts.is_empty() && !work.force {
-            let message = format!("changed since by somebody else: {}", conflicts.join(", "));
+            let message = format!("these files have changed since: {}", conflicts.join(", "));
             return Err(Fault::conflict("undo_conflict", message).hint(
                 "nothing was changed; `agentctl diff` shows what differs, --force loses what others did",
             ));

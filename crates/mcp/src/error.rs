@@ -61,7 +61,7 @@ pub enum McpError {
         message: String,
     },
     /// It failed before and is not restarted for a while.
-    #[error("tool server {server} cannot be restarted for {} s more because it failed {failures} times: {why}", after.as_secs())]
+    #[error("tool server {server} cannot restart for {} s more because it failed {failures} times: {why}", after.as_secs())]
     Resting {
         /// Its name.
         server: String,

@@ -141,7 +141,7 @@ impl ClientState {
         let (outlook, notice) = self.admission.release(grant, outcome, rates, &mut stamp);
         match notice {
             Some(Notice::Broken { ms }) => {
-                tracing::warn!(provider = %self.provider, ms, "the provider keeps failing: holding back calls until a probe call succeeds");
+                tracing::warn!(provider = %self.provider, ms, "the provider keeps failing: pausing calls until a probe succeeds");
             }
             Some(Notice::Cooling {
                 credential,
@@ -150,7 +150,7 @@ impl ClientState {
             }) => {
                 let credential = credential.as_deref().unwrap_or("none");
                 let model = &grant.model;
-                tracing::info!(provider = %self.provider, %credential, %model, ?class, ms, "not using the credential for a while");
+                tracing::info!(provider = %self.provider, %credential, %model, ?class, ms, "pausing the credential");
             }
             None => {}
         }

@@ -89,7 +89,7 @@ async fn serve(proxy: Proxy, socket: UnixListener) {
         let stream = match socket.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "closed the network of a session");
+                tracing::warn!(%error, "the proxy of a session stopped");
                 return;
             }
         };

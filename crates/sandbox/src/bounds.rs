@@ -76,7 +76,7 @@ impl Exceeded {
         match self.bound {
             Bound::Processes => "too many processes",
             Bound::Memory => "too much memory",
-            Bound::FileSize => "too large a file",
+            Bound::FileSize => "a file too large",
             Bound::NewFiles => "too many new files",
         }
     }

@@ -62,7 +62,8 @@ pub enum SandboxError {
     },
     /// Another directory took the place of the working directory.
     #[error(
-        "a link to {real} replaced the working directory {path} after the session began; nothing was done. Restore the directory, or create a session in {real}"
+        "a link to {real} replaced the working directory {path} after the session began; nothing was done. Restore the \
+         directory, or create a session in {real}"
     )]
     Replaced {
         /// The original path.

@@ -25,7 +25,9 @@ use tokio::time::timeout;
 /// The file in the data directory that holds the findings.
 const FILE: &str = "sandbox.json";
 /// How to fix a broker that does not work.
-const BROKER_FIX: &str = "run agentd where seccomp user notification works: on Linux 5.19 or later, with kernel.yama.ptrace_scope at most 1, and not under a tool that has such a filter itself (some container runtimes)";
+const BROKER_FIX: &str = "run agentd where seccomp user notification works: on Linux 5.19 or later, with \
+                          kernel.yama.ptrace_scope at most 1, and not under a tool that has such a filter itself \
+                          (some container runtimes)";
 /// The deadline for the probe.
 const WITHIN: Duration = Duration::from_secs(20);
 /// The deadline for the exit of the probe's own warden.

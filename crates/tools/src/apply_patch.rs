@@ -301,7 +301,7 @@ fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
             })
             .collect(),
         Err(why) => format!(
-            "As things are this patch fails: {}\n{}",
+            "In the current state, this patch fails: {}\n{}",
             why.llm_text,
             prepared.text("patch")
         ),

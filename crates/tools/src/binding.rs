@@ -273,7 +273,7 @@ impl Files<'_> {
     fn add(&mut self, path: &str, state: String) -> Result<(), String> {
         self.found.insert(path.to_owned(), state);
         if self.found.len() > MAX_FILES {
-            return Err(format!("the call is about more than {MAX_FILES} files"));
+            return Err(format!("the call concerns more than {MAX_FILES} files"));
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Prepared {
             return Ok(detail);
         }
         Err(format!(
-            "it would show {} bytes to a person, who is shown at most {MAX_DETAIL} before an approval; do it in smaller parts",
+            "its preview has {} bytes, and an approval shows at most {MAX_DETAIL}; split it into smaller parts",
             detail.len()
         ))
     }

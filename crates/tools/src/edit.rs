@@ -278,6 +278,6 @@ pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> Strin
                 .text
             })
             .collect();
-        format!("As things are this edit fails: {why}\n{wanted}")
+        format!("In the current state, this edit fails: {why}\n{wanted}")
     })
 }

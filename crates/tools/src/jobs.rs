@@ -200,7 +200,7 @@ fn ending(collected: &Collected, asked: bool) -> JobEnding {
         exceeded,
     } = collected.exit;
     let stopped = match (collected.timed_out, asked && code.is_none()) {
-        (true, _) => Some("its time was over"),
+        (true, _) => Some("its time limit was reached"),
         (false, true) => Some("BashKill"),
         (false, false) => exceeded.filter(|found| !found.earlier).map(Exceeded::short),
     };

@@ -58,7 +58,7 @@ pub fn put_back(
     let (changes, moved) = compare(workdir, max_bytes, wanted).map_err(failed)?;
     if !moved.is_empty() && !started.force {
         let message = format!(
-            "changed since by somebody else: {}. Nothing was changed.",
+            "these files have changed since: {}. Nothing was changed.",
             moved.join(", ")
         );
         return Err(failed(refuse(Code::UndoConflict, message)));
@@ -163,9 +163,7 @@ pub(crate) async fn kept(
         Ok(None) => Err(lost("was not kept")),
         Err(why) => Err(refuse(
             Code::Tool,
-            format!(
-                "{who}the earlier content of {path} cannot be read: {why}. Nothing was changed. Try again."
-            ),
+            format!("{who}cannot read the earlier content of {path}: {why}. Nothing was changed. Try again."),
         )),
     }
 }

@@ -166,6 +166,6 @@ pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> Strin
     attempt.unwrap_or_else(|why| {
         let (old, new) = (prepared.text("old").as_bytes(), prepared.text("new").as_bytes());
         let wanted = change(prepared.path(), Some(old), Some(new));
-        format!("As things are this patch fails: {why}\n{}", wanted.text)
+        format!("In the current state, this patch fails: {why}\n{}", wanted.text)
     })
 }

@@ -127,7 +127,7 @@ fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     let content = prepared.text("content").as_bytes();
     let path = match workdir.relative(prepared.path()) {
         Ok(path) => path,
-        Err(error) => return format!("As things are this write fails: {error}"),
+        Err(error) => return format!("In the current state, this write fails: {error}"),
     };
     let old = workdir.read(&path, max).map(|(old, _)| old);
     match &old {
@@ -136,7 +136,7 @@ fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
         // Show the new content, even though the old one cannot be compared.
         Err(error) => {
             let new = change(&path.to_string_lossy(), None, Some(content)).text;
-            format!("What is there now cannot be shown: {error}\n{new}")
+            format!("agentd cannot show the current content: {error}\n{new}")
         }
     }
 }

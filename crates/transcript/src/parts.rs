@@ -36,7 +36,7 @@ impl PartKind {
         match self {
             Self::Frame => "system prompt and tools",
             Self::Summary => "summary",
-            Self::Said => "what people said",
+            Self::Said => "messages of people",
             Self::Notes => "notes of agentd",
             Self::Answers => "answers",
             Self::Thinking => "thinking",

@@ -272,7 +272,7 @@ mod tests {
     fn the_gist_is_no_announcement() {
         assert_eq!(gist("I look first.\n\nThen I act."), "I look first.");
         assert_eq!(gist("The test says:\n\nFAILED\n\nI mend it."), "I mend it.");
-        assert_eq!(gist("Done. I mended it. It said:\n\nok"), "Done. I mended it.");
+        assert_eq!(gist("Done. I fixed it. It said:\n\nok"), "Done. I fixed it.");
         assert_eq!(gist("Well:"), "Well:");
         assert_eq!(gist(""), "");
     }

@@ -62,7 +62,7 @@ async fn i6_a_server_that_does_not_start_is_left_alone_for_longer_each_time() {
     );
     assert_eq!(
         statuses[5],
-        "tool server fake cannot be restarted for 4 s more because it failed 4 times: tool server fake did not become \
+        "tool server fake cannot restart for 4 s more because it failed 4 times: tool server fake did not become \
          ready: no such module. The tool was not called. Go on without it, or try later."
     );
     assert_eq!(fake.starts(), 4);

@@ -343,7 +343,7 @@ fn the_detail_of_a_call_is_exactly_what_will_happen() {
     );
     assert!(
         detail("Edit", edit("c"))
-            .starts_with("As things are this edit fails: Edit: `old_string` is not in f.")
+            .starts_with("In the current state, this edit fails: Edit: `old_string` is not in f.")
     );
     let write = json!({ "file_path": "new", "content": "1\n" });
     assert_eq!(
@@ -358,7 +358,7 @@ fn the_detail_of_a_call_is_exactly_what_will_happen() {
     let endless = json!({ "file_path": "new", "content": "1\n".repeat(300_000) });
     let refused = registry.prepare("Write", &endless).unwrap().detail(&beneath);
     assert!(
-        refused.unwrap_err().contains("do it in smaller parts"),
+        refused.unwrap_err().contains("split it into smaller parts"),
         "it is not cut"
     );
     assert_eq!(

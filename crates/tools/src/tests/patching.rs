@@ -293,7 +293,7 @@ fn a_person_sees_the_patch_as_a_diff_or_why_it_fails() {
     );
     let fails = detail(envelope("*** Delete File: c\n"));
     assert!(
-        fails.starts_with("As things are this patch fails: c does not exist."),
+        fails.starts_with("In the current state, this patch fails: c does not exist."),
         "{fails}"
     );
     assert!(fails.contains("*** Delete File: c"), "{fails}");
