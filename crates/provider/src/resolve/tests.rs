@@ -247,7 +247,7 @@ fn a_key_can_come_from_a_file_and_a_missing_file_is_named() {
     );
     let reason = registry(&settings, &[], &[]).get("gpt").unwrap_err().reason;
     assert!(
-        reason.starts_with(&format!("{} cannot be read", path.display())),
+        reason.starts_with(&format!("cannot read {}", path.display())),
         "{reason}"
     );
 }
