@@ -1,4 +1,4 @@
-# What CI runs, in the order of what fails fastest.
+# The checks that CI runs, fastest first. `.ci/run` also installs what the tests need.
 check: fmt-check lint tidy doc test
 
 # Format everything.
@@ -21,40 +21,41 @@ test *args:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --locked
 
-# The main job without a key or any set-up.
+# The demo: agents at work, without an API key or any setup.
 demo n="3":
     cargo run -p agentd -- --demo {{n}}
 
 run *args:
     cargo run -p agentd -- {{args}}
 
-# Figures: 10,000 idle sessions, a burst, the cost of a step.
+# Benchmarks with the release build: `just bench idle`, `just bench fleet`, ...; `just bench --help` lists the modes.
 bench *args:
     cargo build --release -p agentd -p agentd-bench
     target/release/agentd-bench {{args}}
 
-# What packages ship, in target/dist: stripped and optimized as a whole. It takes 22 minutes on two cores.
+# The programs that packages ship, in target/dist: stripped, with fat LTO. The build takes 22 minutes on two cores.
 dist:
     cargo build --profile dist --locked -p agentd -p agentctl
     @ls -l target/dist/agentd target/dist/agentctl
 
-# Simulated lives: so many, from a seed. `cargo run -p agentd-simulator -- --seed N` replays one.
+# Simulated runs: their number and the first seed. `cargo run -p agentd-simulator -- --seed N` replays one.
 simulate runs="20000" from="100000":
     cargo run -p agentd-simulator -- --runs {{runs}} --from {{from}}
 
-# The fault matrix at random places: so many rounds, from a seed.
+# The fault matrix with random faults: the number of rounds and the seed.
 matrix rounds="20" seed="1":
     AGENTD_MATRIX_ROUNDS={{rounds}} AGENTD_MATRIX_SEED={{seed}} cargo test -p agentd-tests --test suite matrix::
 
-# Fuzzing led by coverage (libFuzzer): nightly, and `cargo install cargo-fuzz`. Targets: wire import settings shell patch
-# terminal fold decoder typed. On the stable toolchain `cargo test -p agentd-fuzz` tries the same with mutations.
+# Targets: wire import settings shell patch terminal fold decoder typed. On the stable toolchain, `cargo test -p agentd-fuzz`
+# runs the same targets over mutated inputs.
+# Coverage-guided fuzzing (libFuzzer). Needs the nightly toolchain and `cargo install cargo-fuzz`.
 fuzz target seconds="60":
     @cargo +nightly --version >/dev/null || { echo "just fuzz needs the nightly toolchain: rustup toolchain install nightly"; exit 1; }
     @cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "just fuzz needs cargo-fuzz: cargo install cargo-fuzz"; exit 1; }
     mkdir -p target/fuzz/{{target}}
     AGENTD_FUZZ_TARGET={{target}} cargo +nightly fuzz run --fuzz-dir crates/fuzz/libfuzzer any target/fuzz/{{target}} crates/fuzz/corpus/{{target}} -- -max_total_time={{seconds}} -max_len=65536
 
-# The same targets over more mutations of the corpus, on the stable toolchain.
+# The same targets over more mutations of the corpus, with the stable toolchain.
 fuzz-stable runs="100000" seed="1":
     AGENTD_FUZZ_RUNS={{runs}} AGENTD_FUZZ_SEED={{seed}} cargo test --release -p agentd-fuzz --test replay
 
@@ -65,12 +66,12 @@ golden test name:
     cp target/kept-logs/*.jsonl tests/golden/logs/{{name}}.jsonl
     INSTA_UPDATE=always cargo test -p agentd-tests --test golden
 
-# The cost of the parts: frames, decoder, verdict, fold and decision, append.
+# Microbenchmarks: frames, decoder, verdict, fold and decision, append.
 bench-micro *args:
     cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}
 
-# The picture in README.md: the demo runs in one tmux window; in the other one a person attaches and approves. Prints
-# what the second window shows.
+# The demo runs in one tmux session; in another one a scripted person attaches and approves.
+# Print the terminal output in README.md, recorded from the second session.
 picture:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -97,6 +98,6 @@ picture:
     await '[ "$(shown | grep -c ^SESSION)" = 2 ]'
     shown | sed -e "s/ *$//" -e "/^$/d" -e "/^[$]$/d"
 
-# The book of docs/, into target/book: needs mdbook (`cargo install mdbook --locked`).
+# Build the book of docs/ into target/book. Needs mdbook (`cargo install mdbook --locked`).
 book:
     mdbook build

@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 /// How many, and how busy.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ActiveArgs {
-    /// Sessions at once
+    /// Concurrent sessions
     #[arg(long, default_value_t = 1_000)]
     sessions: u32,
-    /// Kilobytes of history of each
+    /// Kilobytes of history per session
     #[arg(long, default_value_t = 20)]
     history_kb: u32,
-    /// Steps of each
+    /// Steps per session
     #[arg(long, default_value_t = 3)]
     steps: u32,
-    /// Milliseconds that the model thinks before each answer
+    /// Milliseconds that the model waits before each answer
     #[arg(long, default_value_t = 8_000)]
     think_ms: u32,
 }

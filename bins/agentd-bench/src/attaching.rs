@@ -16,13 +16,13 @@ const PAGE: usize = 1_000;
 /// How long.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AttachArgs {
-    /// Events of the session
+    /// Events in the session
     #[arg(long, default_value_t = 100_000)]
     events: u32,
-    /// Events that the viewer asks for
+    /// Events that the viewer requests
     #[arg(long, default_value_t = 50)]
     tail: u32,
-    /// How often it attaches
+    /// Number of attaches
     #[arg(long, default_value_t = 20)]
     rounds: u32,
 }
@@ -68,7 +68,10 @@ async fn tail(bench: &Bench, session: SessionId, tail: u32) -> Result<f64> {
             _ => {}
         }
     }
-    ensure!(events >= tail.min(10), "only {events} events of the tail came");
+    ensure!(
+        events >= tail.min(10),
+        "received only {events} events of the tail"
+    );
     Ok(begun.elapsed().as_secs_f64() * 1_000.0)
 }
 
@@ -143,5 +146,5 @@ async fn import(bench: &Bench, lines: Vec<String>) -> Result<SessionId> {
             return Ok(created.session);
         }
     }
-    anyhow::bail!("the import gave no session")
+    anyhow::bail!("the import returned no session")
 }

@@ -75,7 +75,7 @@ async fn one(bench: &Bench, n: u32, in_command: bool) -> Result<(SessionId, f64)
                         "{session}: ended with {:?}",
                         end.reason
                     );
-                    let asked: Instant = asked.context("it ended by itself")?;
+                    let asked: Instant = asked.context("the turn ended by itself")?;
                     return Ok((session, asked.elapsed().as_secs_f64() * 1_000.0));
                 }
                 in_command && matches!(event.body, EventBody::ToolStarted(_))

@@ -73,7 +73,7 @@ impl Log {
             }
             EventBody::ToolFinished(call) => {
                 let known = self.calls.get_mut(&call.tool_call);
-                ensure!(known.is_some(), "{at:?}: a result of no call");
+                ensure!(known.is_some(), "{at:?}: a result without a call");
                 if let Some((_, results)) = known {
                     *results += 1;
                     ensure!(*results == 1, "{at:?}: a second result");

@@ -9,19 +9,19 @@ pub(crate) const KEY: &str = "AGENTD_BENCH_KEY";
 /// The daemon, and how it is set up.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DaemonArgs {
-    /// Use this daemon; without it: the one beside this program if that is optimized, else one that cargo builds
+    /// The daemon to measure; default: the one next to this program if optimized, else one that cargo builds
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) agentd: Option<PathBuf>,
-    /// Use this model server instead of our own (it must follow our plans to be comparable)
+    /// The model server to use instead of the built-in one (for comparable figures it must follow the same plans)
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) model_url: Option<String>,
-    /// The sandbox of commands
+    /// The sandbox level of commands
     #[arg(long, global = true, value_enum, default_value = "confined")]
     pub(crate) sandbox: Level,
-    /// The dialect that daemon and model server speak
+    /// The dialect between daemon and model server
     #[arg(long, global = true, value_enum, default_value = "anthropic")]
     pub(crate) dialect: DialectName,
-    /// What the steps call
+    /// The tool that each step calls
     #[arg(long, global = true, value_enum, default_value = "bash")]
     pub(crate) tools: ToolMix,
     /// Settings of a mode, as sections that are not below.
@@ -42,11 +42,11 @@ pub(crate) enum Level {
 pub(crate) enum ToolMix {
     /// `true` in a shell
     Bash,
-    /// A line of a file, read by the daemon itself
+    /// Read a line of a file, inside the daemon
     Read,
-    /// Both in turn
+    /// Both, alternating
     Mix,
-    /// Nothing: each step is a turn
+    /// No tool: each step is a turn
     None,
 }
 

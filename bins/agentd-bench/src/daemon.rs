@@ -44,7 +44,7 @@ impl Bench {
             Some(path) => path.clone(),
             None => beside().map_or_else(build, Ok)?,
         };
-        let _ = writeln!(std::io::stderr(), "the daemon is {}", agentd.display());
+        let _ = writeln!(std::io::stderr(), "measuring {}", agentd.display());
         let model = match args.model_url {
             Some(_) => None,
             None => Some(ModelProcess::start(manner).await?),
@@ -97,7 +97,7 @@ impl Bench {
 
     /// Kills the daemon (kill -9).
     pub(crate) async fn kill(&mut self) -> Result<()> {
-        self.daemon.kill().await.context("the daemon cannot be killed")
+        self.daemon.kill().await.context("cannot kill the daemon")
     }
 
     /// Starts the next daemon on the same data as soon as the current one releases it. Returns the old process, because
@@ -113,7 +113,7 @@ impl Bench {
             }
         })
         .await
-        .context("the daemon keeps its data directory")?;
+        .context("the old daemon did not release its data directory")?;
         (self.pid, self.client) = (pid, client);
         Ok(std::mem::replace(&mut self.daemon, daemon))
     }
@@ -158,13 +158,16 @@ async fn launch(agentd: &Path, dir: &Path) -> Result<(Child, u32, Client)> {
     let pid = daemon.id().context("the daemon has no process id")?;
     tokio::time::timeout(START, ready(&mut daemon))
         .await
-        .context("the daemon is not ready in time")??;
+        .context("the daemon did not become ready in time")??;
     let client = Client::connect(&dir.join("data/agentd.sock"), &ConnectOptions::default()).await?;
     Ok((daemon, pid, client))
 }
 
 async fn ready(daemon: &mut Child) -> Result<()> {
-    let stderr = daemon.stderr.take().context("the daemon's stderr is a pipe")?;
+    let stderr = daemon
+        .stderr
+        .take()
+        .context("the daemon's stderr is not a pipe")?;
     let mut lines = BufReader::new(stderr).lines();
     let mut said = String::new();
     while let Some(line) = lines.next_line().await? {
@@ -211,7 +214,7 @@ fn build() -> Result<PathBuf> {
         .status()
         .context("cannot run cargo; give --agentd PATH")?;
     if !status.success() {
-        bail!("agentd does not build");
+        bail!("cannot build agentd");
     }
     Ok(exe.with_file_name("agentd"))
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(events: u32, rounds: u32) -> Result<Figures> {
             best = best.min(started.elapsed());
             ensure!(
                 !reply.content.is_empty(),
-                "{name}: the made-up answer says nothing"
+                "{name}: the synthetic answer has no content"
             );
         }
         let mut outcome = None;

@@ -77,7 +77,7 @@ impl Watcher {
         match there {
             Ok(true) => Ok(()),
             Ok(false) => bail!("the watcher lost the daemon"),
-            Err(_) => bail!("{} of {turns} turns have ended", self.ended()),
+            Err(_) => bail!("only {} of {turns} turns have ended", self.ended()),
         }
     }
 
@@ -122,7 +122,7 @@ impl Watcher {
         });
         match odd {
             None => Ok(()),
-            Some(odd) => bail!("turns that were not completed: {odd}"),
+            Some(odd) => bail!("turns that did not complete: {odd}"),
         }
     }
 }

@@ -17,19 +17,19 @@ use std::time::{Duration, Instant};
 /// The load.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FleetArgs {
-    /// Sessions at once
+    /// Concurrent sessions
     #[arg(long, default_value_t = 50)]
     pub(crate) sessions: u32,
-    /// Steps of each
+    /// Steps per session
     #[arg(long, default_value_t = 10)]
     pub(crate) steps: u32,
-    /// How often; all count together
+    /// Waves; all count together
     #[arg(long, default_value_t = 5)]
     pub(crate) waves: u32,
-    /// Seconds of the open-loop load after it; 0: none
+    /// Seconds of open-loop load after the waves; 0: none
     #[arg(long, default_value_t = 10)]
     pub(crate) open_seconds: u32,
-    /// Viewers of each session of the waves
+    /// Viewers per session during the waves
     #[arg(long, default_value_t = 0)]
     pub(crate) viewers: u32,
 }

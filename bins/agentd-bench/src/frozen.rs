@@ -146,7 +146,7 @@ impl World<'_> {
         listing.stop.send_replace(true);
         let times = tokio::time::timeout(PATIENCE, listing.task)
             .await
-            .context("a listing hangs")???;
+            .context("a listing did not end in time")???;
         Ok((median(rates), times))
     }
 
@@ -169,7 +169,7 @@ impl World<'_> {
             prompt: None,
         };
         let (took, created) = timed(create("healthy", self.bench.workdir.clone()).create(client)).await?;
-        let fresh = created.context("no session can be created on a healthy disk")?;
+        let fresh = created.context("cannot create a session on a healthy disk")?;
         report.number(format!("{name}.create_ms.with_frozen"), took);
         // Its first command needs a warden, which the shared fork server starts.
         send(client, fresh, "plan:fresh steps=1 command=true;").await?;
@@ -207,7 +207,7 @@ impl World<'_> {
         let ending = self.watch.until_each(&open, self.turns.1);
         tokio::time::timeout(PATIENCE, ending)
             .await
-            .context("a cancelled turn does not end")??;
+            .context("a cancelled turn did not end in time")??;
         let ended = begun.elapsed().as_secs_f64() * 1_000.0;
         report.number(format!("{name}.all_cancelled_ms"), ended);
         report.percentiles(&format!("{name}.cancel_ms"), &mut cancels, None::<Target>);
@@ -233,7 +233,7 @@ impl World<'_> {
         report.put(format!("{}.failed_calls_after_{after}", self.kind.name()), failed);
         ensure!(
             completed == frozen.len(),
-            "sessions that do not go on after the {after}"
+            "sessions that did not continue after the {after}"
         );
         Ok(())
     }

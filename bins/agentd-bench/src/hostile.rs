@@ -36,19 +36,19 @@ pub(crate) struct HostileArgs {
     /// Only these cases: output, processes, files, sparse, memory, frozen, fsfreeze
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// Ordinary sessions beside one attack
+    /// Ordinary sessions next to one attack
     #[arg(long, default_value_t = 4)]
     sessions: u32,
-    /// Sessions on the file system that stands still
+    /// Sessions on the frozen file system
     #[arg(long, default_value_t = 200)]
     frozen: u32,
-    /// Ordinary sessions beside them
+    /// Ordinary sessions next to them
     #[arg(long, default_value_t = 50)]
     healthy: u32,
     /// Steps of each turn of an ordinary session
     #[arg(long, default_value_t = 20)]
     steps: u32,
-    /// Turns of each ordinary session beside a file system that stands still, and without it
+    /// Turns of each ordinary session next to a frozen file system, and without one
     #[arg(long, default_value_t = 5)]
     rounds: u32,
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &HostileArgs) -> Result<Report>
         ATTACKS.iter().any(|(name, _)| *name == case) || kinds.iter().any(|kind| kind.name() == case)
     };
     if let Some(unknown) = args.cases.iter().find(|case| !known(case)) {
-        bail!("there is no case `{unknown}`; see --help");
+        bail!("unknown case `{unknown}`; see --help");
     }
     let wanted = |case: &str| args.cases.is_empty() || args.cases.iter().any(|name| name == case);
     let attacks: Vec<_> = ATTACKS.into_iter().filter(|(name, _)| wanted(name)).collect();
@@ -160,7 +160,7 @@ async fn step(bench: &Bench, session: SessionId, command: &str, number: u32) -> 
     loop {
         let push = tokio::time::timeout(Duration::from_secs(600), viewer.next())
             .await
-            .context("the attack takes too long")?;
+            .context("the attack did not end in time")?;
         let Push::Event(stored) = push.context("the viewer ended early")? else {
             continue;
         };

@@ -14,7 +14,7 @@ pub(crate) struct IdleArgs {
     /// Idle sessions
     #[arg(long, default_value_t = 10_000)]
     sessions: u32,
-    /// Sessions of the burst
+    /// Sessions in the burst
     #[arg(long, default_value_t = 200)]
     burst: u32,
 }
@@ -50,7 +50,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &IdleArgs) -> Result<Report> {
     let rows = bench.client.list(&all).await?.len();
     ensure!(
         rows >= args.sessions as usize,
-        "{rows} of {} sessions are listed",
+        "only {rows} of {} sessions are listed",
         args.sessions
     );
     report.number("list_all_seconds", begun.elapsed().as_secs_f64());

@@ -14,7 +14,7 @@ pub(crate) struct LongArgs {
     /// Steps
     #[arg(long, default_value_t = 2_000)]
     steps: u32,
-    /// Steps of a turn
+    /// Steps per turn
     #[arg(long, default_value_t = 50)]
     turn: u32,
 }

@@ -45,7 +45,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Parser)]
 #[command(
-    about = "Measures agentd: throughput, latency and memory under load; targets stand beside their figures"
+    about = "Measures agentd: throughput, latency and memory under load; prints the figures with their targets"
 )]
 struct Args {
     /// Print the figures as one JSON object

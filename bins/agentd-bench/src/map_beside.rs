@@ -105,7 +105,7 @@ async fn turn(bench: &Bench, session: SessionId, viewer: &mut Subscription, numb
     loop {
         let push = tokio::time::timeout(PATIENCE, viewer.next())
             .await
-            .context("the turn takes too long")?;
+            .context("the turn did not end in time")?;
         let Push::Event(stored) = push.context("the viewer ended early")? else {
             continue;
         };

@@ -97,7 +97,7 @@ async fn turn(viewer: &mut Subscription) -> Result<(Timestamp, Timestamp)> {
     loop {
         let push = tokio::time::timeout(PATIENCE, viewer.next())
             .await
-            .context("the turn takes too long")?;
+            .context("the turn did not end in time")?;
         let Push::Event(stored) = push.context("the viewer ended early")? else {
             continue;
         };

@@ -21,27 +21,27 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Mode {
-    /// Throughput: N sessions at once, each some steps; then the overhead of a step at 60 % of that, and first words
+    /// Throughput of N concurrent sessions; then, at 60 % of it, the overhead of a step and the time to the first text
     Fleet(FleetArgs),
-    /// Memory: N idle sessions, after a full listing, after a burst of active ones; and the start with them
+    /// Memory with N idle sessions, after a full listing, and after a burst of active ones; time to start with them
     Idle(IdleArgs),
-    /// Memory: N sessions with open turns at once
+    /// Memory with N concurrent open turns
     Active(ActiveArgs),
-    /// One session of many steps: the last against the first
+    /// One session with many steps: the last steps compared with the first ones
     Long(LongArgs),
-    /// A model server that answers much with 429, 529, 500 or half of a stream
+    /// A model server that often answers with 429, 529, 500 or a broken stream
     Storm(StormArgs),
     /// Many viewers of one busy session, some of which do not read
     Viewers(ViewersArgs),
-    /// kill -9 with N open turns: until all of them go on
+    /// kill -9 with N open turns: time until all of them continue
     Resume(ResumeArgs),
-    /// Cancels at 60 % of the most load
+    /// Cancels at 60 % of the maximum load
     Cancel(FleetArgs),
-    /// The tail of a very long session
+    /// Time to attach to the end of a very long session
     Attach(AttachArgs),
-    /// Load with random faults from --seed; every log must be whole
+    /// Load with random faults from --seed; checks that every log is complete
     Soak(SoakArgs),
-    /// The time of a step with a long history against one with a short history
+    /// The time of a step with a long history, compared with a short one
     History {
         /// Kilobytes of the long history
         #[arg(long, default_value_t = 1_000)]
@@ -49,19 +49,19 @@ pub(crate) enum Mode {
         /// Kilobytes of the short history
         #[arg(long, default_value_t = 10)]
         short_kb: u32,
-        /// Measured steps a round
+        /// Measured steps per round
         #[arg(long, default_value_t = 50)]
         steps: u32,
-        /// Rounds, long and short in turn
+        /// Rounds, alternating between long and short
         #[arg(long, default_value_t = 3)]
         rounds: u32,
     },
     /// Decoding of streamed answers in each dialect: speed and allocations per event; no daemon
     Decode {
-        /// Events of an answer
+        /// Events per answer
         #[arg(long, default_value_t = 10_000)]
         events: u32,
-        /// Rounds, of which the best counts
+        /// Rounds; the best one counts
         #[arg(long, default_value_t = 5)]
         rounds: u32,
     },
@@ -71,22 +71,22 @@ pub(crate) enum Mode {
         #[arg(long, default_value_t = 200)]
         attempts: u32,
     },
-    /// A session without measure (output, processes, files, a sparse file, memory) beside ordinary ones; and many sessions on
-    /// a frozen file system, with ordinary ones on a healthy disk
+    /// Ordinary sessions next to one that exhausts output, processes, files or memory, or creates a sparse file; and
+    /// ordinary sessions on a healthy disk next to many sessions on a frozen file system
     Hostile(HostileArgs),
-    /// The map of a source tree: cold, warm, memory, whether it shows the definitions that are asked for; then the steps of
-    /// a fleet while a daemon makes such maps, and without that
+    /// The map of a source tree: time cold and warm, memory, whether it contains wanted definitions; then the steps of a
+    /// fleet while the daemon makes such maps, compared with no maps
     RepoMap {
-        /// The tree; the sources of all crates on this machine if it is left out
+        /// The tree; default: the sources of all crates on this machine
         dir: Option<PathBuf>,
     },
-    /// The search index of a source tree: time, size, memory, whether 50 definitions are found; then the steps of a fleet
-    /// while a daemon indexes the tree, and without that
+    /// The search index of a source tree: time, size, memory, whether it finds 50 definitions; then the steps of a fleet
+    /// while the daemon indexes the tree, compared with no indexing
     Search {
-        /// The tree; the sources of all crates on this machine if it is left out
+        /// The tree; default: the sources of all crates on this machine
         dir: Option<PathBuf>,
     },
-    /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
+    /// `bash -c true` at each sandbox level that works here, compared with a plain spawn; no daemon
     Sandbox {
         /// Commands at each level
         #[arg(long, default_value_t = 300)]

@@ -22,25 +22,25 @@ pub(crate) struct MannerArgs {
     /// Milliseconds before the first byte of an answer
     #[arg(long, global = true, default_value_t = 0)]
     first_ms: u64,
-    /// Milliseconds between two pieces of an answer
+    /// Milliseconds between two chunks of an answer
     #[arg(long, global = true, default_value_t = 0)]
     gap_ms: u64,
-    /// Pieces of an answer; 0: all at once, or event by event with --gap-ms
+    /// Chunks per answer; 0: all at once, or event by event with --gap-ms
     #[arg(long, global = true, default_value_t = 0)]
     pieces: usize,
-    /// Share of requests that are answered with 429
+    /// Share of requests that get a 429
     #[arg(long, global = true, default_value_t = 0.0)]
     rate_429: f64,
-    /// Share of requests that are answered with 529
+    /// Share of requests that get a 529
     #[arg(long, global = true, default_value_t = 0.0)]
     rate_529: f64,
-    /// Share of requests that are answered with 500
+    /// Share of requests that get a 500
     #[arg(long, global = true, default_value_t = 0.0)]
     rate_500: f64,
-    /// Share of answers that break off
+    /// Share of answers that end early
     #[arg(long, global = true, default_value_t = 0.0)]
     rate_cut: f64,
-    /// Which requests these are
+    /// Seed that selects these requests
     #[arg(long, global = true, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -133,7 +133,7 @@ impl ModelProcess {
         let stdout = child.stdout.take().context("its output is a pipe")?;
         let mut lines = BufReader::new(stdout).lines();
         let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
-        let Some(url) = line.context("the model server does not start")?? else {
+        let Some(url) = line.context("the model server did not start in time")?? else {
             bail!("the model server ended");
         };
         Ok(Self {
@@ -155,8 +155,8 @@ impl ModelProcess {
     pub(crate) async fn served(&self) -> Result<Served> {
         let answer = tokio::time::timeout(PATIENCE, figures(&self.url))
             .await
-            .context("the model server does not answer")??;
-        let (_, body) = answer.split_once("\r\n\r\n").context("no answer of HTTP")?;
+            .context("the model server did not answer in time")??;
+        let (_, body) = answer.split_once("\r\n\r\n").context("not an HTTP response")?;
         let figures: Value = serde_json::from_str(body)?;
         let number = |key: &str| figures.get(key).and_then(Value::as_u64).unwrap_or_default();
         let gaps = figures.get("gaps").and_then(Value::as_array);

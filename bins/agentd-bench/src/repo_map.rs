@@ -18,7 +18,7 @@ pub(crate) fn tree(dir: Option<PathBuf>, cargo_home: Option<PathBuf>) -> Result<
     let dir = match dir {
         Some(dir) => dir,
         None => cargo_home
-            .context("give a directory; there is no home")?
+            .context("no home directory; give a directory")?
             .join("registry/src"),
     };
     Ok(dir.canonicalize()?)
@@ -28,17 +28,15 @@ pub(crate) fn tree(dir: Option<PathBuf>, cargo_home: Option<PathBuf>) -> Result<
 pub(crate) fn run(dir: &Path) -> Result<Figures> {
     let mut figures = Figures::new();
     let sources = sources(dir);
-    ensure!(
-        !sources.is_empty(),
-        "there is no source file below {}",
-        dir.display()
-    );
+    ensure!(!sources.is_empty(), "no source file below {}", dir.display());
     let bytes: u64 = sources.iter().map(|source| source.bytes).sum();
     let began = Instant::now();
     let cold = map(Cache::default(), &sources);
     let (scanned, kept) = (
         began.elapsed(),
-        cold.cache().bytes()?.context("the map is too large to be kept")?,
+        cold.cache()
+            .bytes()?
+            .context("the map is too large for the cache")?,
     );
     let began = Instant::now();
     let ranked = cold.places(&Focus::default(), usize::MAX);

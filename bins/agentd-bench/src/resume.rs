@@ -48,7 +48,10 @@ pub(crate) async fn run(bench: &mut Bench, args: &ResumeArgs) -> Result<Report> 
 
 /// Waits until the model server has had this many requests.
 async fn requests(bench: &Bench, wanted: u64) -> Result<()> {
-    let model = bench.model.as_ref().context("this needs our own model server")?;
+    let model = bench
+        .model
+        .as_ref()
+        .context("this mode needs the built-in model server")?;
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
     let waiting = async {
         while model.served().await?.requests < wanted {
@@ -58,5 +61,5 @@ async fn requests(bench: &Bench, wanted: u64) -> Result<()> {
     };
     tokio::time::timeout(PATIENCE, waiting)
         .await
-        .context("the turns do not go on")?
+        .context("the turns did not continue in time")?
 }

@@ -50,7 +50,7 @@ pub(crate) async fn run(bench: &Bench, dir: &Path) -> Result<Figures> {
     }
     ensure!(
         !beside.is_empty(),
-        "the tree is too small: it was indexed before a round was over"
+        "the tree is too small: indexing ended before the first round was over"
     );
     let mut figures = Figures::new();
     for (name, times) in [("calm", &mut calm), ("beside", &mut beside)] {

@@ -18,13 +18,13 @@ use tokio::net::UnixStream;
 /// How long and how much.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SoakArgs {
-    /// Seconds; the round that runs then is finished
+    /// Seconds; the running round is completed
     #[arg(long, default_value_t = 300)]
     seconds: u64,
-    /// Sessions of a round
+    /// Sessions per round
     #[arg(long, default_value_t = 50)]
     sessions: u32,
-    /// Steps of each
+    /// Steps per session
     #[arg(long, default_value_t = 10)]
     steps: u32,
 }
@@ -108,7 +108,7 @@ async fn round(
             let left = family.map_or_else(Vec::new, |family| family.left());
             ensure!(
                 left.is_empty(),
-                "processes outlived the daemon and the start of the next: {left:?}"
+                "processes outlived the daemon and the start of the next one: {left:?}"
             );
         }
     }
@@ -133,5 +133,5 @@ async fn quiet(bench: &Bench) -> Result<()> {
     };
     tokio::time::timeout(PATIENCE, waiting)
         .await
-        .context("turns do not end")?
+        .context("turns did not end in time")?
 }

@@ -12,10 +12,10 @@ use std::time::Instant;
 /// How many.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StormArgs {
-    /// Sessions at once
+    /// Concurrent sessions
     #[arg(long, default_value_t = 100)]
     sessions: u32,
-    /// Steps of each
+    /// Steps per session
     #[arg(long, default_value_t = 10)]
     steps: u32,
 }

@@ -27,7 +27,7 @@ impl Usage {
     /// Measures a daemon and its descendants. Skips processes that end meanwhile.
     pub(crate) fn of(pid: u32) -> Result<Self> {
         let helpers = below(pid)?;
-        let times = times(pid).context("the daemon is gone")?;
+        let times = times(pid).context("the daemon is not running")?;
         let mut usage = Self {
             cpu_ms: times.iter().sum::<f64>(),
             own_cpu_ms: times.iter().take(2).sum::<f64>(),

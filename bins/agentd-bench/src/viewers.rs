@@ -22,16 +22,16 @@ const CHUNK: usize = 16 << 10;
 /// How many.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ViewersArgs {
-    /// Viewers, each with a connection of its own
+    /// Viewers, each with its own connection
     #[arg(long, default_value_t = 200)]
     viewers: u32,
-    /// How many of them stop reading
+    /// Viewers that stop reading
     #[arg(long, default_value_t = 20)]
     stalled: u32,
-    /// Steps of a turn
+    /// Steps per turn
     #[arg(long, default_value_t = 100)]
     steps: u32,
-    /// Turns with viewers; before each there is one without
+    /// Turns with viewers; a turn without viewers precedes each
     #[arg(long, default_value_t = 5)]
     rounds: u32,
 }

@@ -25,7 +25,7 @@ pub(crate) const RULES: [(&str, Rule); 12] = [
         layers::named_and_described,
     ),
     (
-        "dependencies are as deny.toml says",
+        "dependencies comply with deny.toml",
         dependencies::licences_and_bans,
     ),
     ("a file fits on a few screens", sources::file_sizes),

@@ -40,7 +40,7 @@ pub(crate) fn licences_and_bans(tree: &Tree) -> Result<Vec<String>> {
         }
         if !acceptable(text("license"), &allowed) {
             findings.push(format!(
-                "{}: the licence {:?} is not in deny.toml",
+                "{}: the licence {:?} is not allowed in deny.toml",
                 text("name"),
                 text("license")
             ));
@@ -50,7 +50,7 @@ pub(crate) fn licences_and_bans(tree: &Tree) -> Result<Vec<String>> {
             .and_then(Value::as_str)
             .is_some_and(|source| !source.starts_with("registry+"))
         {
-            findings.push(format!("{} comes from outside of the registry", text("name")));
+            findings.push(format!("{} does not come from the registry", text("name")));
         }
     }
     Ok(findings)

@@ -31,7 +31,10 @@ pub(crate) fn upward(members: &[Member]) -> Vec<String> {
     let mut findings = Vec::new();
     for member in members {
         let Some(layer) = member.layer else {
-            findings.push(format!("{}: no [package.metadata.agentd] layer", member.name));
+            findings.push(format!(
+                "{}: the manifest has no `layer` in [package.metadata.agentd]",
+                member.name
+            ));
             continue;
         };
         for (dependency, dev) in &member.dependencies {

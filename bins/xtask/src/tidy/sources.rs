@@ -30,18 +30,14 @@ pub(crate) fn lib_files(tree: &Tree) -> Result<Vec<String>> {
         .filter(|s| s.path.starts_with("crates/") && s.path.ends_with("src/lib.rs"))
     {
         if !source.text.starts_with("//!") {
-            findings.push(format!("{}: starts without crate docs", source.path));
+            findings.push(format!("{}: add crate docs (`//!`) at the start", source.path));
         }
         if let Some(line) = source
             .without_tests()
             .lines()
             .find(|line| !allowed.is_match(line))
         {
-            findings.push(format!(
-                "{}: `{}` belongs into a module",
-                source.path,
-                line.trim()
-            ));
+            findings.push(format!("{}: move `{}` into a module", source.path, line.trim()));
         }
     }
     Ok(findings)
@@ -59,7 +55,7 @@ pub(crate) fn names(tree: &Tree) -> Result<Vec<String>> {
             .trim_end_matches(".rs");
         if stem == "mod" {
             findings.push(format!(
-                "{}: use NAME.rs beside the folder instead of mod.rs",
+                "{}: use NAME.rs next to the folder instead of mod.rs",
                 source.path
             ));
         }
@@ -67,7 +63,7 @@ pub(crate) fn names(tree: &Tree) -> Result<Vec<String>> {
             .split('_')
             .any(|word| EMPTY_WORDS.contains(&word.trim_end_matches('s')))
         {
-            findings.push(format!("{}: a file's name should say what is in it", source.path));
+            findings.push(format!("{}: name the file after its content", source.path));
         }
         for name in types
             .captures_iter(source.without_tests())
@@ -78,7 +74,7 @@ pub(crate) fn names(tree: &Tree) -> Result<Vec<String>> {
                 .any(|word| EMPTY_WORDS.contains(&word.trim_end_matches('s')))
             {
                 findings.push(format!(
-                    "{}: the type {} should say what it is",
+                    "{}: name the type {} after what it is",
                     source.path,
                     name.as_str()
                 ));
@@ -106,11 +102,14 @@ pub(crate) fn honest_tests(tree: &Tree) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for source in &tree.sources {
         if ignored.is_match(&source.text) {
-            findings.push(format!("{}: an ignored test proves nothing", source.path));
+            findings.push(format!(
+                "{}: an ignored test proves nothing: run it or delete it",
+                source.path
+            ));
         }
         if sleeps.is_match(source.only_tests()) {
             findings.push(format!(
-                "{}: a test waits for an event, not for time",
+                "{}: wait for an event instead of sleeping in a test",
                 source.path
             ));
         }
