@@ -32,9 +32,9 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   agentctl run \"fix the failing test\"      run an agent here and watch it
-  agentctl run -d --name nightly \"...\"     leave it running, print its id
-  agentctl ps                               what runs, what waits, for whom
-  agentctl approvals                        what waits for a person
+  agentctl run -d --name nightly \"...\"     run in the background, print the id
+  agentctl ps                               list open sessions and their states
+  agentctl approvals                        list the approvals that wait for you
   agentctl attach @last                     watch and steer the newest session
   agentctl help exit-codes                  explain a topic
 
@@ -65,21 +65,21 @@ pub(crate) struct Global {
     /// A daemon named in ~/.config/agentctl/config.toml [env: AGENTCTL_CONTEXT]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// How to print: `agentctl help output` explains each
+    /// Output format; see `agentctl help output`
     #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
-    /// Print names or ids only, and no talk on stderr
+    /// Print only ids or names, and no progress or hints on stderr
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// When to colour; NO_COLOR is obeyed
+    /// When to use colour; NO_COLOR is honoured
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
-    /// Print long texts as they are; else a terminal shows them in $AGENTD_PAGER, $PAGER or less
+    /// Never use a pager; by default, long text on a terminal goes through $AGENTD_PAGER, $PAGER or less
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
 }
 
-/// How to print.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people; `text` is the same
@@ -87,9 +87,9 @@ pub(crate) enum Format {
     Table,
     /// For people, with more columns
     Wide,
-    /// An array for lists, else one object
+    /// An array for lists, otherwise one object
     Json,
-    /// One object a line
+    /// One object per line
     Jsonl,
     /// YAML
     Yaml,
@@ -97,10 +97,10 @@ pub(crate) enum Format {
     Name,
 }
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal
+    /// When writing to a terminal
     #[default]
     Auto,
     /// Always
@@ -126,71 +126,71 @@ pub(crate) enum Verb {
     Attach(AttachArgs),
     /// Send a message to a session
     Send(SendArgs),
-    /// List what waits for a person
+    /// List list the approvals that wait for you
     Approvals(ApprovalsArgs),
-    /// Allow what an approval asks for
+    /// Approve a request
     Approve(DecideArgs),
-    /// Refuse what an approval asks for
+    /// Deny a request
     Deny(DecideArgs),
-    /// Answer a question or choose
+    /// Answer an agent's question or pick one of its choices
     Answer(AnswerArgs),
-    /// End the running turn; the session goes on
+    /// Cancel the running turn; the session stays open
     Cancel(CancelTurnArgs),
-    /// End the running turn and kill its commands at once, background jobs, too
+    /// Cancel the running turn and kill its commands immediately, including background jobs
     Kill(CancelArgs),
-    /// Start no new model call until resumed
+    /// Pause sessions: start no new model calls until resumed
     Pause(LifecycleArgs),
-    /// Let a paused, parked or faulted session go on: a parked call is tried at once
+    /// Resume a paused, parked or faulted session; a parked call is retried at once
     Resume(LifecycleArgs),
     /// Change a session: its name, model, mode, budget or labels
     Set(SetArgs),
-    /// Put a summary in the place of a conversation's beginning
+    /// Replace the beginning of a conversation with a summary
     Compact(CompactArgs),
-    /// Take no more input, for good
+    /// Close a session permanently: it accepts no more input
     Close(LifecycleArgs),
     /// Remove a session
     Rm(RmArgs),
-    /// Wait until sessions are idle, closed, or ask for approval
+    /// Wait until sessions are idle, closed or waiting for an approval
     Wait(WaitArgs),
-    /// Show what a session changed in files
+    /// Show the file changes of a session
     Diff(DiffArgs),
-    /// Put files back as they were before a change of a session
+    /// Revert file changes of a session
     Undo(UndoArgs),
-    /// Take a session's conversation back to an earlier point
+    /// Rewind a session's conversation to an earlier point
     Rewind(RewindArgs),
-    /// Make a new session whose log begins as another one's
+    /// Create a session that starts with a copy of another session's log
     Fork(ForkArgs),
-    /// Print a session's exact stored lines
+    /// Export a session's log, exactly as stored
     Export(ExportArgs),
-    /// Make a session that has an exported log as its history
+    /// Create a session with an exported log as its history
     Import(ImportArgs),
-    /// Write a backup of the running daemon's store and audit files (`agentd restore` reads it)
+    /// Back up the running daemon's store and audit files (restore with `agentd restore`)
     Backup(BackupArgs),
     /// Print events of all sessions
     Events(EventsArgs),
-    /// Tokens and money, grouped
+    /// Show tokens and cost by group
     Usage(UsageArgs),
     /// List the configured models
     Models,
-    /// List the tools that agents may use
+    /// List the tools that agents can use
     Tools,
     /// List the tool servers: state, tools, restarts, last error
     Mcp,
-    /// List and revoke what was allowed or denied for good
+    /// List and revoke permanent permission rules
     Rules(RulesArgs),
-    /// Ask the permission rules: what a call would get, what other rules would change
+    /// Test permission rules: check the verdict for a call, or try out other rules
     Policy(PolicyArgs),
-    /// The record of who did what
+    /// Verify the audit trail
     Audit(AuditArgs),
-    /// Check this machine and the daemon, and say how to mend what is wrong
+    /// Diagnose this machine and the daemon, and suggest fixes
     Doctor,
-    /// The daemon itself
+    /// Show, reload, drain or stop the daemon
     Daemon(DaemonArgs),
-    /// The daemon's configuration
+    /// Show the daemon's configuration
     Config(ConfigArgs),
     /// Print a completion script for a shell
     Completion(CompletionArgs),
-    /// Print the versions of agentctl and of the daemon
+    /// Print the versions of agentctl and the daemon
     Version,
     /// Watch agents work on small projects, without an API key
     Demo(DemoArgs),

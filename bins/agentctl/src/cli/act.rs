@@ -10,25 +10,25 @@ use std::time::Duration;
 /// `approvals`.
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsArgs {
-    /// Only this session's; an approval is shown whole
+    /// A session whose approvals to list, or an approval to show in full
     #[arg(value_name = "SESSION|APPROVAL", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: Option<String>,
-    /// Only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    /// Only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
     #[arg(short, long = "label", value_name = "SELECTOR")]
     pub(crate) labels: Vec<Selector>,
-    /// Go through them one by one and answer; then wait for more
+    /// Review and answer approvals one by one, then wait for new ones
     #[arg(short = 'w', long, alias = "watch")]
     pub(crate) walk: bool,
 }
 
-/// How far an allow reaches.
+/// Scope of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// This call
+    /// Only this call
     Once,
-    /// Calls like it in this session
+    /// Similar calls in this session
     Session,
-    /// Calls like it in every session, for good
+    /// Similar calls in every session, permanently
     Always,
 }
 
@@ -45,31 +45,31 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call there"
+    after_help = "Examples:\n  agentctl approve 4f2a            the only open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every open approval of the same call"
 )]
 pub(crate) struct DecideArgs {
-    /// Approvals (ids or prefixes), or sessions with exactly one open; `deny` takes its reason behind them
+    /// Approvals (ids or prefixes), or sessions with exactly one open approval; for `deny`, a reason may follow
     #[arg(value_name = "APPROVAL|SESSION", required_unless_present_any = ["all", "like"], add = ArgValueCompleter::new(sessions))]
     pub(crate) targets: Vec<String>,
-    /// How far an allow reaches
+    /// How widely the approval applies
     #[arg(long, value_enum, default_value = "once")]
     pub(crate) scope: ScopeArg,
-    /// Words for the agent
+    /// A message for the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Every open approval (of the sessions that -l chooses)
+    /// Every open approval (of the sessions selected with -l)
     #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
-    /// Every open approval like this one: the same call, directory, environment, programs and files, in whichever session
+    /// Every open approval like this one: same call, directory, environment, programs and files, in any session
     #[arg(long, value_name = "APPROVAL|SESSION", conflicts_with_all = ["targets", "all"])]
     pub(crate) like: Option<String>,
-    /// With --all or --like: only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    /// With --all or --like: only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
     #[arg(short, long = "label", value_name = "SELECTOR", conflicts_with = "targets")]
     pub(crate) labels: Vec<Selector>,
-    /// Do not ask first
+    /// Skip the confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Only if what is asked has this SHA-256 (at least 8 digits), as `approvals -o json` shows it
+    /// Decide only if the request has this SHA-256 (at least 8 digits); `approvals -o json` prints it
     #[arg(long, value_name = "HEX", conflicts_with_all = ["all", "like"])]
     pub(crate) sha256: Option<String>,
 }
@@ -77,16 +77,16 @@ pub(crate) struct DecideArgs {
 /// `answer`.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// An approval (id or prefix), or a session with exactly one open
+    /// An approval (id or prefix), or a session with exactly one open approval
     #[arg(value_name = "APPROVAL|SESSION", add = ArgValueCompleter::new(sessions))]
     pub(crate) target: String,
-    /// The answer: words, or of a choice its number, its name or how just one of them begins
+    /// The answer: free text, or the number, name or unique prefix of a choice
     #[arg(value_name = "ANSWER")]
     pub(crate) text: String,
-    /// Send the answer as words, whatever choices there are
+    /// Send the answer as text even if there are choices
     #[arg(long = "text")]
     pub(crate) words: bool,
-    /// More words for the agent
+    /// An additional message for the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
@@ -94,10 +94,10 @@ pub(crate) struct AnswerArgs {
 /// Which sessions.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Ids, unambiguous prefixes of either end, names, or @last
+    /// Session ids, unambiguous beginnings or ends of ids, names, or @last
     #[arg(value_name = "ID", required_unless_present = "all", add = ArgValueCompleter::new(sessions))]
     pub(crate) sessions: Vec<String>,
-    /// Every session (that -l and --state choose)
+    /// All sessions (or those selected with -l and --state)
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) all: bool,
     /// With --all: only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
@@ -109,7 +109,7 @@ pub(crate) struct TargetArgs {
         conflicts_with = "sessions"
     )]
     pub(crate) labels: Vec<Selector>,
-    /// With --all: only these states, separated by commas
+    /// With --all: only sessions in these states, separated by commas
     #[arg(
         long,
         value_name = "STATE,...",
@@ -119,7 +119,7 @@ pub(crate) struct TargetArgs {
         add = ArgValueCompleter::new(states)
     )]
     pub(crate) state: Vec<String>,
-    /// Do not ask before acting on --all
+    /// Skip the confirmation for --all
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
@@ -129,7 +129,7 @@ pub(crate) struct TargetArgs {
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) targets: TargetArgs,
-    /// Why; it is kept in the log
+    /// The reason; recorded in the log
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct CancelArgs {
 pub(crate) struct CancelTurnArgs {
     #[command(flatten)]
     pub(crate) cancel: CancelArgs,
-    /// As `kill` does: commands end at once, background jobs, too
+    /// Kill commands immediately, including background jobs, as `kill` does
     #[arg(short, long)]
     pub(crate) kill: bool,
 }
@@ -149,10 +149,10 @@ pub(crate) struct CancelTurnArgs {
 pub(crate) struct LifecycleArgs {
     #[command(flatten)]
     pub(crate) targets: TargetArgs,
-    /// Why; it is kept in the log
+    /// The reason; recorded in the log
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Also while a turn runs: it is cancelled
+    /// Cancel a running turn first
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -160,12 +160,12 @@ pub(crate) struct LifecycleArgs {
 /// `set`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys: name, model, mode, budget, labels. Parts of a budget that are not named stay as they are; none lifts one. \
-Of labels KEY=VALUE sets one, KEY- removes one. A session that stopped because its budget was used up goes on \
-when the new one has room. A model and a mode count from the next step on.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
+    after_help = "Keys: name, model, mode, budget, labels. Unnamed parts of a budget do not change; the value none removes a limit. \
+For labels, KEY=VALUE sets a label and KEY- removes one. A session that has used up its budget continues \
+when the new budget has room. A new model or mode takes effect at the next step.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
 )]
 pub(crate) struct SetArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
     /// What to change: name=, model=, mode=, budget=, labels=
@@ -176,12 +176,12 @@ pub(crate) struct SetArgs {
 /// `rm`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A tombstone stays until retention purges the log. Examples:\n  agentctl rm 4f2a\n  agentctl rm --all --state closed --yes"
+    after_help = "A tombstone remains until retention purges the log. Examples:\n  agentctl rm 4f2a\n  agentctl rm --all --state closed --yes"
 )]
 pub(crate) struct RmArgs {
     #[command(flatten)]
     pub(crate) targets: TargetArgs,
-    /// Also running sessions
+    /// Also remove running sessions
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -189,25 +189,25 @@ pub(crate) struct RmArgs {
 /// What `wait` waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WaitFor {
-    /// Nothing runs and nothing will without new input
+    /// Nothing is running, and nothing will run without new input
     Idle,
-    /// It takes no more input
+    /// The session accepts no more input
     Closed,
-    /// It asks a person
+    /// The session waits for an approval or an answer
     Approval,
 }
 
 /// `wait`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: those of the last turn (0 completed, 6 failed, 8 cancelled, 9 budget or limit), 7 when a session \
-that should become idle waits for a person, 124 at the timeout. Of many sessions the first that is not 0 counts."
+    after_help = "Exit codes: that of the last turn (0 completed, 6 failed, 8 cancelled, 9 budget or limit), 7 if a session \
+that should become idle waits for a person, 124 on timeout. With several sessions, the first nonzero code is used."
 )]
 pub(crate) struct WaitArgs {
-    /// Ids, unambiguous prefixes of either end, names, or @last
+    /// Session ids, unambiguous beginnings or ends of ids, names, or @last
     #[arg(value_name = "ID", required = true, add = ArgValueCompleter::new(sessions))]
     pub(crate) sessions: Vec<String>,
-    /// What to wait for
+    /// The condition to wait for
     #[arg(long = "for", value_enum, default_value = "idle", value_name = "WHAT")]
     pub(crate) what: WaitFor,
     /// Give up after this long

@@ -7,17 +7,17 @@ use clap_complete::ArgValueCompleter;
 /// `diff`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Compares what files held before the session changed them with what they hold now. What commands did to files \
-is seen only where the session's own tools changed the file, too. Files that its sub-agents changed are among them, marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
+    after_help = "Compares files as they were before the session changed them with their current content. Changes by commands \
+show up only in files that the session's own tools changed, too. Files changed by sub-agents are included and marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
 )]
 pub(crate) struct DiffArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// Only what this turn changed: its id, the beginning or end of it, or `last`
+    /// Only the changes of this turn: its id, a beginning or end of it, or `last`
     #[arg(long, value_name = "TURN")]
     pub(crate) turn: Option<String>,
-    /// Only names and counts of lines
+    /// Show only file names and line counts
     #[arg(long)]
     pub(crate) stat: bool,
 }
@@ -25,27 +25,27 @@ pub(crate) struct DiffArgs {
 /// `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Only changes by the session's own tools on files can be undone; what commands did cannot. A file that somebody \
-changed since is in the way (exit code 5). The agent is told at its next input. What sub-agents \
-changed belongs to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all that the last turn changed\n  agentctl undo 4f2a --change 0123ab --dry-run"
+    after_help = "Reverts only file changes made by the session's own tools, not the effects of commands. A file that was changed \
+since by someone else is a conflict (exit code 5). The agent is informed with its next input. Changes by \
+sub-agents belong to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all changes of the last turn\n  agentctl undo 4f2a --change 0123ab --dry-run"
 )]
 pub(crate) struct UndoArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// This change, by its undo id or the beginning of it [default: the last one]
+    /// The change to revert, by its undo id or a prefix of it [default: the last one]
     #[arg(long, value_name = "UNDO_ID", conflicts_with = "turn")]
     pub(crate) change: Option<String>,
-    /// All changes of this turn: its id, the beginning or end of it, or `last`
+    /// All changes of this turn: its id, a beginning or end of it, or `last`
     #[arg(long, value_name = "TURN")]
     pub(crate) turn: Option<String>,
-    /// Also files that somebody changed since; what they did is lost
+    /// Also revert files that someone else changed since; their changes are lost
     #[arg(short, long)]
     pub(crate) force: bool,
-    /// Only say what would be done
+    /// Only show what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// An idempotency key: undoing with it again undoes nothing more
+    /// An idempotency key: repeating the command with it undoes nothing more
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 }
@@ -53,23 +53,23 @@ pub(crate) struct UndoArgs {
 /// `rewind`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it \
-is taken. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
+    after_help = "The log keeps everything; the model no longer sees what came after SEQ. If SEQ is inside a step, the session \
+rewinds to the last point before that step. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
 )]
 pub(crate) struct RewindArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// The number of the last event that counts
+    /// The number of the last event to keep
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: u64,
-    /// Put the files back, too, that the session changed since
+    /// Also revert the files that the session has changed since
     #[arg(long)]
     pub(crate) files: bool,
-    /// With --files: also those that somebody else changed since; what they did is lost
+    /// With --files: also revert files that someone else changed since; their changes are lost
     #[arg(short, long, requires = "files")]
     pub(crate) force: bool,
-    /// Only say what would be done
+    /// Only show what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// An idempotency key
@@ -80,20 +80,20 @@ pub(crate) struct RewindArgs {
 /// `fork`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The new session works in the same directory; files are not copied. Between two turns the last point before SEQ is \
-taken. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
+    after_help = "The new session works in the same directory; files are not copied. The copy ends \
+between two turns, at the last such point up to SEQ. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
 )]
 pub(crate) struct ForkArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// The number of the last event that is copied [default: as late as possible]
+    /// The number of the last event to copy [default: as late as possible]
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: Option<u64>,
-    /// What to call the new session [default: as the old one]
+    /// Name of the new session [default: the old session's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// An idempotency key: forking with it again makes no second session
+    /// An idempotency key: repeating the command with it creates no second session
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 }

@@ -15,13 +15,13 @@ pub(crate) struct DaemonArgs {
 /// What to do with the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub(crate) enum DaemonVerb {
-    /// Show its process, store, model and load
+    /// Show the daemon's process, store, model and load
     Status,
-    /// Read configuration, rules and keys again; SIGHUP does the same
+    /// Reload configuration, rules and keys; SIGHUP does the same
     Reload,
-    /// Let running calls end, refuse new work, then stop
+    /// Refuse new work, let running calls finish, then stop
     Drain,
-    /// Stop at once; what runs is taken up again at the next start
+    /// Stop at once; open turns continue at the next start
     Stop,
 }
 
@@ -35,12 +35,12 @@ pub(crate) struct ConfigArgs {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Print the settings of the running daemon; where none runs, those that one started here would have
+    /// Print the settings of the running daemon, or those that a daemon started here would use
     View {
-        /// Say where each key was set
+        /// Show where each key was set
         #[arg(long)]
         show_origin: bool,
-        /// Ask no daemon: print what `agentd --config FILE` would have
+        /// Print the settings that `agentd --config FILE` would use, without asking a daemon
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -67,7 +67,7 @@ pub(crate) enum Shell {
     after_help = "Examples:\n  source <(agentctl completion bash)\n  agentctl completion fish > ~/.config/fish/completions/agentctl.fish"
 )]
 pub(crate) struct CompletionArgs {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }
@@ -76,13 +76,13 @@ pub(crate) struct CompletionArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The demo runs `agentd --demo` in this terminal. Only the model's words are scripted: files, commands, \
-approvals and the log are real. A daemon that already runs is left alone."
+approvals and the log are real. It does not affect a daemon that is already running."
 )]
 pub(crate) struct DemoArgs {
-    /// How many sessions
+    /// Number of sessions
     #[arg(value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) sessions: u16,
-    /// Go at once, instead of so that a person can follow
+    /// Run at full speed instead of a readable pace
     #[arg(long)]
     pub(crate) fast: bool,
 }

@@ -18,15 +18,15 @@ Examples:
   agentctl run --session @last \"now add a test for it\"
   agentctl run -o json \"count the TODOs\" | jq .text
 
-Without a terminal (or with --json or -o json) nobody can be asked: what needs an approval is denied \
-after permission.unattended_timeout, and the agent is told so. See `agentctl help exit-codes`.";
+Without a terminal (or with --json or -o json) there is no one to ask: a call that needs approval is denied \
+after permission.unattended_timeout, and the agent is told. See `agentctl help exit-codes`.";
 
 /// `run`.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct RunArgs {
-    /// What the agent shall do; `-` reads it from stdin
+    /// The task for the agent; `-` reads it from stdin
     #[arg(conflicts_with = "input_file")]
     pub(crate) prompt: Option<String>,
     /// Read the prompt from a file, or from stdin with `-`
@@ -35,72 +35,72 @@ pub(crate) struct RunArgs {
     /// Do not watch: print the session's id and return
     #[arg(short, long, conflicts_with_all = ["json", "timeout"])]
     pub(crate) detach: bool,
-    /// Go on in this session instead of creating one
+    /// Continue this session instead of creating one
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
     #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "thinking", "budget"])]
     #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt", "agent"])]
     pub(crate) session: Option<String>,
-    /// The working directory [default: this one]
+    /// The working directory [default: the current one]
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
-    /// A model by its configured name; `agentctl models` lists them
+    /// A configured model, by name; `agentctl models` lists them
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
-    /// What runs without asking: nothing that writes, edits too, reads only, or everything not denied
+    /// The permission mode: which calls run without asking
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
-    /// What people call the session [default: made from the prompt]
+    /// The session's name [default: derived from the prompt]
     #[arg(long, value_name = "TITLE")]
     pub(crate) name: Option<String>,
-    /// A label, such as team=infra; may be repeated
+    /// A label, such as team=infra; repeatable
     #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// A named set of loop settings
+    /// A preset of loop settings
     #[arg(long, value_enum)]
     pub(crate) preset: Option<PresetArg>,
-    /// Steps in a turn: -1 up to the cap, 0 none, N at most N
+    /// Steps per turn: -1 up to the cap, 0 none, N at most N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) max_turns: Option<i32>,
-    /// How hard the model is asked to think [default: as it is configured]
+    /// How much the model should think [default: as configured]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) thinking: Option<ThinkingArg>,
-    /// A hard budget: tokens=1M,usd=2.50,time=30m,steps=50, any of them
+    /// A hard budget: any of tokens=1M,usd=2.50,time=30m,steps=50
     #[arg(long, value_name = "K=V,...", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
-    /// Run calls that match this rule without asking, such as 'Bash(cargo test:*)'; may be repeated
+    /// Run calls that match this rule without asking, such as 'Bash(cargo test:*)'; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// Never run calls that match this rule; may be repeated
+    /// Deny calls that match this rule; repeatable
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
-    /// Offer only these tools, separated by commas
+    /// Offer the agent only these tools, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
-    /// Run a custom agent: agents/NAME.md of your configuration directory, or of .agentd in the working directory
+    /// Run a custom agent: agents/NAME.md in your configuration directory, or in .agentd in the working directory
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Replace the base system prompt by this file's text
+    /// Replace the base system prompt with the text of this file
     #[arg(long, value_name = "FILE")]
     pub(crate) system_prompt: Option<PathBuf>,
-    /// Add this text to the system prompt
+    /// Append this text to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
-    /// Read the prompt as `attach` reads a line: @path attaches files, /plan TEXT and command files work
+    /// Interpret the prompt like a line in `attach`: @path attaches files; /plan TEXT and command files work
     #[arg(long)]
     pub(crate) commands: bool,
-    /// Attach an image file to the prompt; may be repeated
+    /// Attach an image file to the prompt; repeatable
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
-    /// Show the model's reasoning, too, where the provider gives it
+    /// Also show the model's reasoning, if the provider returns it
     #[arg(long, conflicts_with_all = ["json", "detach"])]
     pub(crate) show_thinking: bool,
-    /// Print the stored events as JSON lines, exactly, as they happen
+    /// Print events as they happen, as JSON lines exactly as stored
     #[arg(long)]
     pub(crate) json: bool,
-    /// An idempotency key: running with it again watches the same turn and starts nothing new
+    /// An idempotency key: repeating the command with it watches the same turn and starts nothing new
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// Exit with 7 when a call was denied although the turn went well otherwise
+    /// Exit with 7 if a call was denied, even if the turn completed
     #[arg(long, conflicts_with = "detach")]
     pub(crate) fail_on_deny: bool,
     /// Cancel the turn after this long and exit with 124
@@ -113,11 +113,11 @@ pub(crate) struct RunArgs {
 pub(crate) enum ModeArg {
     /// Reads run; writes and commands ask
     Default,
-    /// Writes inside the working directory run, too
+    /// Writes inside the working directory also run
     AcceptEdits,
-    /// Only reads; everything else is denied
+    /// Reads run; everything else is denied
     Plan,
-    /// Everything runs, except what a deny rule forbids
+    /// Everything runs except calls that match a deny rule
     Yolo,
 }
 
@@ -132,20 +132,20 @@ impl From<ModeArg> for PermissionMode {
     }
 }
 
-/// How hard a model is asked to think.
+/// How much a model should think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ThinkingArg {
     /// Not at all
     Off,
-    /// As little as it can
+    /// As little as possible
     Minimal,
     /// A little
     Low,
-    /// Its usual measure
+    /// The usual amount
     Medium,
     /// A lot
     High,
-    /// As much as it can
+    /// As much as possible
     Max,
 }
 
@@ -190,27 +190,27 @@ impl From<PresetArg> for Preset {
 }
 
 const ATTACH_KEYS: &str = "\
-Type a line and press Enter to send it: it steers a running turn, or starts the next one. \
+Type a line and press Enter to send it: it steers a running turn or starts the next one. \
 While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny; \
-for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT \
+for a choice, its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT \
 /cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files. \
-@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on. \
-With --seq or --times an answer is shown when it is whole, not while it streams.";
+@path attaches a file, @path:10-20 only those lines. Ctrl-C or Ctrl-D detaches; the session continues. \
+With --seq or --times, an answer is shown when it is complete, not while it streams.";
 
 /// `attach`.
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_KEYS)]
 pub(crate) struct AttachArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// Only watch
+    /// Watch only; do not accept input
     #[arg(long)]
     pub(crate) read_only: bool,
     /// Stay in line mode (the only one in this version)
     #[arg(long)]
     pub(crate) no_tui: bool,
-    /// Begin with the last N events instead of the whole log
+    /// Start with the last N events instead of the whole log
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) tail: Option<u32>,
     #[command(flatten)]
@@ -222,7 +222,7 @@ pub(crate) struct AttachArgs {
 #[command(group = clap::ArgGroup::new("delivery").args(["steer", "queue", "interrupt"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct SendArgs {
-    /// An id, an unambiguous prefix of either end, a name, or @last
+    /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
     /// The message; `-` reads it from stdin
@@ -231,34 +231,34 @@ pub(crate) struct SendArgs {
     /// Read the message from a file, or from stdin with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) input_file: Option<PathBuf>,
-    /// Join the running turn at its next model call (the default while one runs)
+    /// Join the running turn at its next model call (the default while a turn runs)
     #[arg(long)]
     pub(crate) steer: bool,
-    /// Start the next turn when this one has ended
+    /// Start the next turn after the running one has ended
     #[arg(long)]
     pub(crate) queue: bool,
-    /// End the running turn and start the next
+    /// Cancel the running turn and start the next one
     #[arg(long)]
     pub(crate) interrupt: bool,
-    /// Watch until the turn that takes the message ends; exit codes as in `run`
+    /// Watch until the turn that takes the message ends; exit codes are those of `run`
     #[arg(long)]
     pub(crate) wait: bool,
-    /// With --wait: give up watching after this long and exit with 124
+    /// With --wait: stop watching after this long and exit with 124
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
-    /// An idempotency key: sending it again adds no second message
+    /// An idempotency key: repeating the command with it adds no second message
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     /// The model for the turn that the message starts
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
-    /// Have this custom agent do it, as a sub-agent of the session
+    /// Give the task to this custom agent, as a sub-agent of the session
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Attach an image file to the message; may be repeated
+    /// Attach an image file to the message; repeatable
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
-    /// Read the message as `attach` reads a line: @path attaches files, /help lists the commands
+    /// Interpret the message like a line in `attach`: @path attaches files, /help lists the commands
     #[arg(long)]
     pub(crate) commands: bool,
 }
