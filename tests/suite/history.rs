@@ -136,7 +136,7 @@ async fn what_a_session_changed_is_shown_and_undone_change_by_change() {
     let text = played.agentctl(&["diff", id, "--turn", "last"], 0).await;
     assert!(text.contains("-one\n+ONE\n"), "{text}");
     let dry = played.agentctl(&["undo", id, "--dry-run"], 0).await;
-    assert!(dry.contains("b/new.txt: would be put back"), "{dry}");
+    assert!(dry.contains("b/new.txt: would be restored"), "{dry}");
     assert_eq!(played.file("b/new.txt").as_deref(), Some("new\n"));
     // The last change, as a person types it; then the one before it.
     let said = played

@@ -110,7 +110,7 @@ async fn i1_a_reload_takes_over_keys_prices_and_rules_and_names_what_needs_a_res
         "models.mine.price.input",
         "permission.rules",
         "needs a restart: limits.connections\n",
-        "1 session that waited for a credential tries again",
+        "retrying 1 session that waited for a credential",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

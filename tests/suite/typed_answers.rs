@@ -191,7 +191,7 @@ async fn a_plan_is_shown_whole_before_it_is_approved() {
     asked(&mut follower, 1).await;
     let (rows, how) = ctl(&daemon, &["approvals"], 0).await;
     assert!(
-        rows.contains("plan") && how.contains("read one whole with: agentctl approvals APPROVAL"),
+        rows.contains("plan") && how.contains("read one in full: agentctl approvals APPROVAL"),
         "{rows}{how}"
     );
     for args in [["show", &session], ["logs", &session]] {

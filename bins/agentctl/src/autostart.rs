@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How to get `agentd`, for people who have only `agentctl`.
 pub(crate) const GET_AGENTD: &str =
-    "put `agentd` beside `agentctl` or on PATH; in the source tree `cargo build -p agentd` makes it";
+    "put `agentd` next to `agentctl` or on PATH; in the source tree, run `cargo build -p agentd`";
 
 /// Starts `agentd` in a process group of its own and waits until it answers.
 pub(crate) async fn start(
@@ -32,7 +32,7 @@ pub(crate) async fn start(
         Fault::unavailable(
             "no_agentd",
             format!(
-                "no daemon answers on {} and `agentd` is not found",
+                "no daemon answers on {}, and `agentd` was not found",
                 dial.socket.display()
             ),
         )
@@ -60,7 +60,7 @@ pub(crate) async fn start(
         }
         match ended {
             Some((status, at)) if at.elapsed() > GRACE => {
-                return Err(gave_up(&format!("agentd ended at once ({status})"), &log));
+                return Err(gave_up(&format!("agentd exited immediately ({status})"), &log));
             }
             _ if begun.elapsed() > READY_DEADLINE => {
                 let what = format!("agentd did not answer within {} s", READY_DEADLINE.as_secs());
@@ -81,7 +81,7 @@ fn gave_up(what: &str, log: &Path) -> Failure {
         format!("{what}: {}", said.join("; "))
     };
     let hint = format!(
-        "its output is in {}; run `agentd` in a terminal to see more",
+        "see its output in {}, or run `agentd` in a terminal",
         log.display()
     );
     Failure::Fault(Fault::unavailable("agentd_failed", message).hint(hint))

@@ -36,7 +36,7 @@ impl Contexts {
             Ok(text) => toml::from_str(&text).map_err(|error| {
                 Failure::invalid(
                     format!("{}: {}", path.display(), error.to_string().trim_end()),
-                    "it holds `current = \"NAME\"` and tables such as `[contexts.NAME]` with `socket = \"PATH\"`",
+                    "it must contain `current = \"NAME\"` and tables such as `[contexts.NAME]` with `socket = \"PATH\"`",
                 )
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
@@ -57,10 +57,10 @@ impl Contexts {
                     "add `[contexts.NAME]` with `socket = \"PATH\"` to ~/.config/agentctl/config.toml"
                         .to_owned()
                 } else {
-                    format!("known are {}", known.join(", "))
+                    format!("known contexts: {}", known.join(", "))
                 };
                 Err(
-                    Fault::not_found("unknown_context", format!("there is no context {name:?}"))
+                    Fault::not_found("unknown_context", format!("unknown context {name:?}"))
                         .hint(hint)
                         .into(),
                 )
@@ -82,7 +82,7 @@ mod tests {
         let fault = contexts.socket(Some("c")).unwrap_err().fault();
         assert_eq!(
             (fault.class.exit_code(), fault.hint.unwrap().as_str()),
-            (3, "known are a, b")
+            (3, "known contexts: a, b")
         );
         assert_eq!(Contexts::default().socket(None).unwrap(), None);
         assert!(toml::from_str::<Contexts>("sockets = 1").is_err());

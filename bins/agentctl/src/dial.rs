@@ -53,7 +53,7 @@ impl Dial {
                 "no_socket",
                 "neither XDG_RUNTIME_DIR nor HOME is set, so there is no default socket",
             )
-            .hint("name the daemon's socket with --socket PATH")
+            .hint("specify the daemon's socket with --socket PATH")
         })?;
         let off = environment.get("AGENTCTL_AUTOSTART") == Some("0");
         Ok(Self {
@@ -90,9 +90,9 @@ impl Dial {
             return error.into();
         }
         let hint = match self.chosen {
-            Chosen::Named => "check the socket's path, and that its daemon runs: `agentctl doctor`",
+            Chosen::Named => "check the socket's path and whether its daemon is running: `agentctl doctor`",
             Chosen::LocalNoStart => {
-                "start it with `agentd`; AGENTCTL_AUTOSTART=0 keeps agentctl from doing so"
+                "start it with `agentd`; AGENTCTL_AUTOSTART=0 prevents agentctl from starting it"
             }
             Chosen::Local => "start it with `agentd`, or let `agentctl run \"TASK\"` start it",
         };

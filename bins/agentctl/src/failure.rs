@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     #[error("cannot write the output: {0}")]
     Output(#[source] io::Error),
     /// The reader of our output has closed the pipe, so there is nothing left to report.
-    #[error("nobody reads the output any more")]
+    #[error("the reader of the output is gone")]
     Pipe,
 }
 

@@ -194,7 +194,7 @@ impl Follower {
             .filter(|_| last.class == FaultClass::Unavailable)
             .unwrap_or(last);
         let hint = format!(
-            "nothing that was acknowledged is lost; when the daemon runs again: agentctl attach {}",
+            "acknowledged events are safe; when the daemon is running again: agentctl attach {}",
             self.wanted.session
         );
         fault.hint(hint).into()
@@ -213,7 +213,7 @@ fn params(wanted: &Wanted) -> AttachParams {
 
 /// The daemon sent an event that cannot be parsed.
 pub(crate) fn unreadable(error: &serde_json::Error) -> Failure {
-    Fault::version("bad_event", format!("an event cannot be read: {error}"))
-        .hint("the daemon is of another version; `agentctl version` shows both")
+    Fault::version("bad_event", format!("cannot parse an event: {error}"))
+        .hint("the daemon has a different version; `agentctl version` shows both")
         .into()
 }

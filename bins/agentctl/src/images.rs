@@ -18,17 +18,13 @@ pub(crate) fn read(path: &Path) -> Result<Block, Failure> {
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| Failure::file(path, &error))?;
-    let hint = "send a PNG, JPEG, GIF or WebP image; convert others, and scale large ones down";
+    let hint = "use a PNG, JPEG, GIF or WebP image; convert other formats, and scale down large images";
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
         let message = format!("{} is larger than {} MiB", path.display(), MAX_BYTES >> 20);
         return Err(Failure::invalid(message, hint));
     }
-    let media_type = image_media_type(&bytes).ok_or_else(|| {
-        Failure::invalid(
-            format!("{} is not an image that models take", path.display()),
-            hint,
-        )
-    })?;
+    let media_type = image_media_type(&bytes)
+        .ok_or_else(|| Failure::invalid(format!("{} is not a supported image", path.display()), hint))?;
     Ok(Block::Image {
         media_type: media_type.to_owned(),
         source: ImageSource::Data(STANDARD.encode(&bytes)),

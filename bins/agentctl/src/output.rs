@@ -307,6 +307,6 @@ pub(crate) fn fault_text(fault: &agentd_protocol::Fault, paint: Paint) -> String
 fn unwritable(error: impl std::fmt::Display) -> Failure {
     Failure::Fault(agentd_protocol::Fault::internal(
         "unwritable",
-        format!("the answer cannot be written: {error}"),
+        format!("cannot write the answer: {error}"),
     ))
 }

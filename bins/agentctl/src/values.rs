@@ -40,7 +40,7 @@ pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
         return Ok(moment);
     }
     let ago = duration(text.trim_end_matches(" ago")).map_err(|_| {
-        format!("{text:?} is neither a duration such as 10m nor a moment such as 2026-11-20T09:00:00Z")
+        format!("{text:?} is neither a duration such as 10m nor a timestamp such as 2026-11-20T09:00:00Z")
     })?;
     Ok(Timestamp(now.0.saturating_sub(
         u64::try_from(ago.as_millis()).unwrap_or(u64::MAX),
@@ -76,13 +76,15 @@ pub(crate) fn budget_over(mut budget: Budget, text: &str) -> Result<Budget, Stri
             "time" => budget.time_ms = u64::try_from(duration(value)?.as_millis()).unwrap_or(u64::MAX),
             other => {
                 return Err(format!(
-                    "unknown key {other:?}; known are tokens, usd, time, steps"
+                    "unknown key {other:?}; expected tokens, usd, time or steps"
                 ));
             }
         }
     }
     if text.split(',').any(is_zero) {
-        return Err(format!("{text:?}: 0 is no limit; leave the key out, or say none"));
+        return Err(format!(
+            "{text:?}: 0 is not a valid limit; omit the key, or use none"
+        ));
     }
     Ok(budget)
 }
@@ -127,14 +129,17 @@ pub(crate) fn kinds(asked: &[String]) -> Result<(), Failure> {
     let hint = match of_family {
         Some(of) => {
             let types = EVENT_KINDS.iter().filter(|kind| family(kind) == Some(of));
-            format!("the types of {of}: {}", Vec::from_iter(types.copied()).join(", "))
+            format!(
+                "event types of {of}: {}",
+                Vec::from_iter(types.copied()).join(", ")
+            )
         }
         None => format!(
-            "families of types: {}; or one type, such as tool.finished",
+            "families of event types: {}; or one type, such as tool.finished",
             Vec::from_iter(families).join(", ")
         ),
     };
-    Err(Failure::invalid(format!("{bad:?} is no type of event"), &hint))
+    Err(Failure::invalid(format!("unknown event type {bad:?}"), &hint))
 }
 
 /// The family of a type: `tool` for `tool.finished`.
@@ -148,7 +153,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::invalid(
-            format!("{} is not UTF-8: byte {at} is wrong", path.display()),
+            format!("{} is not UTF-8: invalid byte at {at}", path.display()),
             "convert it first, for example with iconv",
         )
     })
@@ -193,7 +198,7 @@ fn words(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<String,
         (Some("-"), _) => text_of(Path::new("-"))?,
         (Some(text), _) => text.to_owned(),
         (None, Some(file)) => text_of(file)?,
-        (None, None) => return Err(Failure::invalid("there is no prompt", usage)),
+        (None, None) => return Err(Failure::invalid("no prompt given", usage)),
     };
     if text.trim().is_empty() {
         return Err(Failure::invalid("the prompt is empty", usage));
@@ -212,18 +217,25 @@ pub(crate) fn rules(allow: &[String], deny: &[String]) -> Vec<String> {
 /// The absolute path of the directory; the daemon has no notion of the client's current directory.
 pub(crate) fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
     let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
-    let bad = |what: String| Failure::invalid(what, "name a directory with -C DIR");
+    let bad = |what: String| Failure::invalid(what, "specify a directory with -C DIR");
     let mut absolute = std::env::current_dir()
         .map(|here| here.join(&path).components().collect::<PathBuf>())
-        .map_err(|error| bad(format!("the current directory cannot be used: {error}")))?;
+        .map_err(|error| bad(format!("cannot use the current directory: {error}")))?;
     // The daemon rejects `..`, and only the file system can resolve it behind a symbolic link.
     if absolute.components().any(|part| part == Component::ParentDir) {
-        absolute = absolute
-            .canonicalize()
-            .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
+        absolute = absolute.canonicalize().map_err(|error| {
+            bad(format!(
+                "cannot use the working directory {}: {error}",
+                absolute.display()
+            ))
+        })?;
     }
-    let meta = std::fs::metadata(&absolute)
-        .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
+    let meta = std::fs::metadata(&absolute).map_err(|error| {
+        bad(format!(
+            "cannot use the working directory {}: {error}",
+            absolute.display()
+        ))
+    })?;
     if !meta.is_dir() {
         return Err(bad(format!("{} is not a directory", absolute.display())));
     }
@@ -247,7 +259,10 @@ mod tests {
         };
         assert_eq!(budget("tokens=1M,usd=2.50,time=30m,steps=50"), Ok(all));
         for zero in ["steps=0", "usd=0.00", "tokens=1M,time=0s"] {
-            assert!(budget(zero).unwrap_err().contains("0 is no limit"), "{zero}");
+            assert!(
+                budget(zero).unwrap_err().contains("0 is not a valid limit"),
+                "{zero}"
+            );
         }
         assert_eq!(
             budget_over(all, "tokens=2M,usd=none"),
@@ -281,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             budget("eur=2").unwrap_err(),
-            "unknown key \"eur\"; known are tokens, usd, time, steps"
+            "unknown key \"eur\"; expected tokens, usd, time or steps"
         );
         assert_eq!(
             budget("usd=-1").unwrap_err(),
@@ -314,7 +329,7 @@ mod tests {
         let hint = asked(&["tool.finish"]).unwrap_err().hint.unwrap();
         assert_eq!(
             hint,
-            "the types of tool: tool.proposed, tool.started, tool.finished"
+            "event types of tool: tool.proposed, tool.started, tool.finished"
         );
         assert!(asked(&[""]).is_err());
     }
@@ -353,7 +368,7 @@ mod tests {
         );
         assert_eq!(
             prompt(None, None, &[], "u").unwrap_err().fault().message,
-            "there is no prompt"
+            "no prompt given"
         );
         assert_eq!(prompt(Some(" \n"), None, &[], "u").unwrap_err().exit().0, 2);
         let dir = tempfile::tempdir().unwrap();
@@ -361,7 +376,7 @@ mod tests {
         std::fs::write(&file, b"ab\xff").unwrap();
         let failure = prompt(None, Some(&file), &[], "u").unwrap_err();
         assert!(
-            failure.to_string().ends_with("is not UTF-8: byte 2 is wrong"),
+            failure.to_string().ends_with("is not UTF-8: invalid byte at 2"),
             "{failure}"
         );
         assert_eq!(

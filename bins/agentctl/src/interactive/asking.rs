@@ -53,7 +53,7 @@ impl Conversation<'_> {
         let paint = self.out.paint_stderr();
         let behind = self.asks.behind();
         if ended && behind > 0 {
-            text.push_str(&format!("\n{behind} more behind this one"));
+            text.push_str(&format!("\n{behind} more waiting"));
         }
         let prompt = if ended {
             format!("{}:", choices_line(open))

@@ -131,9 +131,9 @@ impl Screen {
             News::Retrying => {
                 self.running.lagged();
                 self.live.lagged();
-                self.say(out, "the daemon went away; trying to come back")
+                self.say(out, "connection to the daemon lost; reconnecting")
             }
-            News::Back => self.say(out, "connected again"),
+            News::Back => self.say(out, "reconnected"),
             News::Ended(ended) => self.say(out, &ended.message),
         }
     }

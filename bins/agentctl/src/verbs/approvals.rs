@@ -33,12 +33,13 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
     }
     let rows = open(&client, args.session.clone(), labels).await?;
     if rows.is_empty() && ctx.out.human() {
-        ctx.out.status("nothing waits for a person");
+        ctx.out.status("no open approvals");
     } else {
         ctx.out.list(&rows)?;
         if ctx.out.human() {
-            ctx.out
-                .status("read one whole with: agentctl approvals APPROVAL; answer one after the other: agentctl approvals -w");
+            ctx.out.status(
+                "read one in full: agentctl approvals APPROVAL; review one by one: agentctl approvals -w",
+            );
         }
     }
     Ok(Exit::OK)

@@ -24,7 +24,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     ctx.out.status(if person {
         "type to send; /help lists commands; Ctrl-C or Ctrl-D detaches"
     } else {
-        "only watching; Ctrl-C detaches"
+        "watching only; Ctrl-C detaches"
     });
     let wanted = Wanted {
         session: row.session.to_string(),
@@ -54,7 +54,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         Held::Detached | Held::Turn(_) | Held::TimedOut(_) | Held::Interrupted(_) | Held::Blocked(_) => {}
     }
     ctx.out.status(&format!(
-        "detached from {short}; come back with: agentctl attach {short}"
+        "detached from {short}; to reattach: agentctl attach {short}"
     ));
     Ok(Exit::OK)
 }

@@ -61,12 +61,15 @@ async fn files(ctx: &mut Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure
             None => ours(ctx)?,
         },
     };
-    let dir = dir.ok_or_else(|| Failure::invalid("there is no home directory", "name the files"))?;
+    let dir =
+        dir.ok_or_else(|| Failure::invalid("there is no home directory", "pass the files as arguments"))?;
     let logs = dir.join("logs");
     let files = agentd_audit::files(&logs).map_err(|error| Failure::file(&logs, &error))?;
     if files.is_empty() {
         let fault = Fault::not_found("no_audit", format!("no audit file in {}", logs.display()));
-        return Err(fault.hint("is log.audit on? else name the files").into());
+        return Err(fault
+            .hint("check that log.audit is on, or pass the files as arguments")
+            .into());
     }
     Ok(files)
 }
@@ -85,7 +88,7 @@ fn ours(ctx: &mut Ctx) -> Result<Option<PathBuf>, Failure> {
     };
     if let Some(dir) = &dir {
         ctx.out.status(&format!(
-            "no daemon answers; these are the files in {}, where agentctl's own settings say",
+            "no daemon answers; checking the files in {}, as set in the configuration that agentctl reads",
             one_line(&dir.display().to_string(), 300)
         ));
     }
@@ -116,7 +119,7 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
             file: shown(last),
             line: None,
             what: format!(
-                "the line with hash {head} is missing: lines were cut off, or all were written anew"
+                "the line with hash {head} is missing: lines were cut off, or the file was rewritten"
             ),
         });
     }
@@ -126,7 +129,7 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
         broken = Some(BrokenLine {
             file: shown(first),
             line: Some(1),
-            what: "no line is sealed: they were written before there was a chain, or not by agentd"
+            what: "no line is sealed: the lines were written before the chain existed, or not by agentd"
                 .to_owned(),
         });
     }
@@ -159,14 +162,14 @@ fn text(checked: &Checked, paint: Paint) -> String {
     };
     if let Some(unsealed) = checked.unsealed.filter(|_| checked.head.is_some()) {
         text.push_str(&format!(
-            "begins unsealed: lines 1 to {unsealed} are from before the chain and nothing proves them; the chain begins at line {}\n",
+            "begins unsealed: lines 1 to {unsealed} predate the chain and cannot be verified; the chain begins at line {}\n",
             unsealed + 1
         ));
     }
     if checked.deletion_recorded {
         text.push_str("the oldest files were deleted by agentd (log.audit_files); the chain records it\n");
     } else if !checked.whole {
-        text.push_str("the oldest files are gone; what is there begins in the middle of the chain\n");
+        text.push_str("the oldest files are missing; the remaining ones begin in the middle of the chain\n");
     }
     if let Some(head) = &checked.head {
         text.push_str(&format!("{} {head}\n", paint.dim("head:")));

@@ -24,8 +24,8 @@ const BLOCK: [u8; 512] = [0; 512];
 pub(crate) async fn backup(ctx: &mut Ctx, args: &BackupArgs) -> Result<Exit, Failure> {
     if args.file.exists() && !args.force {
         return Err(Failure::invalid(
-            format!("{} is there already", args.file.display()),
-            "give another name, or --force to replace it",
+            format!("{} already exists", args.file.display()),
+            "choose another name, or use --force to replace it",
         ));
     }
     let client = ctx.connect().await?;
@@ -128,7 +128,7 @@ async fn fetch_file(
         let bytes = STANDARD.decode(&part.data).unwrap_or_default();
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if length == 0 || length > file.bytes - params.offset {
-            let what = format!("{} is not as long as the daemon said", file.path);
+            let what = format!("{} does not have the length that the daemon reported", file.path);
             return Err(Fault::version("bad_backup", what).into());
         }
         sum.update(&bytes);

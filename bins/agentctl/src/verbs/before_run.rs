@@ -22,7 +22,7 @@ pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failur
     if u64::try_from(size).unwrap_or(u64::MAX) > most {
         let fault = Fault::limit(
             "input_too_large",
-            format!("the prompt has {size} bytes, the daemon takes {most}"),
+            format!("the prompt has {size} bytes; the daemon accepts at most {most}"),
         );
         return Err(fault
             .hint("give the agent the path in the prompt and let it read the file")
@@ -51,7 +51,7 @@ fn command_of(prompt: &[Block]) -> Option<&str> {
 pub(crate) fn say_if_text(ctx: &mut Ctx, prompt: &[Block], commands: bool) {
     if let Some(word) = command_of(prompt).filter(|_| !commands) {
         ctx.out.status(&format!(
-            "note: /{word} is sent as text; use --commands to have it obeyed"
+            "note: /{word} is sent as text; use --commands to run it as a command"
         ));
     }
 }
@@ -76,9 +76,9 @@ pub(crate) async fn name_is_free(client: &Client, name: &str) -> Result<(), Fail
 
 fn taken_by(name: &str, session: SessionId) -> Fault {
     let (name, id) = (one_line(name, 60), session.short());
-    let message = format!("the session {id} is called {name:?} already");
+    let message = format!("the session {id} already has the name {name:?}");
     Fault::conflict("name_taken", message).hint(format!(
-        "go on in it with `agentctl run --session {id}`, close it with `agentctl close {id}`, or take another name"
+        "continue it with `agentctl run --session {id}`, close it with `agentctl close {id}`, or choose another name"
     ))
 }
 

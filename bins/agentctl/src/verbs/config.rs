@@ -57,12 +57,12 @@ async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
     let named = ctx.dial()?.chosen == Chosen::Named;
     let why = match fault.code.as_str() {
         "daemon_unreachable" if !named => "no daemon answers",
-        "unknown_method" => "the daemon is older and does not tell its settings",
+        "unknown_method" => "the daemon is too old to report its settings",
         _ => return Err(failure),
     };
     let shown = loaded(ctx, None)?.shown();
     ctx.out.status(&format!(
-        "{why}; these are the settings that a daemon started here would have"
+        "{why}; showing the settings that a daemon started here would use"
     ));
     Ok(shown)
 }
@@ -71,7 +71,7 @@ async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
 pub(crate) async fn of_daemon(client: &Client) -> Result<Shown, Failure> {
     let told = client.config().await?;
     serde_json::from_value(told).map_err(|error| {
-        let message = format!("the daemon's settings cannot be read: {error}");
+        let message = format!("cannot parse the daemon's settings: {error}");
         Fault::version("bad_answer", message)
             .hint("upgrade the older program")
             .into()
@@ -86,8 +86,6 @@ pub(crate) fn loaded(ctx: &Ctx, file: Option<PathBuf>) -> Result<Loaded, Failure
     };
     load(&sources).map_err(|error| {
         let fault = Fault::invalid("bad_config", error.to_string());
-        fault
-            .hint("`agentd --check-config` says whether it is mended")
-            .into()
+        fault.hint("check the fix with `agentd --check-config`").into()
     })
 }

@@ -21,7 +21,7 @@ pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, F
     let asked = client.compact(&params).await?;
     if args.no_wait {
         ctx.out
-            .status("asked; the log says context.compacted or context.kept when it is done");
+            .status("compaction requested; the log gets context.compacted or context.kept when it is done");
         return Ok(Exit::OK);
     }
     let mut follower = follower(ctx, client, session, asked.seq).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, F
                 }
                 _ => {}
             },
-            News::Retrying => ctx.out.status("the daemon went away; trying to come back"),
+            News::Retrying => ctx.out.status("connection to the daemon lost; reconnecting"),
             News::Delta(_) | News::Synced(_) | News::Lagged | News::Back | News::Ended(_) => {}
         }
         if news.is_last() {
@@ -73,7 +73,10 @@ pub(crate) async fn summarize(ctx: &Ctx, session: &str) -> Result<(), Failure> {
             };
         }
         if news.is_last() {
-            let fault = Fault::conflict("session_closed", "the session was closed before it was summed up");
+            let fault = Fault::conflict(
+                "session_closed",
+                "the session was closed before it was summarized",
+            );
             return Err(fault.into());
         }
     }

@@ -40,7 +40,7 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
         DaemonVerb::Drain => {
             client.drain().await?;
             ctx.out
-                .status("draining: running calls may end, new work is refused");
+                .status("draining: running calls may finish, new work is refused");
             gone(ctx, &client, DRAINED_DEADLINE, "drained and stopped").await?;
         }
     }
@@ -54,11 +54,11 @@ fn reload_text(done: &Reloaded) -> String {
     };
     let tried = match done.tried {
         0 => String::new(),
-        1 => "1 session that waited for a credential tries again\n".to_owned(),
-        several => format!("{several} sessions that waited for a credential try again\n"),
+        1 => "retrying 1 session that waited for a credential\n".to_owned(),
+        several => format!("retrying {several} sessions that waited for a credential\n"),
     };
     let changed = match done.changed.as_slice() {
-        [] => "reloaded; no setting that can change now has changed\n".to_owned(),
+        [] => "reloaded; no setting changed that takes effect without a restart\n".to_owned(),
         keys => line("reloaded", keys),
     };
     format!("{changed}{}{tried}", line("needs a restart", &done.restart))
@@ -70,7 +70,7 @@ async fn gone(ctx: &mut Ctx, client: &Client, within: Duration, word: &str) -> R
     while client.lost().is_none() {
         if begun.elapsed() > within {
             ctx.out.status(&format!(
-                "it goes on stopping; after {} s it has not gone yet",
+                "the daemon is still stopping after {} s",
                 within.as_secs()
             ));
             return Ok(());

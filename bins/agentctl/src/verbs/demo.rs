@@ -18,10 +18,10 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
         dial.connect().await?;
     }
     let program = ctx.environment.find_program("agentd").ok_or_else(|| {
-        Failure::Fault(Fault::unavailable("no_agentd", "`agentd` is not found").hint(GET_AGENTD))
+        Failure::Fault(Fault::unavailable("no_agentd", "`agentd` was not found").hint(GET_AGENTD))
     })?;
     ctx.out.status(&format!(
-        "starting {} --demo {} in this terminal; it has a temporary place and a socket of its own, and Ctrl-C stops it",
+        "starting {} --demo {} in this terminal, with a temporary directory and its own socket; Ctrl-C stops it",
         program.display(),
         args.sessions
     ));

@@ -21,8 +21,8 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
         Format::Json | Format::Jsonl => true,
         Format::Yaml | Format::Name => {
             return Err(Failure::invalid(
-                "events are printed as text or jsonl",
-                "-o text or -o jsonl",
+                "events can only be printed as text or jsonl",
+                "use -o text or -o jsonl",
             ));
         }
     };
@@ -75,7 +75,7 @@ async fn stream(
                 if tries > TRIES || params.once {
                     return Err(fault.hint(resume_hint(params.after)).into());
                 }
-                ctx.out.status("the daemon went away; trying to come back");
+                ctx.out.status("connection to the daemon lost; reconnecting");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -85,7 +85,7 @@ async fn stream(
 fn resume_hint(after: Option<u64>) -> String {
     after.map_or_else(
         || "try again".to_owned(),
-        |cursor| format!("go on with: agentctl events -f --after {cursor}"),
+        |cursor| format!("continue with: agentctl events -f --after {cursor}"),
     )
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn text(asked: Option<&str>) -> Result<String, Failure> {
     let topics: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
     let hint = format!("topics: {}; verbs: agentctl help", topics.join(", "));
     Err(
-        Fault::invalid("unknown_topic", format!("there is no verb or topic {asked:?}"))
+        Fault::invalid("unknown_topic", format!("unknown verb or topic {asked:?}"))
             .hint(hint)
             .into(),
     )
@@ -71,7 +71,7 @@ pub(crate) fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
     let shells = Shells::builtins();
     let completer = shells
         .completer(name)
-        .ok_or_else(|| Fault::invalid("unknown_shell", format!("no completion for {name}")))?;
+        .ok_or_else(|| Fault::invalid("unknown_shell", format!("no completion script for {name}")))?;
     completer
         .write_registration("COMPLETE", "agentctl", "agentctl", "agentctl", &mut script)
         .map_err(Failure::Output)?;

@@ -22,9 +22,9 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
         .object(&diffed, &names, |paint| shown(&diffed, args.stat, paint))?;
     ctx.out.unpage()?;
     if diffed.files.is_empty() {
-        ctx.out.status("no file differs from what it was");
+        ctx.out.status("no file changes");
     }
-    stays(ctx, &diffed.stays, "it also did this, which is not compared");
+    stays(ctx, &diffed.stays, "not compared, but also done");
     Ok(Exit::OK)
 }
 
@@ -111,7 +111,7 @@ fn told(ctx: &mut Ctx, done: &PutBackDone, dry_run: bool) -> Result<Exit, Failur
         done.undo_id.clone()
     };
     ctx.out.object(done, &name, |_| text_of(done, dry_run))?;
-    stays(ctx, &done.stays, "this was done since and stays done");
+    stays(ctx, &done.stays, "done since, and not undone");
     // A dry run exits with the same code as the real undo.
     Ok(if done.conflicts.is_empty() {
         Exit::OK
@@ -125,18 +125,18 @@ fn text_of(done: &PutBackDone, dry_run: bool) -> String {
     let mut text = String::new();
     for file in &done.files {
         let changed = if done.conflicts.contains(file) {
-            ", but somebody changed it since"
+            ", but someone else changed it since"
         } else {
             ""
         };
-        text.push_str(&format!("{file}: {would}put back{changed}\n"));
+        text.push_str(&format!("{file}: {would}restored{changed}\n"));
     }
     if let Some(to) = done.rewound_to {
-        let tense = if dry_run { "would go" } else { "went" };
-        text.push_str(&format!("the conversation {tense} back to {to}\n"));
+        let tense = if dry_run { "would be" } else { "was" };
+        text.push_str(&format!("the conversation {tense} rewound to {to}\n"));
     }
     if !done.undo_id.is_empty() {
-        text.push_str(&format!("to undo this, too: --change {}\n", done.undo_id));
+        text.push_str(&format!("to undo this change: --change {}\n", done.undo_id));
     }
     for_terminal(&text).into_owned()
 }

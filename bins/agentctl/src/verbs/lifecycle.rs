@@ -42,8 +42,8 @@ pub(crate) enum Kill {
 }
 
 /// The message to a person when the disk is full.
-const PENDING: &str = "  the store has no space: everything that ran was ended, but the log has it only when there is space; \
-                       if the daemon dies before that, the turn continues";
+const PENDING: &str = "  the store is full: the commands were ended, but the log cannot record it until there is space; \
+                       if the daemon dies before then, the turn continues";
 
 /// A session on which the operation succeeded.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ impl Order {
         match self {
             Self::Cancel(..) if queued > 0 => {
                 let inputs = count(u64::try_from(queued).unwrap_or(u64::MAX), "queued input");
-                format!("; the session goes on with {inputs} (pause it first to hold them)")
+                format!("; the session continues with {inputs} (pause it first to hold them)")
             }
             Self::Cancel(..) | Self::Pause(_) | Self::Resume(_) | Self::Close(..) | Self::Remove(_) => {
                 String::new()
@@ -110,7 +110,7 @@ impl Order {
     fn told(&self, row: &Summary) -> String {
         let called = format!("{} ({})", row.session.short(), one_line(&row.name, 60));
         match self {
-            Self::Pause(_) if !self.fits(row) => format!("{called} was paused before"),
+            Self::Pause(_) if !self.fits(row) => format!("{called} was already paused"),
             Self::Resume(_) if !self.fits(row) => format!("{called} was not paused"),
             _ => format!("{} {called}{}", self.words().1, self.remark(row.queue.len())),
         }
@@ -307,8 +307,8 @@ async fn chosen(
 pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
     if !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         return Err(Failure::invalid(
-            format!("without a terminal nobody can be asked: {question}"),
-            "confirm it with --yes",
+            format!("cannot ask for confirmation without a terminal: {question}"),
+            "confirm with --yes",
         ));
     }
     if matches!(

@@ -75,8 +75,8 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         Format::Json | Format::Jsonl => true,
         Format::Yaml | Format::Name => {
             return Err(Failure::invalid(
-                "logs are printed as text or jsonl",
-                "-o text or -o jsonl",
+                "logs can only be printed as text or jsonl",
+                "use -o text or -o jsonl",
             ));
         }
     };

@@ -73,7 +73,7 @@ pub(crate) async fn servers(ctx: &mut Ctx) -> Result<Exit, Failure> {
     let rows: Vec<ServerListRow> = client.servers().await?.into_iter().map(ServerListRow).collect();
     if rows.is_empty() && ctx.out.human() {
         ctx.out
-            .status("no tool server is configured; the shipped configuration says how, under [mcp]");
+            .status("no tool server is configured; see [mcp] in the shipped configuration");
         return Ok(Exit::OK);
     }
     ctx.out.list(&rows)?;

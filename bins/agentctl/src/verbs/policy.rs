@@ -85,7 +85,7 @@ async fn in_session(ctx: &Ctx, session: &str) -> Result<(Policy, PermissionMode,
 
 /// The daemon's rules for every session: built-in, the operator's, and those that people made permanent.
 async fn in_force(client: &Client) -> Result<Vec<Rule>, Failure> {
-    let unknown = || Fault::version("bad_answer", "the daemon does not tell its rules");
+    let unknown = || Fault::version("bad_answer", "the daemon does not report its rules");
     let facts = client.diagnostics().await?;
     let lines = facts
         .get("rules")
@@ -139,13 +139,10 @@ fn known(asked: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let why = registry.prepare(asked, &serde_json::Value::Null).err();
-    let why = why.map_or_else(
-        || format!("there is no tool {asked:?}"),
-        |refusal| refusal.llm_text,
-    );
+    let why = why.map_or_else(|| format!("unknown tool {asked:?}"), |refusal| refusal.llm_text);
     Err(Failure::invalid(
         why,
-        "tools of servers are named mcp__SERVER__TOOL; `agentctl tools` lists what a daemon has",
+        "server tools are named mcp__SERVER__TOOL; `agentctl tools` lists the tools of a daemon",
     ))
 }
 

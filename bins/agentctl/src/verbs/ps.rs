@@ -21,8 +21,8 @@ const HOME_AND_CLEAR: &str = "\x1b[H\x1b[2J";
 pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
     if args.watch && !(ctx.out.terminal.stdout && ctx.out.human()) {
         return Err(Failure::invalid(
-            "-w redraws a table and needs a terminal",
-            "for programs: agentctl events -f -o jsonl",
+            "-w redraws a table and requires a terminal",
+            "in scripts, use: agentctl events -f -o jsonl",
         ));
     }
     let client = ctx.connect().await?;
@@ -97,11 +97,11 @@ fn print(ctx: &mut Ctx, args: &PsArgs, shown: &[SessionRow], all: &[SessionRow])
     if all.is_empty() && ctx.out.human() {
         let filtered = !args.state.is_empty() || !args.labels.is_empty();
         ctx.out.status(if filtered {
-            "no session is like that; all of them: agentctl ps -a"
+            "no session matches; to list all: agentctl ps -a"
         } else if args.all {
             "there are no sessions"
         } else {
-            "no session is open; closed ones: agentctl ps -a"
+            "no open sessions; to list closed ones: agentctl ps -a"
         });
         return Ok(());
     }
@@ -112,7 +112,7 @@ fn print(ctx: &mut Ctx, args: &PsArgs, shown: &[SessionRow], all: &[SessionRow])
         ctx.out.line(&format!("… {} more", all.len() - shown.len()))?;
     }
     if ctx.out.terminal.stdout && ctx.out.human() && !ctx.out.quiet {
-        let leave = if args.watch { "; q leaves" } else { "" };
+        let leave = if args.watch { "; q quits" } else { "" };
         let line = ctx.out.paint().dim(&format!("{}{leave}", fleet_line(all)));
         ctx.out.line(&line)?;
     }

@@ -40,8 +40,9 @@ pub(crate) async fn rules(ctx: &mut Ctx, verb: &RulesVerb) -> Result<Exit, Failu
         RulesVerb::Ls => {
             let rows = client.rules().await?;
             if rows.is_empty() && ctx.out.human() {
-                ctx.out
-                    .status("nobody has allowed or denied anything for good; rules of the configuration: agentctl config view");
+                ctx.out.status(
+                    "there are no permanent rules; for rules of the configuration: agentctl config view",
+                );
             } else {
                 ctx.out.list(&rows)?;
             }

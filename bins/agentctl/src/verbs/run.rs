@@ -186,7 +186,7 @@ async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failu
     let created = client.create(params).await?;
     let input = created
         .input
-        .ok_or_else(|| Fault::version("bad_answer", "the daemon took the session without its input"))?;
+        .ok_or_else(|| Fault::version("bad_answer", "the daemon created the session without its input"))?;
     let unattended = if params.headless {
         Unattended::Denies
     } else {
@@ -307,7 +307,7 @@ pub(crate) async fn watch(
             let short = entered.session.short();
             let hint = match status.state {
                 RunState::Waiting(WaitReason::Quota | WaitReason::Credentials) => {
-                    format!("the session waits; once that is mended: agentctl resume {short}")
+                    format!("the session waits; after fixing the cause: agentctl resume {short}")
                 }
                 _ => format!("the session waits: agentctl attach {short}"),
             };
@@ -330,7 +330,7 @@ fn after_leaving(
     match result {
         Some(result) => report(ctx, watching, result)?,
         None => ctx.out.status(&format!(
-            "detached; the session goes on: agentctl attach {}",
+            "detached; the session continues: agentctl attach {}",
             entered.session.short()
         )),
     }

@@ -81,7 +81,7 @@ fn relabelled(mut labels: Labels, changes: &str) -> Result<Labels, String> {
 }
 
 fn bad(change: &str, hint: &str) -> Failure {
-    Failure::invalid(format!("cannot read {change:?}"), hint)
+    Failure::invalid(format!("invalid change {change:?}"), hint)
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
             ("colour=red", "the keys are"),
             ("mode=fast", "the modes are"),
             ("budget=usd=much", "amount of dollars"),
-            ("budget=usd=0", "say none"),
+            ("budget=usd=0", "use none"),
             ("labels=x", "KEY- to remove"),
         ] {
             let failure = changed(&[change]).unwrap_err().fault();

@@ -59,7 +59,7 @@ async fn blob(ctx: &mut Ctx, client: &Client, name: String) -> Result<(), Failur
         let part = match client.blob(&params).await {
             Err(ClientError::Refused(fault)) if fault.code == "no_blob" => {
                 ctx.out
-                    .status(&format!("left out: the store has no content {}", params.name));
+                    .status(&format!("omitted: the store has no content {}", params.name));
                 return Ok(());
             }
             part => part?,
@@ -88,7 +88,7 @@ async fn follow(ctx: &mut Ctx, client: Client, session: String, after: Seq) -> R
         let news = follower.next().await?;
         match &news {
             News::Event(_, line) => ctx.out.json_line(line)?,
-            News::Retrying => ctx.out.status("the daemon went away; trying to come back"),
+            News::Retrying => ctx.out.status("connection to the daemon lost; reconnecting"),
             News::Delta(_) | News::Synced(_) | News::Lagged | News::Back | News::Ended(_) => {}
         }
         if news.is_last() {
@@ -128,8 +128,12 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
     }
     page.more = false;
     let created = send_page(&client, &page).await?;
-    let created = created
-        .ok_or_else(|| Fault::version("bad_answer", "the daemon took the lines and made no session"))?;
+    let created = created.ok_or_else(|| {
+        Fault::version(
+            "bad_answer",
+            "the daemon accepted the lines but created no session",
+        )
+    })?;
     let id = created.session.to_string();
     ctx.out.object(&created, &id, |_| format!("{id}\n"))?;
     Ok(Exit::OK)
@@ -165,7 +169,7 @@ fn chosen_dir(ctx: &mut Ctx, from_stdin: bool) -> Result<String, Failure> {
     let here = values::workdir(None)?;
     if from_stdin || !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         ctx.out.status(&format!(
-            "the session will work in {} (another one: -C DIR)",
+            "the session will work in {} (to change it: -C DIR)",
             clean(&here)
         ));
         return Ok(here);

@@ -35,7 +35,7 @@ pub(crate) async fn wait(ctx: &mut Ctx, args: &WaitArgs) -> Result<Exit, Failure
         None => all.await,
         Some(within) => tokio::time::timeout(within, all).await.map_err(|_| {
             let message = format!(
-                "not all sessions got there within {}",
+                "not all sessions reached the requested state within {}",
                 humantime::format_duration(within)
             );
             Failure::from(Fault::timeout("wait_timeout", message))

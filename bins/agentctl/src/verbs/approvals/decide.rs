@@ -70,7 +70,7 @@ async fn chosen(
         ctx.out.status(&row.left_open());
     }
     if rows.is_empty() && left.is_empty() {
-        ctx.out.status("nothing waits for a person");
+        ctx.out.status("no open approvals");
     }
     Ok(rows.iter().map(|row| row.approval.to_string()).collect())
 }
@@ -120,9 +120,9 @@ fn same(row: Option<&ApprovalRow>, sum: &str) -> Result<(), Failure> {
     if sum.len() >= SUM && row.is_some_and(|row| row.sha256.starts_with(&sum)) {
         return Ok(());
     }
-    let what = "what is asked does not have this SHA-256; nothing was approved";
+    let what = "the request does not have this SHA-256; nothing was approved";
     Err(Fault::conflict("other_content", what)
-        .hint("read it with `agentctl approvals APPROVAL`; at least 8 digits are needed")
+        .hint("read it with `agentctl approvals APPROVAL`; give at least 8 digits")
         .into())
 }
 
@@ -152,8 +152,7 @@ async fn like(client: &Client, word: &str, rows: Vec<ApprovalRow>) -> Result<Vec
     let all = open(client, None, Selector::default()).await?;
     let named = named(word, &all)?;
     let Some(likeness) = named.likeness() else {
-        let what =
-            "only questions about a tool call can be alike, and this one says of nothing what it is bound to";
+        let what = "--like works only for approvals of tool calls that record what they are bound to";
         return Err(Fault::invalid("nothing_alike", what)
             .hint("name each approval, or use --all")
             .into());
@@ -192,7 +191,7 @@ async fn chosen_answer(client: &Client, args: &AnswerArgs) -> Result<(String, St
         return Ok((args.target.clone(), args.text.clone()));
     };
     let choice = choice_of(&args.text, &row.open.choices).map_err(|why| {
-        Failure::from(Fault::invalid("no_such_choice", why).hint("--text sends words as they are"))
+        Failure::from(Fault::invalid("no_such_choice", why).hint("use --text to send the answer as text"))
     })?;
     Ok((row.approval.to_string(), choice.unwrap_or(&args.text).to_owned()))
 }
@@ -227,8 +226,7 @@ async fn decide_each(
             Err(error) => {
                 let fault = Fault::from(error);
                 if many && matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") {
-                    ctx.out
-                        .status(&format!("answered meanwhile: {}", params.approval));
+                    ctx.out.status(&format!("already answered: {}", params.approval));
                 } else {
                     exit = exit.or(ctx.out.failure(&fault.into()));
                 }

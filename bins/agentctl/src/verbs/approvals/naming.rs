@@ -62,13 +62,13 @@ pub(super) fn named<'a>(word: &str, all: &'a [ApprovalRow]) -> Result<&'a Approv
     match found.as_slice() {
         [one] => Ok(one),
         [] => Err(
-            Fault::not_found("unknown_approval", format!("{word:?} is no open approval"))
-                .hint("`agentctl approvals` lists what is open")
+            Fault::not_found("unknown_approval", format!("{word:?} is not an open approval"))
+                .hint("`agentctl approvals` lists the open ones")
                 .into(),
         ),
         several => Err(Fault::conflict(
             "ambiguous_approval",
-            format!("{word:?} is not one open approval but {}", several.len()),
+            format!("{word:?} matches {} open approvals", several.len()),
         )
         .hint("give more of the approval's id")
         .into()),

@@ -24,11 +24,11 @@ pub(super) fn read(ctx: &mut Ctx, row: &ApprovalRow) -> Result<(), Failure> {
 
 fn confirm_page(ctx: &mut Ctx, place: &str) -> Result<(), Failure> {
     ctx.out
-        .status_always(&format!("{place}. Enter shows the next page, q leaves: "));
+        .status_always(&format!("{place}. Enter shows the next page, q quits: "));
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line);
     match read {
         Ok(1..) if line.trim().is_empty() => Ok(()),
-        _ => Err(Fault::conflict("not_confirmed", "left before the end; nothing was done").into()),
+        _ => Err(Fault::conflict("not_confirmed", "stopped before the last page; nothing was done").into()),
     }
 }

@@ -24,8 +24,8 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
     let terminal = &ctx.out.terminal;
     if !(terminal.stdin && terminal.stderr && ctx.out.human()) {
         return Err(Failure::invalid(
-            "-w asks a person and needs a terminal",
-            "for programs: agentctl events -f --kind approval -o jsonl",
+            "-w is interactive and requires a terminal",
+            "in scripts, use: agentctl events -f --kind approval -o jsonl",
         ));
     }
     let labels = values::selector(&args.labels);
@@ -42,7 +42,7 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
         let mut rest = rows.iter().filter(|row| !past.contains(&row.approval));
         let Some(row) = rest.next() else {
             ctx.out
-                .status("nothing more waits for a person; what comes is shown here, Ctrl-C leaves");
+                .status("no more open approvals; waiting for new ones, Ctrl-C quits");
             next(&mut news).await?;
             continue;
         };
@@ -74,10 +74,10 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
     show(ctx, &mut pages, behind);
     loop {
         let prompt = if pages.ended() {
-            format!("{}, Enter skips, /quit leaves: ", choices_line(&row.open))
+            format!("{}, Enter skips, /quit quits: ", choices_line(&row.open))
         } else {
             format!(
-                "{}. Enter shows the next page, n [reason] denies, /quit leaves: ",
+                "{}. Enter shows the next page, n [reason] denies, /quit quits: ",
                 pages.place()
             )
         };
@@ -95,7 +95,7 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
                 let decision = answer.decision;
                 return decide(ctx, client, row, decision, &answer.params(&row.open)).await;
             }
-            Typed::Decide(_) => ctx.out.status("read it to its end first"),
+            Typed::Decide(_) => ctx.out.status("read it to the end first"),
             Typed::Unclear(why) => ctx.out.status(&why),
             Typed::Send(_) | Typed::Cancel | Typed::Resume | Typed::Compact | Typed::Help => {
                 ctx.out.status(&choices_line(&row.open));
@@ -108,7 +108,7 @@ fn show(ctx: &mut Ctx, pages: &mut Pages, behind: usize) {
     let page = pages.turn();
     ctx.out.status_always(&format!("{page}\n"));
     if pages.ended() && behind > 0 {
-        ctx.out.status(&format!("{behind} more behind this one"));
+        ctx.out.status(&format!("{behind} more waiting"));
     }
 }
 
@@ -123,7 +123,7 @@ async fn decide(
     match client.decide(params).await.map_err(Fault::from) {
         Ok(_) => ctx.out.status(&format!("{} {id}", decided_how(decision))),
         Err(fault) if matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") => {
-            ctx.out.status(&format!("answered meanwhile: {id}"));
+            ctx.out.status(&format!("already answered: {id}"));
         }
         Err(fault) => {
             ctx.out.failure(&fault.into());

@@ -62,7 +62,7 @@ fn the_first_broken_line_is_told_with_its_file() {
             what: "its hash does not fit what it says: it was changed".into(),
         })
     );
-    assert!(text(&checked, Paint::new(false)).contains("the oldest files are gone"));
+    assert!(text(&checked, Paint::new(false)).contains("the oldest files are missing"));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn lines_from_before_the_chain_are_told_by_number() {
     assert_eq!(
         text(&checked, Paint::new(false)),
         format!(
-            "intact: 2 lines in 1 file\nbegins unsealed: lines 1 to 2 are from before the chain and nothing proves them; the chain begins at line 3\nhead: {head}\n"
+            "intact: 2 lines in 1 file\nbegins unsealed: lines 1 to 2 predate the chain and cannot be verified; the chain begins at line 3\nhead: {head}\n"
         )
     );
     let files = [write(dir.path(), "audit.jsonl", &old)];

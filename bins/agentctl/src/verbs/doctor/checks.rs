@@ -72,7 +72,7 @@ fn program(ctx: &Ctx) -> Check {
         Some(path) => Check::ok("agentd", format!("found: {}", path.display())),
         None => Check::warn(
             "agentd",
-            "`agentd` is neither beside `agentctl` nor on PATH",
+            "`agentd` is neither next to `agentctl` nor on PATH",
             GET_AGENTD,
         ),
     }
@@ -97,7 +97,7 @@ impl Theirs {
 
     fn check(&self) -> Check {
         let message = match self.files.as_slice() {
-            [] => "the daemon runs with the shipped settings; it read no file".to_owned(),
+            [] => "the daemon uses the shipped settings; it read no configuration file".to_owned(),
             files => format!("the daemon read {}", files.join(", ")),
         };
         Check::ok("config", message)
@@ -110,13 +110,13 @@ fn config(settings: &Result<Loaded, Failure>) -> Check {
         Ok(loaded) => Check::ok(
             "config",
             format!(
-                "as agentctl reads it (no daemon tells its own): loads, {}; default model {:?}",
+                "valid, as read by agentctl (no daemon reports its own): {}; default model {:?}",
                 count(u64::try_from(loaded.origins.len()).unwrap_or(u64::MAX), "key"),
                 loaded.settings.model.default
             ),
         ),
         Err(failure) => {
-            let fix = "mend the named lines; `agentctl config view --show-origin` shows the result";
+            let fix = "fix these lines; `agentctl config view --show-origin` shows the result";
             Check::fail("config", failure.to_string(), fix)
         }
     }
@@ -131,7 +131,7 @@ fn unreachable(ctx: &Ctx, failure: &Failure) -> Check {
         return Check::warn(
             "daemon",
             fault.message,
-            "nothing: `agentctl run \"TASK\"` starts one; or start `agentd` yourself",
+            "not needed: `agentctl run \"TASK\"` starts a daemon; or start `agentd` yourself",
         );
     }
     Check::fail(
@@ -155,7 +155,7 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
     checks.push(match status {
         Some(status) if status.version == ours => Check::ok(
             "protocol",
-            format!("version {}, both programs {ours}", welcome.protocol),
+            format!("version {}; both programs are version {ours}", welcome.protocol),
         ),
         Some(status) => Check::warn(
             "protocol",
@@ -163,12 +163,12 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
                 "version {}; agentd is {}, agentctl is {ours}",
                 welcome.protocol, status.version
             ),
-            "upgrade the older one",
+            "upgrade the older program",
         ),
         None => Check::fail(
             "protocol",
-            "the daemon does not tell its status",
-            "look into logs/agentd.log in its data directory",
+            "the daemon does not report its status",
+            "see logs/agentd.log in its data directory",
         ),
     });
     checks.extend(status.map(|status| {
@@ -192,15 +192,14 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
         Err(error) => checks.push(Check::fail(
             "model",
             error.to_string(),
-            "look into logs/agentd.log in its data directory",
+            "see logs/agentd.log in its data directory",
         )),
     }
     checks
 }
 
 fn hanging_files(files: &HangingFiles) -> Check {
-    let fix = "see what is wrong with the mount (a dead server, a frozen disk, a stopped FUSE program); its sessions go on \
-               when it answers";
+    let fix = "check the mount (dead server, frozen disk, stopped FUSE program); its sessions continue when it responds";
     Check::fail("files", hanging(files), fix)
 }
 
@@ -209,7 +208,7 @@ fn damage(found: Result<Value, ClientError>) -> Check {
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            let fix = "ask again; an older daemon cannot look, so upgrade it";
+            let fix = "retry; an old daemon does not support this check: upgrade it";
             return Check::warn("damage", error.to_string(), fix);
         }
     };
@@ -225,7 +224,7 @@ fn damage(found: Result<Value, ClientError>) -> Check {
         );
         return Check::ok("damage", message);
     }
-    let fix = "what the disk changed is gone: take the data directory from a backup, or export the other sessions and look at the disk";
+    let fix = "damaged data is lost: restore a backup of the data directory, or export other sessions and check the disk";
     Check::fail("damage", problems.join("; "), fix)
 }
 
@@ -236,7 +235,7 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
         Some(model) if model.dialect == "scripted" => Check::warn(
             "model",
             format!(
-                "the default is {}, the built-in scripted model: good for the demo only",
+                "the default is {}, the built-in scripted model, which is only useful for the demo",
                 model.name
             ),
             add,
@@ -244,10 +243,10 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
         Some(model) if model.usable && model.untried => Check::warn(
             "model",
             format!(
-                "{} ({}) was not tried: its server did not answer when agentd looked for it, or is elsewhere",
+                "{} ({}) was not tested: its server did not answer when agentd checked, or is on another host",
                 model.name, model.provider
             ),
-            "start that server; `agentctl run hi` finds out whether it works",
+            "start that server, then test it with `agentctl run hi`",
         ),
         Some(model) if model.usable => Check::ok(
             "model",
@@ -256,9 +255,9 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
         Some(model) => Check::fail(
             "model",
             format!("{} cannot be used: {}", model.name, model.note),
-            "mend that, or name another one in model.default (`agentctl models` lists them), then restart agentd",
+            "fix it, or set another model in model.default (`agentctl models` lists them), then restart agentd",
         ),
-        None => Check::fail("model", "no model is the default", add),
+        None => Check::fail("model", "no default model", add),
     }
 }
 
@@ -277,8 +276,8 @@ fn refused(models: &[ModelStatus]) -> Option<Check> {
     (!told.is_empty()).then(|| {
         Check::warn(
             "credentials",
-            format!("not used now: {}", Vec::from_iter(told).join(", ")),
-            "give the provider what it wants, then agentctl resume what waits; another key is read when agentd starts",
+            format!("currently unusable: {}", Vec::from_iter(told).join(", ")),
+            "fix the account or key (new key: agentctl daemon reload, or restart agentd), then agentctl resume SESSION",
         )
     })
 }
@@ -296,7 +295,7 @@ fn data_dir(ctx: &Ctx, loaded: Option<&Loaded>, status: Option<&NodeStatus>) -> 
 pub(super) fn permissions(dir: &Path) -> Check {
     match std::fs::metadata(dir) {
         Ok(meta) if meta.permissions().mode() & 0o077 == 0 => {
-            Check::ok("data", format!("{} is yours alone", dir.display()))
+            Check::ok("data", format!("{} is accessible only to you", dir.display()))
         }
         Ok(meta) => Check::fail(
             "data",
@@ -309,12 +308,12 @@ pub(super) fn permissions(dir: &Path) -> Check {
         ),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Check::ok(
             "data",
-            format!("{} will be made at the first start", dir.display()),
+            format!("{} will be created at the first start", dir.display()),
         ),
         Err(error) => Check::fail(
             "data",
             format!("{}: {error}", dir.display()),
-            "make the directory yours",
+            "change the owner of the directory to yourself",
         ),
     }
 }
@@ -326,7 +325,7 @@ fn disk(dir: &Path) -> Check {
         Err(error) => Check::warn(
             "disk",
             format!("{}: {error}", there.display()),
-            "look at it with df",
+            "check it with df",
         ),
     }
 }
@@ -362,7 +361,7 @@ fn bash(ctx: &Ctx) -> Check {
 pub(super) fn ctags(found: Option<PathBuf>) -> Check {
     let message = found.map_or_else(
         || {
-            "not installed: RepoMap leaves out languages without a grammar (Lua, Kotlin, PHP, ..); universal-ctags adds them"
+            "not installed: RepoMap omits languages without a grammar (Lua, Kotlin, PHP, ...); universal-ctags adds them"
                 .to_owned()
         },
         |path| format!("found: {}", path.display()),

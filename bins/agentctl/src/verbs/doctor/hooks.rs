@@ -17,20 +17,17 @@ pub(super) fn check(hooks: &HooksConfig) -> Option<Check> {
         .collect();
     if bad.is_empty() {
         let count = hooks.run.len();
-        return Some(Check::ok(
-            "hooks",
-            format!("{count}, and their programs are there"),
-        ));
+        return Some(Check::ok("hooks", format!("{count}; all programs found")));
     }
     let told: Vec<_> = bad
         .iter()
         .map(|(hook, why)| format!("{}: {why}", hook.name))
         .collect();
     let message = told.join("; ");
-    let fix = "put an executable program there, or mend hooks.run; then restart agentd";
+    let fix = "put an executable program there, or fix hooks.run; then restart agentd";
     let judges = bad.iter().any(|(hook, _)| hook.event.prevents());
     let then = if judges {
-        " (what such a hook judges is prevented, or asked about)"
+        " (calls that such a hook judges are blocked or ask)"
     } else {
         ""
     };

@@ -22,8 +22,8 @@ pub(super) fn checks(
     let Some(level) = in_use.or_else(|| settings.and_then(|settings| would_use(settings, found))) else {
         return vec![Check::warn(
             "sandbox",
-            "agentd finds out at its start what works here",
-            "start agentd; then ask again",
+            "agentd determines the available sandbox when it starts",
+            "start agentd, then run doctor again",
         )];
     };
     match level {
@@ -35,9 +35,7 @@ pub(super) fn checks(
         Ok(SandboxLevel::None) => {
             let mut checks = vec![Check::warn(
                 "sandbox",
-                format!(
-                    "commands of agents run without a kernel sandbox, as the settings ask: {RISK_OF_NONE}"
-                ),
+                format!("commands run without a kernel sandbox, as configured: {RISK_OF_NONE}"),
                 "set sandbox.level = \"auto\", unless this machine is itself the sandbox",
             )];
             checks.extend(levels(found));
@@ -122,8 +120,8 @@ pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel
         let names: Vec<String> = secret.iter().map(|path| path.display().to_string()).collect();
         checks.push(Check::warn(
             "settings",
-            format!("commands may not read {}: it holds what looks like a credential", names.join(" and ")),
-            "move the credential into a credential helper or into ~/.git-credentials, so that the rest can be read",
+            format!("commands cannot read {}: it seems to contain a credential", names.join(" and ")),
+            "move the credential into a credential helper or into ~/.git-credentials to make the rest readable",
         ));
     }
     let parsed = rules
@@ -137,11 +135,11 @@ pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel
         checks.push(Check::warn(
             "rules",
             format!(
-                "{} rules that forbid reading bind commands by text only: {}{more}",
+                "for commands, {} deny rules for reading work by text only: {}{more}",
                 text.len(),
                 shown.join(", ")
             ),
-            "keep such files out of working directories; `agentctl help rules` says what text can tell",
+            "keep such files out of working directories; see the limits in `agentctl help rules`",
         ));
     }
     checks
@@ -153,8 +151,8 @@ fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
     if found.landlock_abi < SCOPES && level != SandboxLevel::Isolated {
         checks.push(Check::warn(
             "signals",
-            "Landlock of this kernel does not keep commands from signalling other processes of their user",
-            "boot Linux 6.12 or later, or make the level isolated work",
+            "Landlock of this kernel does not prevent commands from signalling other processes of the same user",
+            "boot Linux 6.12 or later, or enable the level isolated",
         ));
     }
     checks.extend(bounds(found));
@@ -166,13 +164,13 @@ fn names(found: &Findings) -> Check {
     match &found.broker {
         Finding::Works => Check::ok(
             "names",
-            "commands cannot write git metadata and other protected names, nor change modes and times outside",
+            "commands cannot write git metadata or other protected names, or change modes and times of files outside",
         ),
         Finding::Missing(why) => Check::warn(
             "names",
             format!(
-                "only permission rules keep commands from git metadata and other protected names, and from the modes \
-                 and times of their user's files: {}",
+                "only permission rules protect git metadata and other protected names, and the modes and times of the \
+                 user's files, from commands: {}",
                 why.message
             ),
             why.fix.clone(),
@@ -182,7 +180,7 @@ fn names(found: &Findings) -> Check {
 
 /// What enforces the resource limits of a session's commands.
 fn bounds(found: &Findings) -> Vec<Check> {
-    let fix = "run agentd where it may make cgroups: as a systemd service with Delegate=yes, or as root";
+    let fix = "run agentd where it can create cgroups: as a systemd service with Delegate=yes, or as root";
     let processes = match (found.kernel.processes, found.root) {
         (true, _) => Check::ok(
             "processes",
@@ -190,14 +188,14 @@ fn bounds(found: &Findings) -> Vec<Check> {
         ),
         (false, true) => Check::warn(
             "processes",
-            "agentd runs as root, and no cgroup counts processes here: agentd looks a few times a second and kills \
-             sessions that have too many",
+            "agentd runs as root without a cgroup that counts processes: agentd checks a few times per second and \
+             kills sessions that have too many",
             fix,
         ),
         (false, false) => Check::warn(
             "processes",
-            "no cgroup counts the processes of each session here: the kernel counts those of the user, and agentd \
-             looks a few times a second and kills sessions that have too many",
+            "no cgroup counts the processes of each session: the kernel counts those of the user, and agentd \
+             checks a few times per second and kills sessions that have too many",
             fix,
         ),
     };
@@ -209,14 +207,14 @@ fn bounds(found: &Findings) -> Vec<Check> {
     } else {
         Check::warn(
             "memory",
-            "no cgroup of version 2 limits memory here: the kernel limits each process, and agentd looks a few times a \
-             second and kills sessions that use too much. Memory that is not mapped (memfd) is not seen",
+            "no version 2 cgroup limits memory: the kernel limits each process, and agentd checks a few times per \
+             second and kills sessions that use too much. Unmapped memory (memfd) is not counted",
             fix,
         )
     };
     let files = Check::ok(
         "files",
-        "the kernel limits the size of a file; agentd counts new files and kills sessions that make too many",
+        "the kernel limits the size of a file; agentd counts new files and kills sessions that create too many",
     );
     vec![processes, memory, files]
 }
@@ -261,7 +259,7 @@ mod tests {
         let confined = messages(SandboxLevel::Confined);
         assert_eq!(
             confined,
-            ["1 rules that forbid reading bind commands by text only: deny Read(**/.env)"]
+            ["for commands, 1 deny rules for reading work by text only: deny Read(**/.env)"]
         );
         std::fs::write(home.path().join(".gitconfig"), "[github]\n token = x\n").unwrap();
         assert!(messages(SandboxLevel::Confined)[0].contains("/.gitconfig: it holds"));
@@ -323,8 +321,8 @@ mod tests {
             checks(None, Some(&settings), None),
             [Check::warn(
                 "sandbox",
-                "agentd finds out at its start what works here",
-                "start agentd; then ask again"
+                "agentd determines the available sandbox when it starts",
+                "start agentd, then run doctor again"
             )]
         );
     }
@@ -375,7 +373,7 @@ mod tests {
         };
         let checks = checks(None, Some(&settings), None);
         assert!(
-            checks[0].message.starts_with("commands of agents run without"),
+            checks[0].message.starts_with("commands run without"),
             "{checks:?}"
         );
     }

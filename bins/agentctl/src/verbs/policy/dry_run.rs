@@ -101,10 +101,13 @@ pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Fa
         changes.append(&mut replay.changes);
     }
     ctx.out.list(&changes)?;
-    let mut told = format!("{judged} logged calls judged, {} would change", changes.len());
+    let mut told = format!(
+        "{judged} logged calls evaluated; {} verdicts would change",
+        changes.len()
+    );
     if passed_over > 0 {
         told.push_str(&format!(
-            "; {passed_over} cannot be judged again (their tool or a rule of their session cannot be read, or judging failed then)"
+            "; {passed_over} skipped (tool or session rule unreadable, or original evaluation failed)"
         ));
     }
     ctx.out.status(&told);

@@ -120,7 +120,7 @@ impl Explained {
             line(
                 "grant",
                 &format!(
-                    "an answer for the session or for good adds: allow {}",
+                    "an answer with scope session or always adds: allow {}",
                     clean(grant)
                 ),
             );
@@ -189,7 +189,7 @@ mod tests {
     fn what_a_lasting_answer_would_add_is_shown() {
         let text = explained("make").text(Paint::new(false));
         assert!(
-            text.ends_with("grant    an answer for the session or for good adds: allow Bash(make)\n"),
+            text.ends_with("grant    an answer with scope session or always adds: allow Bash(make)\n"),
             "{text}"
         );
     }

@@ -61,7 +61,7 @@ fn credentials_that_a_person_must_mend_are_named_once() {
         (check.level, check.message.as_str()),
         (
             Level::Warn,
-            "not used now: old of p (auth), poor of p (quota_exhausted)"
+            "currently unusable: old of p (auth), poor of p (quota_exhausted)"
         )
     );
 }
