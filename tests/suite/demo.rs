@@ -18,7 +18,7 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
     eventually("the demo is over", || {
         let said = daemon.said();
         assert!(!said.contains("the demo failed"), "{said}");
-        said.contains("Ctrl-C stops it.")
+        said.contains("Ctrl-C stops it")
     })
     .await;
     let said = daemon.said();
@@ -26,7 +26,7 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
         "3 of 3 agents are done",
         "ASKS:",
         "answer: allow",
-        "the call is started again",
+        "): retrying",
         "runs:",
         "+++ b/",
         "agentd ready",
@@ -78,7 +78,7 @@ async fn on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does() 
     };
     client.decide(&denied).await.unwrap();
     terminals.shows("demo", "answer: deny by ").await;
-    terminals.shows("demo", "Ctrl-C stops it.").await;
+    terminals.shows("demo", "Ctrl-C stops it").await;
     terminals.keys("demo", &["C-c"]);
     terminals.shows("demo", "agentd stopped").await;
 }

@@ -130,7 +130,7 @@ async fn show_prompt_tells_the_sources_and_stays_the_same_when_files_change_and_
         ]
     );
     let shown = ctl(&first, &["show", "--prompt", "s"], 0).await.stdout;
-    assert!(shown.contains("Use tabs.") && shown.contains("in all"), "{shown}");
+    assert!(shown.contains("Use tabs.") && shown.contains(" total"), "{shown}");
     write(project.join("AGENTS.md"), "Use spaces.\n");
     first.kill().await;
     let second = first.restart(None).await;

@@ -130,12 +130,14 @@ async fn a_status_line_tells_what_run_waits_for() {
     eventually("it counts down", || left(&terminals.screen("run")) < first).await;
     // What is typed meanwhile stays here.
     terminals.keys("run", &["lost words", "Enter"]);
-    terminals.shows("run", "nothing was asked when you began").await;
+    terminals
+        .shows("run", "there was no question when you began")
+        .await;
     terminals.keys("run", &["half a line"]);
     terminals.shows("run", "half a line").await;
     terminals.keys("run", &["C-c"]);
     terminals
-        .shows("run", "what you were typing is dropped: half a line")
+        .shows("run", "discarded your unfinished input: half a line")
         .await;
     terminals.shows("run", "exit=130").await;
     terminals.keys("run", &["for the shell", "Enter"]);

@@ -83,7 +83,7 @@ async fn i7_what_was_typed_for_one_question_answers_no_other_one() {
     for (window, typed) in [("run", "ye"), ("attach", "y")] {
         terminals.shows(window, "decided elsewhere: allowed by ").await;
         terminals
-            .shows(window, &format!("what you were typing is dropped: {typed}"))
+            .shows(window, &format!("discarded your unfinished input: {typed}"))
             .await;
         terminals.shows(window, "touch B").await;
         terminals.keys(window, &["Enter"]);
@@ -124,9 +124,7 @@ async fn i7_a_message_that_is_being_typed_does_not_become_an_answer() {
     terminals.shows("attach", "the blue").await;
     ctl(&daemon, &["send", &session, "paint"], 0).await;
     terminals.shows("attach", "Which colour?").await;
-    terminals
-        .shows("attach", "what you type is a message still")
-        .await;
+    terminals.shows("attach", "you are still typing a message").await;
     terminals.keys("attach", &["house", "Enter"]);
     terminals.shows("attach", "> the blue house").await;
     assert_eq!(open(&client).await.len(), 1, "the question is open still");
@@ -161,7 +159,7 @@ async fn i7_a_subagents_question_that_another_one_answers_is_named_and_takes_no_
     ctl(&daemon, &["deny", &below.approval.short(), "not below"], 0).await;
     terminals.shows("attach", "decided elsewhere: denied by ").await;
     terminals
-        .shows("attach", "what you were typing is dropped: y")
+        .shows("attach", "discarded your unfinished input: y")
         .await;
     terminals.shows("attach", "touch ABOVE").await;
     terminals.keys("attach", &["Enter", "n", "Enter"]);

@@ -47,11 +47,11 @@ async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
     teller.banner();
     let client = Client::connect(socket, &ConnectOptions::default())
         .await
-        .context("the daemon does not answer")?;
+        .context("cannot connect to the daemon")?;
     let work = tempfile::Builder::new()
         .prefix("agentd-demo-work-")
         .tempdir()
-        .context("no temporary directory")?;
+        .context("cannot create a temporary directory")?;
     let mut running = JoinSet::new();
     for number in 1..=demo.sessions {
         let project = Project::create(work.path(), number)?;
@@ -122,7 +122,7 @@ async fn one(
         };
         let Some(push) = push else { break };
         let Push::Event(stored) = push else { continue };
-        let event: Event = serde_json::from_slice(&stored.json).context("a stored event does not parse")?;
+        let event: Event = serde_json::from_slice(&stored.json).context("cannot parse a stored event")?;
         teller.event(number, &event, &mut titles);
         match &event.body {
             EventBody::ApprovalAsked(asked) => {
@@ -137,7 +137,7 @@ async fn one(
             _ => {}
         }
     }
-    anyhow::bail!("the viewer of session {number} ended early")
+    anyhow::bail!("the event stream of session {number} ended early")
 }
 
 /// An open approval.
@@ -195,7 +195,7 @@ async fn answer(client: &Client, approval: &str) -> Result<()> {
     match client.decide(&params).await {
         Ok(_) => Ok(()),
         Err(error) if conflict(&error) => Ok(()),
-        Err(error) => Err(error).context("the approval could not be answered"),
+        Err(error) => Err(error).context("cannot answer the approval"),
     }
 }
 

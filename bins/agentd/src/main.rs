@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         let text = if args.print_config {
             loaded.shown().text(true)
         } else {
-            "the configuration is good".to_owned()
+            "the configuration is valid".to_owned()
         };
         // A closed pipe is not worth an error message.
         let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
@@ -70,7 +70,9 @@ fn main() -> ExitCode {
     if let Some(address) = args.http.as_deref().filter(|address| *address != "off") {
         return fail(
             EXIT_USAGE,
-            &format!("--http {address}: this version serves no HTTP; use --http off, or the control socket"),
+            &format!(
+                "--http {address}: this version does not serve HTTP; use --http off and the control socket"
+            ),
         );
     }
     if let Some(faults) = environment.get("AGENTD_FAULTS")
@@ -82,7 +84,7 @@ fn main() -> ExitCode {
     if let Err(error) = agentd_sandbox::conceal() {
         return fail(
             EXIT_INTERNAL,
-            &format!("the process cannot be closed to others: {error}"),
+            &format!("cannot protect the process from others: {error}"),
         );
     }
     serve::run(&args, loaded, (environment, sources))

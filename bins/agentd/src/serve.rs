@@ -27,7 +27,12 @@ pub(crate) fn run(
     let temporary = match (&args.demo, &args.data_dir) {
         (Some(_), None) => match tempfile::Builder::new().prefix("agentd-demo-").tempdir() {
             Ok(dir) => Some(dir),
-            Err(error) => return fail(1, &format!("no temporary directory for the demo: {error}")),
+            Err(error) => {
+                return fail(
+                    1,
+                    &format!("cannot create a temporary directory for the demo: {error}"),
+                );
+            }
         },
         _ => None,
     };
@@ -72,7 +77,7 @@ pub(crate) fn run(
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
+        Err(error) => return fail(EXIT_INTERNAL, &format!("cannot start the async runtime: {error}")),
     };
     let outcome = runtime.block_on(serve(args, loaded, (environment, sources), paths));
     // Unfinished blocking work, such as a tool's file access, must not delay the exit.
@@ -98,10 +103,10 @@ fn restored(done: Result<Restored, NodeError>, paths: &Paths) -> ExitCode {
         paths.data_dir.display()
     );
     if let Some(former) = done.replaced {
-        text.push_str(&format!("what was there before is in {}\n", former.display()));
+        text.push_str(&format!("the previous content is in {}\n", former.display()));
     }
     for problem in done.problems {
-        text.push_str(&format!("damaged before the backup was made: {problem}\n"));
+        text.push_str(&format!("already damaged when the backup was made: {problem}\n"));
     }
     // A closed pipe is not worth an error message.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -127,7 +132,7 @@ async fn serve(
     let strays = match agentd_sandbox::Strays::adopt(tell_strays) {
         Ok(strays) => Some(strays),
         Err(error) => {
-            tracing::warn!(%error, "the kernel does not hand over orphans; at the level none, init gets them");
+            tracing::warn!(%error, "cannot adopt orphaned processes; at the sandbox level none, they go to init");
             None
         }
     };
@@ -159,10 +164,7 @@ async fn serve(
 /// Logs stray processes. There are none unless a tool killed its warden.
 fn tell_strays(count: usize) {
     if count > 0 {
-        tracing::warn!(
-            count,
-            "ended processes that a tool left behind: their warden was killed"
-        );
+        tracing::warn!(count, "killed stray processes of a tool whose warden was killed");
     }
 }
 
@@ -177,12 +179,12 @@ async fn tell_signal(drain_timeout: Duration, temporary: bool) {
         _ = int.recv() => {}
     }
     let after = if temporary {
-        "The demo's sessions and files go with it"
+        "The demo's sessions and files will be deleted"
     } else {
-        "Open turns go on at the next start"
+        "Open turns continue at the next start"
     };
     say(&format!(
-        "stopping: calls that run may end within {} s; a second Ctrl-C (or SIGTERM) stops at once. {after}",
+        "stopping: waiting up to {} s for running calls; a second Ctrl-C (or SIGTERM) stops at once. {after}",
         drain_timeout.as_secs()
     ));
 }
@@ -214,7 +216,7 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
     if notify.is_some()
         && let Err(error) = agentd_node::notify_ready()
     {
-        tracing::warn!(%error, "the service manager was not told");
+        tracing::warn!(%error, "could not notify the service manager");
     }
 }
 

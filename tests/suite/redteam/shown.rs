@@ -210,7 +210,7 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
     for early in ["y", "yes", "a", "/approve"] {
         terminals.keys("attach", &[early, "Enter"]);
         terminals
-            .shows("attach", "not accepted: this is page 1 of 7")
+            .shows("attach", "not accepted: you are on page 1 of 7")
             .await;
         assert_eq!(open(&client).await.len(), 1, "{early}");
     }

@@ -75,7 +75,7 @@ pub(crate) struct CompletionArgs {
 /// `demo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The demo runs `agentd --demo` in this terminal. Only the model's words are scripted: files, commands, \
+    after_help = "The demo runs `agentd --demo` in this terminal. Only the model's answers are scripted: files, commands, \
 approvals and the log are real. It does not affect a daemon that is already running."
 )]
 pub(crate) struct DemoArgs {

@@ -5,15 +5,15 @@ use agentd_protocol::{ApprovalKind, Choice, DecideParams, Decision, OpenApproval
 
 /// Help for the commands that `attach` itself handles.
 pub(crate) const HELP: &str = "\
-a line is sent to the session; // begins a line that starts with /
+a line is sent to the session; start it with // to send a leading /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
-/cancel   end the turn        /resume  go on after a pause, or try a parked call now
-/compact  put a summary in the place of the conversation's beginning
-/detach   leave; the session goes on";
+/cancel   cancel the turn     /resume  resume after a pause, or retry a parked call now
+/compact  replace the beginning of the conversation with a summary
+/detach   detach; the session continues";
 
 /// A line answers the question that was shown when the person began to type it.
 const NONE: &str =
-    "nothing was asked when you began to type; `agentctl attach` and `agentctl send` take messages";
+    "there was no question when you began to type; send messages with `agentctl attach` or `agentctl send`";
 
 /// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,14 +122,16 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
             "" | "once" => Typed::Decide(ApprovalAnswer::allow(Scope::Once)),
             "session" => scoped(Scope::Session, approval),
             "always" => scoped(Scope::Always, approval),
-            other => Typed::Unclear(format!("unknown scope {other:?}: once, session or always")),
+            other => Typed::Unclear(format!(
+                "unknown scope {other:?}; expected once, session or always"
+            )),
         },
         ("deny", Some(_)) => Typed::Decide(ApprovalAnswer::deny(rest)),
-        ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
+        ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("usage: /answer TEXT".to_owned()),
         ("answer", Some(_)) => Typed::Decide(ApprovalAnswer::words(rest)),
         // The daemon has more commands, and lists them if this one is unknown.
         (_, _) if sends => Typed::Send(format!("/{text}")),
-        (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
+        (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists the commands")),
     }
 }
 
@@ -138,7 +140,7 @@ fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
     match choice_of(line, &approval.choices) {
         Ok(Some(choice)) => return Some(Typed::Decide(ApprovalAnswer::words(choice))),
         Ok(None) => {}
-        Err(why) => return Some(Typed::Unclear(format!("{why}; /answer TEXT sends words"))),
+        Err(why) => return Some(Typed::Unclear(format!("{why}; /answer TEXT sends text"))),
     }
     if approval.kind == ApprovalKind::Question {
         return Some(Typed::Decide(ApprovalAnswer::words(line)));
@@ -191,7 +193,7 @@ pub(crate) fn choice_of<'a>(line: &str, choices: &'a [Choice]) -> Result<Option<
     match choices.iter().filter(begins).collect::<Vec<_>>().as_slice() {
         [] => Ok(None),
         [one] => id(one),
-        several => Err(format!("{line:?} begins {} of the choices", several.len())),
+        several => Err(format!("{line:?} matches {} choices", several.len())),
     }
 }
 
@@ -200,7 +202,7 @@ fn scoped(scope: Scope, approval: &OpenApproval) -> Typed {
         Typed::Decide(ApprovalAnswer::allow(scope))
     } else {
         Typed::Unclear(format!(
-            "this call can be allowed once only; {}",
+            "this call can be allowed only once; {}",
             choices_line(approval)
         ))
     }

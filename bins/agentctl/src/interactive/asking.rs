@@ -32,7 +32,7 @@ impl Conversation<'_> {
         self.turn_page(&open)?;
         if self.manner.sends && !self.draft.is_empty() {
             self.screen
-                .say(self.out, "what you type is a message still; Ctrl-U drops it")?;
+                .say(self.out, "you are still typing a message; Ctrl-U discards it")?;
         }
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Conversation<'_> {
             None => !self.manner.sends,
         };
         if over && !self.draft.is_empty() {
-            let text = format!("what you were typing is dropped: {}", self.draft.take());
+            let text = format!("discarded your unfinished input: {}", self.draft.take());
             self.screen.say(self.out, &text)?;
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Conversation<'_> {
                 decided,
                 by,
             }),
-            None => format!("over: {}", named(asked)),
+            None => format!("closed: {}", named(asked)),
         };
         self.screen.say(self.out, &text)
     }

@@ -282,7 +282,7 @@ impl<'a> Conversation<'a> {
         self.leave(
             Leaving::TimedOut,
             "cancelled by --timeout",
-            "time is up; cancelling the turn",
+            "timeout; cancelling the turn",
         )
         .await
     }
@@ -305,7 +305,7 @@ impl<'a> Conversation<'a> {
         if let Some(input) = self.watch.as_ref().and_then(TurnWatch::waits)
             && self.follower.take_back(input).await.is_ok()
         {
-            let text = "the message was still waiting; it is taken back, and the session goes on";
+            let text = "withdrew the message, which was still queued; the session continues";
             self.screen.say(self.out, text)?;
             return Ok(None);
         }

@@ -145,7 +145,7 @@ impl Screen {
         }
         approvals.iter().try_for_each(|open| {
             let (who, id) = (open.path.last().map_or("", String::as_str), open.approval.short());
-            let text = format!("the sub-agent {who} asks: {} (agentctl approve {id})", open.title);
+            let text = format!("sub-agent {who} asks: {} (agentctl approve {id})", open.title);
             self.say(out, &text)
         })
     }
@@ -352,7 +352,7 @@ impl Screen {
             return self.answered(out, rest);
         }
         if self.live.drop_attempt() && !self.take_back(out)? {
-            self.say(out, "the text above is discarded: the model call failed")?;
+            self.say(out, "discarded the text above: the model call failed")?;
         }
         Ok(())
     }

@@ -168,7 +168,7 @@ impl TurnWatch {
             reason: EndReason::Denied,
             error: Some(TurnError {
                 class: "denied".to_owned(),
-                message: format!("the input was not let in: {reason}"),
+                message: format!("the input was rejected: {reason}"),
             }),
             ..self.never_ran()
         }

@@ -83,7 +83,7 @@ impl Conversation<'_> {
         let open = open.filter(|_| self.manner.answers);
         match (read(&line.text, open.as_ref(), self.manner.sends), open) {
             (Typed::Decide(_) | Typed::Send(_) | Typed::Unclear(_), _) if late => {
-                let text = format!("the question is over; what you typed is dropped: {}", line.text);
+                let text = format!("the question is closed; discarded your input: {}", line.text);
                 self.screen.say(self.out, &text)?;
             }
             (Typed::Decide(answer), Some(open)) if self.too_early(&answer, &open)? => {}
@@ -122,7 +122,7 @@ impl Conversation<'_> {
         let Some(place) = self.unread(open).map(Pages::place) else {
             return Ok(false);
         };
-        let text = format!("not accepted: this is {place}; Enter shows the next page, n denies");
+        let text = format!("not accepted: you are on {place}; Enter shows the next page, n denies");
         self.screen.say(self.out, &text)?;
         Ok(true)
     }
@@ -162,7 +162,7 @@ impl Conversation<'_> {
             // An event reports who was first.
             self.asks.forget(approval);
             let id = approval.short();
-            let text = format!("{id} was decided elsewhere before; your answer is dropped");
+            let text = format!("{id} was already decided elsewhere; discarded your answer");
             return self.screen.say(self.out, &text);
         }
         if fault.class == FaultClass::NotFound {

@@ -57,9 +57,9 @@ fn heading(open: &OpenApproval, kind: Content) -> String {
     let id = open.approval.short();
     let tool = open.tool.as_deref().unwrap_or("a tool");
     let what = match (open.kind, kind) {
-        (ApprovalKind::Plan, _) => "the agent shows a plan".to_owned(),
-        (ApprovalKind::Question, _) => "the agent asks you".to_owned(),
-        (ApprovalKind::Limit, _) => "a limit is reached".to_owned(),
+        (ApprovalKind::Plan, _) => "the agent proposes a plan".to_owned(),
+        (ApprovalKind::Question, _) => "the agent has a question".to_owned(),
+        (ApprovalKind::Limit, _) => "a limit was reached".to_owned(),
         (ApprovalKind::Tool, Content::Command) => format!("{tool} wants to run a command"),
         (ApprovalKind::Tool, Content::Change) => format!("{tool} wants to change files"),
         (ApprovalKind::Tool, _) => format!("{tool} wants to run"),
@@ -84,8 +84,9 @@ fn facts(open: &OpenApproval) -> Vec<(&'static str, String)> {
         facts.push(("rule", format!("{rule}{}", reason.unwrap_or_default())));
     }
     for tree in &about.watches {
-        let text =
-            format!("runs code from {tree}, which may change; a change before it runs voids your answer");
+        let text = format!(
+            "runs code from {tree}, which may change; your answer is void if it changes before the call runs"
+        );
         facts.push(("note", text));
     }
     let scopes = scopes(open);
@@ -110,7 +111,7 @@ fn scopes(approval: &OpenApproval) -> Vec<&'static str> {
 pub(crate) fn choices_line(approval: &OpenApproval) -> String {
     if !approval.choices.is_empty() {
         let free = if approval.kind == ApprovalKind::Question {
-            ", or your own words"
+            ", or your own answer"
         } else {
             ""
         };

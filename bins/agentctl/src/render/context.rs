@@ -72,7 +72,9 @@ impl ContextDetail {
             text.push_str(&format!("  {:>8}  {items:>5}  {part}\n", tokens(*cost)));
         }
         if !self.counted {
-            text.push_str("  estimated: the provider has not counted yet, and the system prompt and the tools come on top\n");
+            text.push_str(
+                "  estimate without the system prompt and the tools: the provider has not counted yet\n",
+            );
         }
         text
     }

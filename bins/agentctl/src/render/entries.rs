@@ -55,7 +55,7 @@ fn differently(remedy: &Remedy) -> String {
 /// A question that was not answered in time.
 pub(crate) fn late_line(late: &ApprovalEscalated) -> Line {
     let text = format!(
-        "nobody answered in time  [approval {}, level {}]",
+        "no answer in time  [approval {}, level {}]",
         late.approval.short(),
         late.level
     );

@@ -14,7 +14,7 @@ pub(crate) fn hanging(files: &HangingFiles) -> String {
     let calls = count(files.calls, "call");
     let how = match files.silent_ms {
         Some(ms) => format!("has not answered for {}", span(ms)),
-        None => "answers, but not to every call".to_owned(),
+        None => "answers, but not every call".to_owned(),
     };
     let mut text = format!("the file system at {mount} {how}; {calls} hang there");
     let named: Vec<String> = files
@@ -53,7 +53,7 @@ mod tests {
         assert!(!text.contains('\u{1b}'));
         let text = hanging(&files(None, 0));
         assert!(
-            text.ends_with("answers, but not to every call; 12 calls hang there"),
+            text.ends_with("answers, but not every call; 12 calls hang there"),
             "{text}"
         );
     }

@@ -77,7 +77,7 @@ impl Shown {
         }
         self.lines.extend(fresh.iter().cloned());
         if self.silent {
-            fresh.push("… (there is more; the rest comes with the result)".to_owned());
+            fresh.push("… (more output follows with the result)".to_owned());
         }
         fresh
     }

@@ -80,7 +80,7 @@ fn note(row: &ModelStatus, now: Timestamp) -> String {
             at,
             failed: Some(class),
         }) => format!("last call failed {} ago: {}; {note}", age(*at, now), word(class)),
-        _ if row.untried => format!("agentctl run --model {name} hi finds out; {note}"),
+        _ if row.untried => format!("test it with agentctl run --model {name} hi; {note}"),
         Some(_) | None => note.clone(),
     }
 }

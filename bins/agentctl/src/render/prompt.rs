@@ -10,7 +10,7 @@ pub(crate) fn prompt_text(shown: &PromptShown, paint: Paint) -> String {
         text.push_str(&row(source, paint));
         text.push('\n');
     }
-    let all = format!("{:>8}  in all", shown.text.len());
+    let all = format!("{:>8}  total", shown.text.len());
     text.push_str(&paint.bold(&all));
     text.push_str("\n\n");
     text.push_str(&clean(&shown.text));
@@ -29,7 +29,7 @@ fn row(source: &PromptSource, paint: Paint) -> String {
     if source.loaded {
         format!("{:>8}  {name}{}", source.bytes, paint.dim(&note))
     } else {
-        paint.dim(&format!("{:>8}  {name}{note}", "left out"))
+        paint.dim(&format!("{:>8}  {name}{note}", "omitted"))
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
         let text = prompt_text(&shown, Paint::new(false));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "       6  base");
-        assert!(lines[1].starts_with("left out  /p/AGENTS.md  (a "), "{text}");
+        assert!(lines[1].starts_with(" omitted  /p/AGENTS.md  (a "), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
     }
 }

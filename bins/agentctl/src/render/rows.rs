@@ -292,7 +292,7 @@ fn subagent_line(row: &SessionRow) -> String {
 
 fn below_line(subagents: u32, spent: &Spent) -> String {
     format!(
-        "{}; those that ended: {}, {} tokens, {}",
+        "{}; finished ones: {}, {} tokens, {}",
         count(subagents.into(), "sub-agent"),
         count(spent.steps, "step"),
         tokens(spent.tokens),

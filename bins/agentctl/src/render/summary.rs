@@ -38,13 +38,13 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
         EventBody::HookFinished(e) => hook(e),
         EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
-        EventBody::ModeChanged(e) => format!("mode {}, was {}", word(&e.to), word(&e.from)),
+        EventBody::ModeChanged(e) => format!("mode {}, previously {}", word(&e.to), word(&e.from)),
         EventBody::IntentClassified(e) => intent(e),
         EventBody::PlanUpdated(e) => plan(&e.steps),
         EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
         EventBody::JobFinished(e) => job_finished(e),
-        EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
-        EventBody::SubagentStarted(e) => format!("{} works: {}", e.child.short(), e.purpose),
+        EventBody::JobLost(e) => format!("background job {} was lost: {}", e.job, e.reason),
+        EventBody::SubagentStarted(e) => format!("{} started: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
@@ -52,11 +52,9 @@ pub(crate) fn summary(body: &EventBody) -> String {
         | EventBody::UndoApplied(_)
         | EventBody::SessionRewound(_)
         | EventBody::SessionForked(_) => history(body),
-        EventBody::ApprovalEscalated(e) => format!(
-            "nobody answered {} in time (level {})",
-            e.approval.short(),
-            e.level
-        ),
+        EventBody::ApprovalEscalated(e) => {
+            format!("no answer to {} in time (level {})", e.approval.short(), e.level)
+        }
         EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
         EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
         body @ (EventBody::TurnStarted(_)
@@ -85,10 +83,10 @@ fn imported(event: &SessionImported) -> String {
     let session = event.from.short();
     let open = match event.closed.len() {
         0 => String::new(),
-        open => format!(", {open} open things in it are closed"),
+        open => format!(", closed {open} open items"),
     };
     format!(
-        "{what}{lines} of session {session} (sha256 {sum}){open}; they are marked with ¦ and decide nothing here"
+        "{what}{lines} of session {session} (sha256 {sum}){open}; imported lines are marked with ¦ and have no effect here"
     )
 }
 
@@ -115,7 +113,7 @@ fn subagent_finished(event: &SubagentFinished) -> String {
 fn side_call(event: &SideCallFinished) -> String {
     let (what, cost) = (event.purpose.as_str(), tokens(event.usage.total()));
     match &event.error {
-        Some(error) => format!("no {what} from {}: {error}, {cost} tokens", event.model),
+        Some(error) => format!("{what} by {} failed: {error}, {cost} tokens", event.model),
         None => format!("{what} by {}, {cost} tokens", event.model),
     }
 }
@@ -137,19 +135,19 @@ fn files_of(number: usize) -> String {
 fn history(body: &EventBody) -> String {
     match body {
         EventBody::HistoryStarted(e) => match (e.files.len(), e.rewind_to) {
-            (0, Some(to)) => format!("going back to {to}"),
-            (files, Some(to)) => format!("going back to {to}, with {}", files_of(files)),
+            (0, Some(to)) => format!("rewinding to {to}"),
+            (files, Some(to)) => format!("rewinding to {to}, with {}", files_of(files)),
             (files, None) => format!("undoing changes of {}", files_of(files)),
         },
-        EventBody::HistoryFailed(e) => format!("not put back: {}", e.message),
+        EventBody::HistoryFailed(e) => format!("not restored: {}", e.message),
         EventBody::UndoApplied(e) => {
             let files: Vec<&str> = e.changes.iter().map(|change| change.path.as_str()).collect();
             match files.as_slice() {
-                [] => "undone: the files were so already".to_owned(),
+                [] => "undone: the files already had that content".to_owned(),
                 files => format!("undone: {} (undo id {})", files.join(", "), e.undo_id),
             }
         }
-        EventBody::SessionRewound(e) => format!("the conversation went back to {}", e.to_seq),
+        EventBody::SessionRewound(e) => format!("the conversation was rewound to {}", e.to_seq),
         EventBody::SessionForked(e) => format!("forked from {} at {}", e.from, e.at_seq),
         _ => String::new(),
     }
@@ -175,9 +173,9 @@ fn context(body: &EventBody) -> String {
         }
         EventBody::ContextTrimmed(e) => {
             let size = from_to(e.tokens_before, e.tokens_after);
-            format!("{} old messages left out: {size}", e.messages)
+            format!("{} old messages omitted: {size}", e.messages)
         }
-        EventBody::CompactionAsked(_) => "asked for: before the next model call".to_owned(),
+        EventBody::CompactionAsked(_) => "requested: before the next model call".to_owned(),
         EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
         _ => String::new(),
     }
@@ -186,8 +184,8 @@ fn context(body: &EventBody) -> String {
 /// Why an input was removed from the queue.
 pub(crate) fn taken_back(event: &InputCancelled) -> String {
     match &event.reason {
-        Some(reason) => format!("input {} was not let in: {reason}", event.input.short()),
-        None => format!("taken back: {}", event.input.short()),
+        Some(reason) => format!("input {} was rejected: {reason}", event.input.short()),
+        None => format!("withdrawn: {}", event.input.short()),
     }
 }
 
@@ -197,10 +195,10 @@ fn hook(said: &HookFinished) -> String {
         line.push_str(&format!(", {}", word(decision)));
     }
     if said.input.is_some() {
-        line.push_str(", it changed the input");
+        line.push_str(", changed the input");
     }
     if said.output.is_some() {
-        line.push_str(", it changed the result");
+        line.push_str(", changed the result");
     }
     if let Some(reason) = &said.reason {
         line.push_str(&format!(": {reason}"));
@@ -241,7 +239,7 @@ fn in_turn(body: &EventBody) -> String {
     } else if let EventBody::TurnStarted(_) = body {
         "started".to_owned()
     } else {
-        "of a newer version".to_owned()
+        "from a newer version".to_owned()
     }
 }
 
@@ -277,7 +275,7 @@ fn todo(items: &[TodoItem]) -> String {
 
 fn recovered(event: &SessionRecovered) -> String {
     if event.closed.is_empty() {
-        return "recovered after a restart: nothing was open".to_owned();
+        return "recovered after a restart; nothing was open".to_owned();
     }
     let closed: Vec<String> = event
         .closed

@@ -213,7 +213,7 @@ fn a_turn_shows_who_said_what_and_how_it_ended() {
     );
     assert_eq!(
         printed(&mut transcript, EventBody::Unknown),
-        "?        an event of a newer version\n"
+        "?        an event from a newer version\n"
     );
 }
 

@@ -206,7 +206,7 @@ impl Transcript {
                 lines.iter_mut().for_each(|line| line.imported = true);
                 lines
             }
-            EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event of a newer version")],
+            EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event from a newer version")],
             body => summary_line(body).into_iter().collect(),
         }
     }

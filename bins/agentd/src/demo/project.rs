@@ -21,7 +21,7 @@ impl Project {
         for (path, content) in &before {
             let path = dir.join(path);
             let parent = path.parent().context("a file is in a directory")?;
-            fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
             fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(Self { number, dir, before })

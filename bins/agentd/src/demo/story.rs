@@ -38,13 +38,13 @@ impl Teller {
 
     pub(super) fn banner(&self) {
         let who = match self.sessions {
-            1 => "One agent repairs a small project".to_owned(),
-            n => format!("{n} agents repair a small project each"),
+            1 => "One agent fixes a small project".to_owned(),
+            n => format!("{n} agents fix one small project each"),
         };
         let ctl = &self.ctl;
         self.print(&format!(
-            "\n{who}. The model's words are scripted; files, commands, approvals and the log are real.\n\
-             What an agent asks for is allowed after a while, unless you answer first. Look at it from another terminal:\n\n  \
+            "\n{who}. Only the model's answers are scripted; files, commands, approvals and the log are real.\n\
+             The demo approves requests after a while, unless you answer first. To watch from another terminal:\n\n  \
              {ctl} ps -w\n  {ctl} attach \"demo 1\"\n"
         ));
     }
@@ -57,7 +57,7 @@ impl Teller {
         self.line(
             number,
             &format!(
-                "      {} approve {short}   (allowed after {} s; it waits longer for who is connected)",
+                "      {} approve {short}   (approved automatically after {} s, or later while you are connected)",
                 self.ctl,
                 look.as_secs()
             ),
@@ -104,8 +104,8 @@ impl Teller {
     pub(super) fn closing(&self, good: usize) {
         let ctl = &self.ctl;
         self.print(&format!(
-            "\n{good} of {} agents are done and their tests are green. The daemon stays up; from another terminal:\n\n  \
-             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it. The projects are temporary and go with it.",
+            "\n{good} of {} agents are done and their tests pass. The daemon stays up; from another terminal:\n\n  \
+             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it and deletes the temporary projects.",
             self.sessions
         ));
     }
@@ -141,9 +141,7 @@ fn lines(event: &Event, titles: &mut Titles) -> Vec<String> {
             })
             .collect(),
         EventBody::ModelFailed(failure) => {
-            let next = failure
-                .retry_at
-                .map_or("gives up", |_| "the call is started again");
+            let next = failure.retry_at.map_or("giving up", |_| "retrying");
             vec![format!(
                 "the model call failed ({}): {next}",
                 first_line(&failure.message)
