@@ -45,7 +45,9 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the only open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every open approval of the same call"
+    after_help = "Examples:\n  agentctl approve 4f2a            the only open approval of session 4f2a\
+\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\
+\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every open approval of the same call"
 )]
 pub(crate) struct DecideArgs {
     /// Approvals (ids or prefixes), or sessions with exactly one open approval; for `deny`, a reason may follow
@@ -159,11 +161,12 @@ pub(crate) struct LifecycleArgs {
 
 /// `set`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Keys: name, model, mode, budget, labels. Unnamed parts of a budget do not change; the value none removes a limit. \
+#[command(after_help = "\
+Keys: name, model, mode, budget, labels. Unnamed parts of a budget do not change; the value none removes a limit. \
 For labels, KEY=VALUE sets a label and KEY- removes one. A session that has used up its budget continues \
-when the new budget has room. A new model or mode takes effect at the next step.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
-)]
+when the new budget has room. A new model or mode takes effect at the next step.\n\nExamples:\
+\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\
+\n  agentctl set 4f2a labels=team=infra,urgent-")]
 pub(crate) struct SetArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -176,7 +179,8 @@ pub(crate) struct SetArgs {
 /// `rm`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A tombstone remains until retention purges the log. Examples:\n  agentctl rm 4f2a\n  agentctl rm --all --state closed --yes"
+    after_help = "A tombstone remains until retention purges the log.\n\nExamples:\n  agentctl rm 4f2a\
+\n  agentctl rm --all --state closed --yes"
 )]
 pub(crate) struct RmArgs {
     #[command(flatten)]

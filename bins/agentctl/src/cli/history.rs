@@ -6,10 +6,10 @@ use clap_complete::ArgValueCompleter;
 
 /// `diff`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Compares files as they were before the session changed them with their current content. Changes by commands \
-show up only in files that the session's own tools changed, too. Files changed by sub-agents are included and marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
-)]
+#[command(after_help = "\
+Compares files as they were before the session changed them with their current content. Changes by commands \
+show up only in files that the session's own tools changed, too. Files changed by sub-agents are included and marked.\
+\n\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat")]
 pub(crate) struct DiffArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -24,11 +24,11 @@ pub(crate) struct DiffArgs {
 
 /// `undo`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Reverts only file changes made by the session's own tools, not the effects of commands. A file that was changed \
+#[command(after_help = "\
+Reverts only file changes made by the session's own tools, not the effects of commands. A file that was changed \
 since by someone else is a conflict (exit code 5). The agent is informed with its next input. Changes by \
-sub-agents belong to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all changes of the last turn\n  agentctl undo 4f2a --change 0123ab --dry-run"
-)]
+sub-agents belong to the turn that started them.\n\nExamples:\n  agentctl undo 4f2a                 its last change\
+\n  agentctl undo 4f2a --turn last     all changes of the last turn\n  agentctl undo 4f2a --change 0123ab --dry-run")]
 pub(crate) struct UndoArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -52,10 +52,10 @@ pub(crate) struct UndoArgs {
 
 /// `rewind`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The log keeps everything; the model no longer sees what came after SEQ. If SEQ is inside a step, the session \
-rewinds to the last point before that step. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
-)]
+#[command(after_help = "\
+The log keeps everything; the model no longer sees what came after SEQ. If SEQ is inside a step, the session \
+rewinds to the last point before that step.\n\nExamples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\
+\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files")]
 pub(crate) struct RewindArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -81,7 +81,8 @@ pub(crate) struct RewindArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "The new session works in the same directory; files are not copied. The copy ends \
-between two turns, at the last such point up to SEQ. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
+between two turns, at the last such point up to SEQ.\n\nExamples:\n  agentctl fork 4f2a\
+\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
 )]
 pub(crate) struct ForkArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// `ps`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\n  agentctl ps -w -l team=infra -L owner --sort cost"
+    after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\
+\n  agentctl ps -w -l team=infra -L owner --sort cost"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PsArgs {
@@ -94,9 +95,9 @@ pub(crate) struct CompactArgs {
 
 /// `logs`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs --seq --times 4f2a   with the numbers that fork --at takes\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
-)]
+#[command(after_help = "Examples:\n  agentctl logs @last\
+\n  agentctl logs --seq --times 4f2a   with the numbers that fork --at takes\n  agentctl logs -f --kind tool,turn 4f2a\
+\n  agentctl logs -n 20 -o jsonl 4f2a")]
 pub(crate) struct LogsArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -227,7 +228,9 @@ pub(crate) struct ImportArgs {
 /// `events`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl events -n 50\n  agentctl events --since 2h --kind approval,turn -l team=infra\n  agentctl events -f -n 0 -o jsonl\n\nEach event of the fleet has a cursor; `--after CURSOR` continues after it. With -o jsonl, stored lines are \
+    after_help = "Examples:\n  agentctl events -n 50\n  agentctl events --since 2h --kind approval,turn -l team=infra\
+\n  agentctl events -f -n 0 -o jsonl\
+\n\nEach event of the fleet has a cursor; `--after CURSOR` continues after it. With -o jsonl, stored lines are \
 printed exactly, and the last cursor is printed on stderr at the end."
 )]
 pub(crate) struct EventsArgs {
@@ -253,10 +256,10 @@ pub(crate) struct EventsArgs {
 
 /// `usage`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Removed sessions are included; with --by session they form one group, (removed). With --since, the sums come from \
-the logs, so removed sessions are not included.\n\nExamples:\n  agentctl usage --by team\n  agentctl usage --since 24h --by session"
-)]
+#[command(after_help = "\
+Removed sessions are included; with --by session they form one group, (removed). With --since, the sums come from \
+the logs, so removed sessions are not included.\n\nExamples:\n  agentctl usage --by team\
+\n  agentctl usage --since 24h --by session")]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session` or a label key
     #[arg(long, value_name = "WHAT", default_value = "model")]

@@ -63,9 +63,8 @@ pub(crate) enum Shell {
 
 /// `completion`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  source <(agentctl completion bash)\n  agentctl completion fish > ~/.config/fish/completions/agentctl.fish"
-)]
+#[command(after_help = "Examples:\n  source <(agentctl completion bash)\
+\n  agentctl completion fish > ~/.config/fish/completions/agentctl.fish")]
 pub(crate) struct CompletionArgs {
     /// The shell
     #[arg(value_enum)]

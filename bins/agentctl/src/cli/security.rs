@@ -18,10 +18,11 @@ pub(crate) struct AuditArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditVerb {
     /// Check that no line was changed, removed, added or moved; exit with 1 if one was
-    #[command(
-        after_help = "Reads the files directly; asks a running daemon only for their location. Only --head can detect lines missing \
-at the very end: store the hash that a successful check prints elsewhere, and pass it to the next check.\n\nExamples:\n  agentctl audit verify\n  agentctl audit verify /backup/audit-000001.jsonl.gz /backup/audit.jsonl\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head"
-    )]
+    #[command(after_help = "\
+Reads the files directly; asks a running daemon only for their location. Only --head can detect lines missing \
+at the very end: store the hash that a successful check prints elsewhere, and pass it to the next check.\n\nExamples:\
+\n  agentctl audit verify\n  agentctl audit verify /backup/audit-000001.jsonl.gz /backup/audit.jsonl\
+\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head")]
     Verify(VerifyArgs),
 }
 
@@ -50,16 +51,20 @@ pub(crate) struct PolicyArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
     /// Show the verdict that a call would get, and why; nothing is run
-    #[command(
-        after_help = "Without --session, the configuration of this machine applies and no daemon is needed. With it, the daemon's \
-current rules, the session's own rules and the rules that people granted apply, in the session's mode.\n\nExamples:\n  agentctl policy check 'cargo test && git push'\n  agentctl policy check --tool Write --path /etc/hosts\n  agentctl policy check --session @last 'make install'"
-    )]
+    #[command(after_help = "\
+Without --session, the configuration of this machine applies and no daemon is needed. With it, the daemon's \
+current rules, the session's own rules and the rules that people granted apply, in the session's mode.\n\nExamples:\
+\n  agentctl policy check 'cargo test && git push'\n  agentctl policy check --tool Write --path /etc/hosts\
+\n  agentctl policy check --session @last 'make install'")]
     Check(CheckArgs),
     /// Evaluate logged calls against other rules, and list the verdicts that would change
     #[command(
         name = "dry-run",
-        after_help = "FILE is a configuration file. Only its [permission] section is used, on top of agentd's defaults and instead of \
-your own files. The rules of sessions, and those that people granted in them or permanently, stay in force.\n\nExamples:\n  agentctl policy dry-run --rules new.toml --all\n  agentctl policy dry-run --rules new.toml --session @last -o json"
+        after_help = "\
+FILE is a configuration file. Only its [permission] section is used, on top of agentd's defaults and instead of \
+your own files. The rules of sessions, and those that people granted in them or permanently, stay in force.\
+\n\nExamples:\n  agentctl policy dry-run --rules new.toml --all\
+\n  agentctl policy dry-run --rules new.toml --session @last -o json"
     )]
     DryRun(DryRunArgs),
 }
@@ -109,10 +114,10 @@ pub(crate) struct DryRunArgs {
 
 /// `rules`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "These rules come from answers with --scope always, or `a` at a prompt, and apply in every session. To change \
-rules of the configuration, edit its files: agentctl config view. Examples:\n  agentctl rules ls\n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'"
-)]
+#[command(after_help = "\
+These rules come from answers with --scope always, or `a` at a prompt, and apply in every session. To change \
+rules of the configuration, edit its files; `agentctl config view --show-origin` lists them.\n\nExamples:\n  agentctl rules ls\
+\n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'")]
 pub(crate) struct RulesArgs {
     #[command(subcommand)]
     pub(crate) verb: RulesVerb,

@@ -16,7 +16,7 @@ pub(crate) fn hanging(files: &HangingFiles) -> String {
         Some(ms) => format!("has not answered for {}", span(ms)),
         None => "answers, but not every call".to_owned(),
     };
-    let mut text = format!("the file system at {mount} {how}; {calls} hang there");
+    let mut text = format!("the file system at {mount} {how}; {calls} blocked");
     let named: Vec<String> = files
         .who
         .iter()
@@ -47,13 +47,13 @@ mod tests {
         let text = hanging(&files(Some(30_000), 7));
         assert!(text.contains("has not answered for 30"), "{text}");
         assert!(
-            text.ends_with("12 calls hang there: s0, s1, s2, s3, s4 and 2 more"),
+            text.ends_with("12 calls blocked: s0, s1, s2, s3, s4 and 2 more"),
             "{text}"
         );
         assert!(!text.contains('\u{1b}'));
         let text = hanging(&files(None, 0));
         assert!(
-            text.ends_with("answers, but not every call; 12 calls hang there"),
+            text.ends_with("answers, but not every call; 12 calls blocked"),
             "{text}"
         );
     }

@@ -101,7 +101,7 @@ fn updated(event: &SessionUpdated) -> String {
 fn subagent_finished(event: &SubagentFinished) -> String {
     let how = event
         .reason
-        .map_or_else(|| "was not there".to_owned(), |reason| word(&reason));
+        .map_or_else(|| "had no turn".to_owned(), |reason| word(&reason));
     let (child, steps) = (event.child.short(), count(event.spent.steps, "step"));
     let spent = format!("{steps}, {} tokens", tokens(event.spent.tokens));
     let result = event.result.lines().next().unwrap_or_default();

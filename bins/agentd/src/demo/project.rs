@@ -20,7 +20,7 @@ impl Project {
         let before = script::project_files(number);
         for (path, content) in &before {
             let path = dir.join(path);
-            let parent = path.parent().context("a file is in a directory")?;
+            let parent = path.parent().context("the file has no parent directory")?;
             fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
             fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         }
