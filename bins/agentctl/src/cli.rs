@@ -33,10 +33,10 @@ const EXAMPLES: &str = "\
 Examples:
   agentctl run \"fix the failing test\"      run an agent here and watch it
   agentctl run -d --name nightly \"...\"     run in the background, print the id
-  agentctl ps                               list open sessions and their states
-  agentctl approvals                        list the approvals that wait for you
-  agentctl attach @last                     watch and steer the newest session
-  agentctl help exit-codes                  explain a topic
+  agentctl ps                              list open sessions and their states
+  agentctl approvals                       list the approvals that wait for you
+  agentctl attach @last                    watch and steer the newest session
+  agentctl help exit-codes                 explain a topic
 
 Topics: agents environment exit-codes hooks output providers rules states";
 
