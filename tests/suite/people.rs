@@ -14,7 +14,7 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
         return;
     };
     terminals.open("ps", &agentctl(&daemon, "ps -w -L team"));
-    terminals.shows("ps", "no session is open").await;
+    terminals.shows("ps", "no open sessions").await;
     // What comes is drawn.
     let plan = "plan:w steps=1 command=echo_hello;";
     let args = ["run", "-dq", "--name", "w", "-l", "team=infra", plan];
@@ -171,7 +171,7 @@ async fn long_texts_go_through_the_pager_on_a_terminal_only() {
     );
     terminals.open("wrong", &with("no-such-pager", "logs x"));
     terminals
-        .shows("wrong", "the pager \"no-such-pager\" cannot be run")
+        .shows("wrong", "cannot run the pager \"no-such-pager\"")
         .await;
     terminals.shows("wrong", "exit=2").await;
     terminals.open("off", &with("sed s/^/paged:/", "--no-pager logs x"));

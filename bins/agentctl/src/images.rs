@@ -95,6 +95,6 @@ mod tests {
         assert!(matches!(read(&path), Ok(Block::Image { media_type, .. }) if media_type == "image/gif"));
         std::fs::write(&path, b"%PDF").unwrap();
         let refused = read(&path).unwrap_err().to_string();
-        assert!(refused.contains("a.png is not an image"), "{refused}");
+        assert!(refused.contains("a.png is not a supported image"), "{refused}");
     }
 }

@@ -323,7 +323,7 @@ mod tests {
         let asked = |kinds: &[&str]| kinds_of(kinds).map_err(|failure| failure.fault());
         assert!(asked(&[]).is_ok() && asked(&["tool", "turn.finished", "side_call"]).is_ok());
         let fault = asked(&["tool", "bogus"]).unwrap_err();
-        assert_eq!(fault.message, "\"bogus\" is no type of event");
+        assert_eq!(fault.message, "unknown event type \"bogus\"");
         let hint = fault.hint.unwrap();
         assert!(hint.contains("model") && hint.contains("tool,"), "{hint}");
         let hint = asked(&["tool.finish"]).unwrap_err().hint.unwrap();

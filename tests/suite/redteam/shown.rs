@@ -221,7 +221,7 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
             .await;
     }
     terminals.keys("attach", &["y", "Enter"]);
-    terminals.shows("attach", "this is page 6 of 7").await;
+    terminals.shows("attach", "you are on page 6 of 7").await;
     assert!(!there(&daemon, "long", "made"));
     terminals.keys("attach", &["Enter"]);
     terminals.shows("attach", "end of the command").await;

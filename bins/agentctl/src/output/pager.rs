@@ -73,7 +73,7 @@ impl Pager {
         drop(self.stdin.take());
         let ended = self.child.wait().map_err(Failure::Output)?;
         if ended.code().is_some_and(|code| NOT_RUN.contains(&code)) {
-            let message = format!("the pager {:?} cannot be run", self.command);
+            let message = format!("cannot run the pager {:?}", self.command);
             let fault = Fault::invalid("no_pager", message);
             return Err(fault.hint("set AGENTD_PAGER or PAGER, or use --no-pager").into());
         }

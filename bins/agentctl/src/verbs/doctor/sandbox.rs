@@ -262,7 +262,7 @@ mod tests {
             ["for commands, 1 deny rules for reading work by text only: deny Read(**/.env)"]
         );
         std::fs::write(home.path().join(".gitconfig"), "[github]\n token = x\n").unwrap();
-        assert!(messages(SandboxLevel::Confined)[0].contains("/.gitconfig: it holds"));
+        assert!(messages(SandboxLevel::Confined)[0].contains("/.gitconfig: it seems"));
         assert!(messages(SandboxLevel::None)[0].starts_with("2 rules"));
     }
 
