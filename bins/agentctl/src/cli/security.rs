@@ -116,7 +116,8 @@ pub(crate) struct DryRunArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 These rules come from answers with --scope always, or `a` at a prompt, and apply in every session. To change \
-rules of the configuration, edit its files; `agentctl config view --show-origin` lists them.\n\nExamples:\n  agentctl rules ls\
+rules of the configuration, edit its files; `agentctl config view --show-origin` lists them.\n\nExamples:\
+\n  agentctl rules ls\
 \n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'")]
 pub(crate) struct RulesArgs {
     #[command(subcommand)]
