@@ -158,7 +158,7 @@ async fn i1_a_restoration_that_is_refused_changes_nothing() {
     let mut changed = good.clone();
     changed[place] ^= 1;
     for (bytes, says) in [
-        (&changed[..], "is not what was backed up"),
+        (&changed[..], "does not match the file list of the backup"),
         (&good[..good.len() / 1_024 * 512], "the.backup"),
         (&good[..512 * 3], ""),
         (b"words", ""),

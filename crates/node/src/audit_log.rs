@@ -77,7 +77,7 @@ impl Audit {
         let text = line.to_string();
         let safe = agentd_text::redact(&text);
         let sealed = seal(&safe, self.link).or_else(|| seal(&json!({ "text": safe }).to_string(), self.link));
-        let (mut sealed, link) = sealed.ok_or_else(|| io::Error::other("a line that cannot be sealed"))?;
+        let (mut sealed, link) = sealed.ok_or_else(|| io::Error::other("cannot seal an audit line"))?;
         sealed.push('\n');
         self.doubtful = true;
         fault::point(fault::AUDIT_WRITE).map_err(io::Error::other)?;
@@ -146,7 +146,7 @@ impl Audit {
         self.compressing = Some(thread.spawn(move || {
             for file in plain {
                 if let Err(error) = compress(&file.path) {
-                    tracing::warn!(%error, path = %file.path.display(), "a full audit file is not compressed; it is kept as it is");
+                    tracing::warn!(%error, path = %file.path.display(), "could not compress a full audit file; keeping it uncompressed");
                 }
             }
         })?);
@@ -239,7 +239,7 @@ fn mend(path: &Path) -> io::Result<()> {
         end = start;
     }
     if end < length {
-        tracing::warn!(path = %path.display(), bytes = length - end, "the unfinished last line of the audit file is cut off; it is written again");
+        tracing::warn!(path = %path.display(), bytes = length - end, "the last line of the audit file is incomplete; removing it and writing it again");
         file.set_len(end)?;
     }
     Ok(())

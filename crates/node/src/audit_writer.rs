@@ -122,7 +122,7 @@ impl LogReader for AuditWriter {
 
     fn flush(&mut self) {
         if let Some(Err(error)) = self.trace.as_mut().map(Rotated::flush) {
-            tracing::warn!(%error, "a side file cannot be written");
+            tracing::warn!(%error, "could not write a side file");
         }
     }
 }
@@ -140,6 +140,6 @@ fn write_line(file: &mut Rotated, line: &Value) {
     let mut safe = agentd_text::redact(&text).into_owned();
     safe.push('\n');
     if let Err(error) = file.write_all(safe.as_bytes()) {
-        tracing::warn!(%error, "a side file cannot be written");
+        tracing::warn!(%error, "could not write a side file");
     }
 }

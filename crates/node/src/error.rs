@@ -35,7 +35,8 @@ pub enum NodeError {
     Store(#[from] StoreError),
     /// The log ends before an event that the audit file contains.
     #[error(
-        "the database has lost events: {path} has event {audit} of the fleet, the database ends at {log}; put the newest copy of the database back, or start agentd with --accept-loss to go on with what is there"
+        "the database has lost events: {path} contains event {audit} of the fleet, but the database ends at {log}; \
+         restore the newest copy of the database, or start agentd with --accept-loss to continue without the lost events"
     )]
     Lost {
         /// The audit file.
@@ -62,7 +63,7 @@ pub enum NodeError {
         why: String,
     },
     /// An actor does not start.
-    #[error("{actor} does not start: {why}")]
+    #[error("could not start {actor}: {why}")]
     Actor {
         /// The actor.
         actor: &'static str,
@@ -70,7 +71,7 @@ pub enum NodeError {
         why: String,
     },
     /// The tree has failed for good.
-    #[error("the daemon cannot go on: {0}")]
+    #[error("the daemon cannot continue: {0}")]
     Meltdown(String),
 }
 

@@ -71,7 +71,7 @@ fn embedder(args: &NodeArgs, settings: &Settings, http: &reqwest::Client) -> Opt
             Some(Arc::new(client))
         }
         Err(why) => {
-            tracing::warn!(why, "index.embedding cannot be used; searches go by words");
+            tracing::warn!(why, "cannot use index.embedding; searching by words instead");
             None
         }
     }

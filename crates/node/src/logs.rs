@@ -44,7 +44,7 @@ pub fn start_logging(
     let parse = |level: &str| {
         EnvFilter::try_new(format!("{level},ractor=warn,hyper=warn,reqwest=warn")).map_err(|e| {
             NodeError::Unsupported(format!(
-                "log filter {level:?}: {e}; for example info,agentd_store=debug"
+                "invalid log filter {level:?}: {e}; example: info,agentd_store=debug"
             ))
         })
     };

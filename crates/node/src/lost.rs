@@ -45,7 +45,7 @@ pub(crate) fn check(
         sessions = losses.len(),
         audit,
         log,
-        "the loss of events is accepted: --accept-loss"
+        "accepting the loss of events because of --accept-loss"
     );
     let named: Vec<_> = losses
         .iter()

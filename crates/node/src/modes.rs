@@ -39,11 +39,11 @@ pub(crate) async fn watch(required: &[RequiredMode; 2]) {
                 Ok(None) => {}
                 Ok(Some(was)) => tracing::warn!(
                     %path,
-                    "its mode was {was:o} and is {:o} again: something changed it, maybe a command of an agent",
+                    "restored the mode {:o}; it was {was:o}: something changed it, possibly a command of an agent",
                     path_mode.mode
                 ),
                 Err(error) => {
-                    tracing::error!(%path, %error, "its mode or owner is wrong and cannot be set back");
+                    tracing::error!(%path, %error, "the mode or owner is wrong, and agentd could not restore it");
                 }
             }
         }
@@ -54,10 +54,7 @@ pub(crate) async fn watch(required: &[RequiredMode; 2]) {
 fn mend(path_mode: &RequiredMode) -> io::Result<Option<u32>> {
     let found = fs::symlink_metadata(&path_mode.path)?;
     if found.uid() != geteuid().as_raw() {
-        return Err(io::Error::other(format!(
-            "it belongs to the user {}",
-            found.uid()
-        )));
+        return Err(io::Error::other(format!("it belongs to user {}", found.uid())));
     }
     let mode = found.mode() & BITS;
     // We do not change the target of a link.

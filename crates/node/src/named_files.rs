@@ -65,7 +65,7 @@ fn scripts(settings: &Settings) -> Vec<Trouble> {
         .filter(|(_, model)| scripted(&model.provider) && !matches!(model.model.as_str(), "" | "builtin"));
     named
         .filter_map(|(name, model)| {
-            let fix = "name a script file that can be read, or \"builtin\"";
+            let fix = "name a readable script file, or \"builtin\"";
             Some((format!("models.{name}.model"), script(&model.model).err()?, fix))
         })
         .collect()
@@ -79,7 +79,7 @@ fn script(path: &str) -> Result<(), String> {
 }
 
 fn keys(settings: &Settings) -> Vec<Trouble> {
-    let fix = "make the file readable for agentd, or name another";
+    let fix = "make the file readable for agentd, or name another file";
     let mut found = Vec::new();
     for (name, provider) in &settings.providers {
         for credential in &provider.credentials {
@@ -98,7 +98,7 @@ fn keys(settings: &Settings) -> Vec<Trouble> {
 }
 
 fn hooks(settings: &Settings) -> Vec<Trouble> {
-    let fix = "put an executable program there, or name another";
+    let fix = "put an executable program there, or name another program";
     let hooks = settings.hooks.run.iter().enumerate();
     hooks
         .filter_map(|(n, hook)| {
@@ -114,7 +114,7 @@ fn hooks(settings: &Settings) -> Vec<Trouble> {
 
 /// Checks absolute paths only: a name on PATH is looked up when the server starts.
 fn servers(settings: &Settings) -> Vec<Trouble> {
-    let fix = "put an executable program there, or name another";
+    let fix = "put an executable program there, or name another program";
     let servers = settings.mcp.servers.iter();
     servers
         .filter_map(|(name, server)| {
@@ -132,7 +132,7 @@ fn prompts(settings: &Settings) -> Vec<Trouble> {
         return Vec::new();
     }
     let trouble = |path: &str, error: &io::Error| {
-        let fix = "make it a directory whose files agentd can read, or leave the key out";
+        let fix = "make it a directory whose files agentd can read, or remove the key";
         (String::from("agents.directory"), unreadable(path, error), fix)
     };
     let entries = match fs::read_dir(dir) {
@@ -164,7 +164,7 @@ fn text(path: &str, most: u64) -> io::Result<String> {
 }
 
 fn unreadable(path: &str, error: &io::Error) -> String {
-    format!("{path} cannot be read: {error}")
+    format!("cannot read {path}: {error}")
 }
 
 #[cfg(test)]
@@ -209,7 +209,7 @@ mod tests {
             (
                 "agentd.toml:3: ",
                 "models.gone.model",
-                "/nowhere/s.toml cannot be read",
+                "cannot read /nowhere/s.toml",
             ),
             ("agentd.toml:6: ", "models.bad.model", "TOML parse error"),
             (
@@ -220,12 +220,12 @@ mod tests {
             (
                 "agentd.toml:12: ",
                 "mcp.servers.s.command",
-                "/nowhere/server cannot be read",
+                "cannot read /nowhere/server",
             ),
             (
                 "agentd.toml:14: ",
                 "agents.directory",
-                "/nowhere/agents cannot be read",
+                "cannot read /nowhere/agents",
             ),
         ] {
             let line = lines.iter().find(|line| line.contains(key)).unwrap();

@@ -179,7 +179,7 @@ impl Node {
     pub async fn until_ended(mut self) -> Ended {
         let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         else {
-            return Ended::Failed("signals cannot be received".to_owned());
+            return Ended::Failed("cannot receive signals".to_owned());
         };
         let mut health = self.health.clone();
         let request = tokio::select! {
@@ -192,8 +192,8 @@ impl Node {
             tokio::select! {
                 () = self.drain() => {}
                 why = fatal(&mut health) => return Ended::Failed(why),
-                _ = term.recv() => tracing::warn!("a second signal: stopping at once"),
-                _ = int.recv() => tracing::warn!("a second signal: stopping at once"),
+                _ = term.recv() => tracing::warn!("received a second signal; stopping immediately"),
+                _ = int.recv() => tracing::warn!("received a second signal; stopping immediately"),
             }
         }
         self.stop().await;
@@ -202,7 +202,10 @@ impl Node {
 
     pub(crate) async fn drain(&self) {
         let within = self.settings.node.drain_timeout;
-        tracing::info!(?within, "draining: no new turns; what runs may end");
+        tracing::info!(
+            ?within,
+            "draining: starting no new turns and waiting for running work to end"
+        );
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let drained = self
             .handles
@@ -216,9 +219,9 @@ impl Node {
             Ok(0) => tracing::info!("drained"),
             Ok(running) => tracing::warn!(
                 running,
-                "sessions were still running; they go on after the next start"
+                "sessions were still running; they continue after the next start"
             ),
-            Err(error) => tracing::warn!(%error, "the drain did not end"),
+            Err(error) => tracing::warn!(%error, "the drain did not complete"),
         }
     }
 
@@ -230,16 +233,16 @@ impl Node {
         if let Some(servers) = self.servers
             && !servers.close(STOP_SERVERS).await
         {
-            tracing::warn!("tool servers did not end in time; their wardens end them");
+            tracing::warn!("tool servers did not exit in time; their wardens will end them");
         }
         if let Some(mirror) = self.mirror
             && tokio::task::spawn_blocking(move || drop(mirror)).await.is_err()
         {
-            tracing::warn!("the mirror did not end well; the next start brings its files up to date");
+            tracing::warn!("the JSONL mirror did not close cleanly; the next start will update its files");
         }
         match tokio::time::timeout(CLOSE, self.backend.close()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "the store did not close well"),
+            Ok(Err(error)) => tracing::error!(%error, "the store did not close cleanly"),
             Err(_) => tracing::error!("the store did not close in time"),
         }
     }
@@ -265,7 +268,7 @@ async fn listen(socket: &Path) -> Result<agentd_control::Listener, NodeError> {
 async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     match health.wait_for(|health| health.fatal.is_some()).await {
         Ok(health) => health.fatal.clone().unwrap_or_default(),
-        Err(_) => "the root of the actor tree is down".to_owned(),
+        Err(_) => "the root of the actor tree has stopped".to_owned(),
     }
 }
 

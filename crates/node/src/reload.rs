@@ -33,7 +33,7 @@ const SOONEST: Duration = Duration::from_millis(50);
 /// If key file checks are off, how often to read the settings again: a reload may turn them on.
 const IDLE: Duration = Duration::from_secs(60);
 /// What keeps its old value although its key changed: the sandbox and the index were built from it.
-const HIDDEN: &str = "permission.rules (which files commands and the search index do not see)";
+const HIDDEN: &str = "permission.rules (files hidden from commands and the search index)";
 
 /// The values that a reload replaces. Clones share them.
 #[derive(Debug, Clone)]
@@ -190,7 +190,7 @@ impl Reloader {
             }
             let _turn = self.turn.lock().await;
             let tried = self.keys().await;
-            tracing::info!(tried, "key files have changed; the keys were read again");
+            tracing::info!(tried, "key files changed; reloaded the keys");
             self.record(
                 &Principal::agentd(),
                 &json!({"keys": "read again", "tried": tried}),
@@ -217,7 +217,7 @@ impl Reloader {
             };
             let list = |done| StoreMsg::Read(Read::List { filter, done });
             let Ok(Ok(rows)) = self.parties.store.call(PART, list).await else {
-                tracing::warn!("the store does not say which sessions wait for a credential");
+                tracing::warn!("could not read from the store which sessions wait for a credential");
                 return tried;
             };
             for row in rows.iter().filter(|row| row.summary.status.state == waits) {
@@ -262,11 +262,11 @@ impl Reload for Reloader {
         let reloaded = self.carry_out().await;
         match &reloaded {
             Ok(done) => {
-                tracing::info!(%by, changed = ?done.changed, restart = ?done.restart, tried = done.tried, "the configuration was read again");
+                tracing::info!(%by, changed = ?done.changed, restart = ?done.restart, tried = done.tried, "reloaded the configuration");
                 self.record(by, &json!(done));
             }
             Err(fault) => {
-                tracing::warn!(%by, %fault, "the configuration stays as it was");
+                tracing::warn!(%by, %fault, "could not reload the configuration; keeping the previous one");
                 self.record(by, &json!({"refused": fault.message}));
             }
         }
@@ -296,5 +296,5 @@ pub(crate) async fn on_hangup(
 }
 
 fn bad(why: &str) -> Fault {
-    Fault::invalid("bad_settings", why).hint("the daemon goes on with the settings that it had")
+    Fault::invalid("bad_settings", why).hint("the daemon keeps its previous settings")
 }

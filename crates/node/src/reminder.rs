@@ -104,6 +104,6 @@ where
             Ok(Err(_)) | Err(_) => sleep(PAUSE).await,
         }
     }
-    tracing::warn!("open questions could not be told of again: the store does not answer");
+    tracing::warn!("could not send reminders of open questions: the store does not answer");
     None
 }

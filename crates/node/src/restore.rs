@@ -52,7 +52,7 @@ pub fn restore(
     };
     if occupied && !replace {
         return Err(NodeError::Restore(format!(
-            "{} is not empty; give another --data-dir, or --replace to set its content aside",
+            "{} is not empty; choose another --data-dir, or use --replace to set its content aside",
             data_dir.display()
         )));
     }
@@ -88,7 +88,8 @@ fn database_name(url: &str) -> Result<String, NodeError> {
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(name)), None) => Ok(name.to_string_lossy().into_owned()),
         _ => Err(NodeError::Restore(format!(
-            "store.url is {url:?}: a backup is restored into the data directory only; set it to \"sqlite:{DATABASE}\""
+            "store.url is {url:?}, but a backup can be restored only into the data directory; \
+             set it to \"sqlite:{DATABASE}\""
         ))),
     }
 }
@@ -119,7 +120,7 @@ fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
         let mut entry = entry.map_err(|error| bad(error.to_string()))?;
         let path = entry.path().map_err(|error| bad(error.to_string()))?.into_owned();
         if list.is_some() || !entry.header().entry_type().is_file() {
-            return Err(bad(format!("{} does not belong into a backup", path.display())));
+            return Err(bad(format!("{} does not belong in a backup", path.display())));
         }
         if path == Path::new(BACKUP_LIST) {
             let read = serde_json::from_reader::<_, BackupList>(entry.take(LONGEST_LIST));
@@ -127,7 +128,7 @@ fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
             continue;
         }
         if !expected(&path) {
-            return Err(bad(format!("{} does not belong into a backup", path.display())));
+            return Err(bad(format!("{} does not belong in a backup", path.display())));
         }
         let sum = write(&mut entry, &into.join(&path))
             .map_err(|error| bad(format!("{}: {error}", path.display())))?;
@@ -136,7 +137,8 @@ fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
             sha256: sum,
         });
     }
-    let list = list.ok_or_else(|| bad("it is no backup, or was cut: its list is missing".to_owned()))?;
+    let list = list
+        .ok_or_else(|| bad("it is not a backup, or it is truncated: its file list is missing".to_owned()))?;
     if list.format != BACKUP_FORMAT {
         let (format, version) = (list.format, &list.of.version);
         return Err(bad(format!(
@@ -145,10 +147,13 @@ fn unpack(archive: &Path, into: &Path) -> Result<BackupOf, NodeError> {
     }
     let listed: BTreeSet<SummedFile> = list.files.into_iter().collect();
     if let Some(file) = listed.symmetric_difference(&found).next() {
-        return Err(bad(format!("{} is not what was backed up", file.path)));
+        return Err(bad(format!(
+            "{} does not match the file list of the backup",
+            file.path
+        )));
     }
     if !into.join(DATABASE).is_file() {
-        return Err(bad(format!("it has no {DATABASE}")));
+        return Err(bad(format!("it does not contain {DATABASE}")));
     }
     Ok(list.of)
 }
@@ -252,7 +257,7 @@ fn put(draft: tempfile::TempDir, data_dir: &Path, occupied: bool) -> Result<Opti
     }
     renameat_with(CWD, draft.path(), CWD, data_dir, RenameFlags::EXCHANGE).map_err(|error| {
         NodeError::Restore(format!(
-            "{} cannot be exchanged for the restored directory ({error}); move it away and restore again",
+            "could not replace {} with the restored directory ({error}); move it away and restore again",
             data_dir.display()
         ))
     })?;

@@ -115,7 +115,7 @@ pub(crate) struct State {
 
 impl State {
     fn fatal(&self, why: String) {
-        tracing::error!(%why, "the daemon cannot go on");
+        tracing::error!(%why, "the daemon cannot continue");
         self.args.health.send_modify(|health| health.fatal = Some(why));
     }
 
@@ -157,7 +157,7 @@ impl State {
     /// A child did not start. A child that it needs may be down (the gate needs the store), and the message about that
     /// may be next in the mailbox. So the root handles the mailbox first, and then tries again.
     fn start_later(&mut self, child: Child, why: &ActorProcessingErr, me: &ActorRef<RootMsg>) {
-        tracing::error!(%child, %why, "a singleton does not start; tried again in a moment");
+        tracing::error!(%child, %why, "could not start {child}; retrying");
         let again = RootMsg::StartAgain(child.clone());
         self.tries.insert(child, Alarm::set(me, START_AGAIN, again));
     }
@@ -204,7 +204,7 @@ impl Actor for Root {
             RootMsg::Down { who, why } => {
                 // A child that we stopped ourselves is no longer in the table.
                 if let Some(child) = state.running.remove(&who) {
-                    tracing::error!(%child, %why, "a singleton went down and is restarted");
+                    tracing::error!(%child, %why, "{child} failed; restarting it");
                     state.restart(child, &me).await;
                 }
             }

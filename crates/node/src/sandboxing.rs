@@ -46,9 +46,9 @@ pub(crate) async fn decide(
         if *level == SandboxLevel::None {
             tracing::warn!(%sandbox, %gaps, "no sandbox: {RISK_OF_NONE}");
         } else if gaps.is_empty() {
-            tracing::info!(%sandbox, "every guard of the sandbox is in force");
+            tracing::info!(%sandbox, "all protections of the sandbox are in force");
         } else {
-            tracing::warn!(%sandbox, %gaps, "the sandbox does not guard everything");
+            tracing::warn!(%sandbox, %gaps, "some protections of the sandbox are missing");
         }
     }
     Ok(match choice {
@@ -63,7 +63,7 @@ pub(crate) async fn decide(
             broker: found.is_some_and(|found| found.broker.works()),
         },
         Err(why) => {
-            tracing::warn!(message = %why.message, fix = %why.fix, "no session can be created");
+            tracing::warn!(message = %why.message, fix = %why.fix, "cannot create sessions");
             Sandboxing::Missing(why)
         }
     })
@@ -88,7 +88,7 @@ async fn found(
     let found = probe(&spec)
         .await
         .map_err(|error| NodeError::Unsupported(error.to_string()))?;
-    tracing::info!(?found, "what can confine commands here");
+    tracing::info!(?found, "detected the sandbox features of this machine");
     Ok(Some(found))
 }
 
@@ -98,9 +98,9 @@ fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<Sandbox
         return Ok(level);
     }
     Err(Refusal {
-        message: "sandbox.network lists hosts, which needs the level isolated, and that does not work here"
+        message: "sandbox.network lists hosts, which needs the level isolated; isolated does not work on this machine"
             .to_owned(),
-        fix: "make isolated work (`agentctl doctor` says what is missing), or set sandbox.network = \"none\""
+        fix: "run `agentctl doctor` to see what isolated needs, or set sandbox.network = \"none\""
             .to_owned(),
     })
 }
@@ -133,7 +133,7 @@ pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) ->
 pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeError> {
     let hosts = settings
         .hosts()
-        .map_err(|entry| NodeError::Unsupported(format!("sandbox.network: {entry:?} is no host")))?;
+        .map_err(|entry| NodeError::Unsupported(format!("sandbox.network: {entry:?} is not a host")))?;
     Ok(hosts.map(|hosts| {
         Network::through(Arc::new(Proxy::new(
             Rules::new(hosts),

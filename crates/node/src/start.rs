@@ -92,7 +92,7 @@ impl Opened {
 }
 
 fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {
-    done.map_err(|error| NodeError::Unsupported(format!("a part of the start failed: {error}")))
+    done.map_err(|error| NodeError::Unsupported(format!("a startup task failed: {error}")))
 }
 
 /// The mirror of the log into JSONL files, if one is configured.

@@ -21,8 +21,8 @@ pub(crate) async fn upkeep(backend: Arc<dyn Backend>, clock: Clock) {
         let before = Timestamp(clock.now().0.saturating_sub(KEEP_DELETED_MS));
         match backend.purge(before).await {
             Ok(0) => {}
-            Ok(sessions) => tracing::info!(sessions, "deleted sessions are gone for good"),
-            Err(error) => tracing::warn!(%error, "the store could not be purged; tried again in an hour"),
+            Ok(sessions) => tracing::info!(sessions, "purged deleted sessions"),
+            Err(error) => tracing::warn!(%error, "could not purge the store; retrying in an hour"),
         }
     }
 }

@@ -92,7 +92,7 @@ async fn a_node_whose_root_is_gone_has_failed() {
     let ended = tokio::time::timeout(LONG, node.until_ended()).await.unwrap();
     assert_eq!(
         ended,
-        Ended::Failed("the root of the actor tree is down".to_owned())
+        Ended::Failed("the root of the actor tree has stopped".to_owned())
     );
 }
 
