@@ -205,7 +205,7 @@ async fn a_file_that_somebody_changed_since_is_not_lost_unless_that_is_wanted() 
         .agentctl(&["undo", id, "--change", "ffffffffffff"], 3)
         .await;
     let again = played.agentctl(&["undo", id, "--turn", "last"], 5).await;
-    assert!(again.contains("no change of a file left to undo"), "{again}");
+    assert!(again.contains("no file change left to undo"), "{again}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

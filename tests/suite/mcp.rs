@@ -399,7 +399,7 @@ async fn i7_plan_mode_and_rules_bind_the_tools_of_servers() {
         ..CreateParams::default()
     };
     let refused = client.create(&unknown).await.unwrap_err().to_string();
-    assert!(refused.contains("no tool server has"), "{refused}");
+    assert!(refused.contains("no tool server provides"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,7 +39,7 @@ pub(crate) async fn daemon_at(server: &FaultServer, config: &str, level: &str) -
     };
     let said = error.to_string();
     assert!(
-        said.contains("the sandbox that the settings ask for is not there"),
+        said.contains("the sandbox that the settings require is not available"),
         "{said}"
     );
     let kind = if said.contains("on the PATH") {

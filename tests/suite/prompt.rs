@@ -204,7 +204,7 @@ async fn a_skill_is_read_and_a_mentioned_file_is_attached_but_no_secret() {
     let said = ctl(&daemon, &["send", "m", "--commands", "/mode plan"], 0)
         .await
         .stdout;
-    assert_eq!(said, "the mode is plan now\n");
+    assert_eq!(said, "the mode is now plan\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

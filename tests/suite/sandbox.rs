@@ -31,7 +31,7 @@ pub(crate) async fn with(server: &ModelServer, level: &str, more: &str) -> Optio
         Err(error) => {
             let said = error.to_string();
             assert!(
-                said.contains("the sandbox that the settings ask for is not there"),
+                said.contains("the sandbox that the settings require is not available"),
                 "{said}"
             );
             let kind = if said.contains("on the PATH") {

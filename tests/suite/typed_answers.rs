@@ -313,6 +313,6 @@ async fn a_command_that_is_sent_as_text_and_a_name_that_is_taken_are_said() {
     ctl(&daemon, &again, 0).await;
     // Two have the name now, and neither is picked.
     let (_, said) = ctl(&daemon, &["show", "one"], 5).await;
-    assert!(said.contains("is not one session"), "{said}");
+    assert!(said.contains("matches several sessions"), "{said}");
     ctl(&daemon, &again, 5).await;
 }

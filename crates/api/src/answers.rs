@@ -42,5 +42,8 @@ impl Answers for Reply {
 }
 
 fn wrong(method: &str) -> Fault {
-    Fault::internal("wrong_reply", format!("the loop's reply does not fit {method}"))
+    Fault::internal(
+        "wrong_reply",
+        format!("the session loop's reply does not match {method}"),
+    )
 }

@@ -300,5 +300,5 @@ pub(crate) fn fault_of(error: CallError) -> Fault {
         CallError::Gone(_) => Fault::unavailable("actor_down", message),
         CallError::Timeout(_) => Fault::timeout("actor_slow", message),
     }
-    .hint("try again; a command with an idempotency key is never carried out twice")
+    .hint("try again; a command with an idempotency key never runs twice")
 }

@@ -89,7 +89,7 @@ impl Api {
         if matches!(decision, Decision::Expired | Decision::Withdrawn) {
             return Err(Fault::invalid(
                 "bad_decision",
-                "a person decides allow, deny or answer",
+                "the decision must be allow, deny or answer",
             ));
         }
         let words = params
@@ -101,7 +101,7 @@ impl Api {
         if words > MAX_WORDS {
             return Err(Fault::invalid(
                 "too_many_words",
-                format!("answer and message have at most {MAX_WORDS} bytes"),
+                format!("answer and message can have at most {MAX_WORDS} bytes"),
             ));
         }
         if params.scope == Scope::Always && who.limits().is_some() {
@@ -129,7 +129,7 @@ impl Api {
     async fn approval(&self, who: &Caller, word: &str) -> Result<(ApprovalId, Seen), Fault> {
         if word.is_empty() {
             return Err(Fault::invalid("approval_missing", "the approval is missing")
-                .hint("`agentctl approvals` lists what is open"));
+                .hint("`agentctl approvals` lists the open approvals"));
         }
         let open = self.open(who, &Selector::default()).await?;
         let named: Vec<&OpenApproval> = open.iter().filter(|open| matches(open.approval, word)).collect();
@@ -247,12 +247,12 @@ fn ambiguous(word: &str, several: &[&OpenApproval]) -> Fault {
         })
         .collect();
     let message = format!(
-        "{:?} is not one open approval but {}: {}",
+        "{:?} matches {} open approvals: {}",
         cut(word),
         several.len(),
         list.join(", ")
     );
-    Fault::conflict("ambiguous_approval", message).hint("give more of the approval's id")
+    Fault::conflict("ambiguous_approval", message).hint("give more characters of the approval's id")
 }
 
 const fn kind(kind: ApprovalKind) -> &'static str {

@@ -50,7 +50,7 @@ impl Api {
         if seen > head {
             return Err(Fault::invalid(
                 "seq_ahead",
-                format!("the log ends at {head}, there is no {seen} to go on from"),
+                format!("the log ends at {head}; cannot continue after {seen}"),
             ));
         }
         let queue = usize::try_from(self.loaded().settings.limits.attach_ring).unwrap_or(usize::MAX);

@@ -48,8 +48,8 @@ impl Api {
     /// Makes a copy; one at a time.
     pub(crate) async fn backup(&self, who: &Caller) -> Result<Backup, Fault> {
         let busy = || {
-            let fault = Fault::busy("backing_up", "another backup is being made or fetched");
-            fault.hint("try again when it has ended; one that nobody fetches ends after two minutes")
+            let fault = Fault::busy("backing_up", "another backup is in progress");
+            fault.hint("try again when it has ended; a backup that no client fetches ends after two minutes")
         };
         let Ok(only) = Arc::clone(&self.copying).try_acquire_owned() else {
             return Err(busy());
@@ -108,7 +108,7 @@ impl Api {
             let mut staged = self.staged();
             let found = staged.as_mut().filter(|it| it.id == params.backup);
             let staged = found.ok_or_else(|| {
-                Fault::not_found("no_backup", "this backup is not there any more").hint("make another one")
+                Fault::not_found("no_backup", "this backup no longer exists").hint("make a new backup")
             })?;
             staged.touched = self.parts.clock.now();
             let known = staged.files.contains_key(&params.path);
@@ -234,7 +234,7 @@ fn audit_files(logs: &Path, to: &Path) -> io::Result<()> {
     }
     Err(io::Error::new(
         ErrorKind::ResourceBusy,
-        "the audit files change all the time",
+        "the audit files keep changing",
     ))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn part(params: BlobParams, content: &Bytes, frame: u64) -> Result<Bl
     let of = size(content.len());
     if params.offset > of {
         let what = format!(
-            "the content has {of} bytes, so no part begins at {}",
+            "the content has {of} bytes; cannot read a part at offset {}",
             params.offset
         );
         return Err(Fault::invalid("bad_offset", what));
@@ -96,10 +96,13 @@ impl Contents {
     fn begin(&self, part: &Part, named: &BTreeSet<String>, max: u64, number: Seq) -> Result<Checked, Fault> {
         let blob = &part.blob;
         if !named.contains(blob) {
-            return Err(bad(number, format!("no event of the file names content {blob}")));
+            return Err(bad(
+                number,
+                format!("no event of the file refers to content {blob}"),
+            ));
         }
         if self.contents.iter().any(|(name, _)| name == blob) {
-            return Err(bad(number, format!("content {blob} is there twice")));
+            return Err(bad(number, format!("content {blob} appears twice")));
         }
         if part.of > max {
             let what = format!(
@@ -199,7 +202,7 @@ struct Part {
 
 fn decode(line: &Bytes, number: Seq) -> Result<Part, Fault> {
     let part: BlobPart = serde_json::from_slice(line)
-        .map_err(|error| bad(number, format!("not a part of a content: {error}")))?;
+        .map_err(|error| bad(number, format!("not a valid part of a content: {error}")))?;
     let bytes = STANDARD
         .decode(&part.data)
         .map_err(|error| bad(number, format!("data: {error}")))?;

@@ -12,23 +12,23 @@ use std::path::{Path, PathBuf};
 const BUILT_IN: [(&str, &str); 7] = [
     (
         "plan",
-        "/plan [TEXT]  only read and make a plan; with TEXT as the next input",
+        "/plan [TEXT]  only read and make a plan; TEXT becomes the next input",
     ),
     (
         "mode",
-        "/mode default|accept-edits|plan|yolo  what runs without asking",
+        "/mode default|accept-edits|plan|yolo  set what runs without asking",
     ),
     (
         "model",
-        "/model NAME  the model from the next call on; agentctl models lists them",
+        "/model NAME  set the model from the next call on; agentctl models lists them",
     ),
     (
         "compact",
-        "/compact  put a summary in the place of the conversation's beginning",
+        "/compact  replace the beginning of the conversation with a summary",
     ),
-    ("todo", "/todo  what the agent means to do"),
-    ("undo", "/undo  put the files back that were changed last"),
-    ("help", "/help  this list"),
+    ("todo", "/todo  show the agent's to-do list"),
+    ("undo", "/undo  restore the files that were changed last"),
+    ("help", "/help  show this list"),
 ];
 
 /// The meaning of a typed text.
@@ -59,8 +59,8 @@ fn built_in(name: &str, arguments: &str) -> Result<Option<Typed>, Fault> {
         if arguments.is_empty() {
             Ok(Some(typed))
         } else {
-            let message = format!("/{name} takes nothing after it");
-            Err(Fault::invalid("bad_command", message).hint("write // to begin a text with a slash"))
+            let message = format!("/{name} takes no argument");
+            Err(Fault::invalid("bad_command", message).hint("to begin a text with a slash, write //"))
         }
     };
     match name {
@@ -88,7 +88,7 @@ fn mode(word: &str) -> Result<PermissionMode, Fault> {
 /// The to-do list as text for a person.
 pub(crate) fn todo_text(items: &[agentd_protocol::TodoItem]) -> String {
     if items.is_empty() {
-        return "there is nothing on the list".to_owned();
+        return "the to-do list is empty".to_owned();
     }
     let mut text = String::new();
     for item in items {
@@ -146,7 +146,7 @@ impl Api {
                 };
                 let fault = Fault::invalid("unknown_command", format!("there is no command /{name}"));
                 Err(fault.hint(format!(
-                    "{near} To send it as text begin it with two slashes: //{name}"
+                    "{near} To send it as text, begin it with two slashes: //{name}"
                 )))
             }
             Err(why) => Err(Fault::invalid("bad_command", why)),
@@ -165,7 +165,9 @@ impl Api {
         for (name, words) in files {
             let _ = writeln!(text, "/{name}  {words}");
         }
-        text.push_str("@path attaches a file or an image, @path:10-20 some lines of it, @directory/ a list");
+        text.push_str(
+            "@path attaches a file or an image, @path:10-20 attaches some of its lines, @directory/ attaches a listing",
+        );
         Ok(text)
     }
 }
@@ -229,6 +231,6 @@ mod tests {
             item("c", TodoStatus::Pending),
         ];
         assert_eq!(todo_text(&items), "[x] a\n[>] b\n[ ] c");
-        assert_eq!(todo_text(&[]), "there is nothing on the list");
+        assert_eq!(todo_text(&[]), "the to-do list is empty");
     }
 }

@@ -52,7 +52,7 @@ impl Api {
                 "{} files were changed; at most {MAX_FILES} are compared",
                 ends.len()
             );
-            return Err(Fault::limit("too_many_files", message).hint("ask for one turn"));
+            return Err(Fault::limit("too_many_files", message).hint("compare one turn only"));
         }
         let mut pairs = Vec::new();
         for (path, before, after) in ends {
@@ -111,7 +111,7 @@ impl Api {
         let max = self.loaded().settings.tools.max_file_bytes;
         let _turn = tokio::time::timeout(WITHIN, self.comparing.acquire())
             .await
-            .map_err(|_| Fault::busy("comparing", "too many comparisons of files go on"))?;
+            .map_err(|_| Fault::busy("comparing", "too many file comparisons are running"))?;
         let (files, dir) = (FileWork::of_session(&session.to_string()), workdir.clone());
         let work = files.run(&dir, WITHIN, move || {
             let workdir = Beneath::open(&workdir).map_err(|error| {
@@ -182,18 +182,18 @@ fn one(workdir: &Beneath, max: u64, pair: Pair, room: &mut usize) -> Option<File
         Side::Now => match file_now(workdir, &path, max) {
             Ok(now) => now.map(|(content, _)| content),
             Err(why) => {
-                let diff = format!("{path} cannot be compared: {why}\n");
+                let diff = format!("cannot compare {path}: {why}\n");
                 return Some(said(path, "modified", diff));
             }
         },
         Side::Kept(content) => content,
         Side::Lost => {
-            let diff = format!("{path} cannot be compared: what it held then was not kept\n");
+            let diff = format!("cannot compare {path}: its later content was not kept\n");
             return Some(said(path, "modified", diff));
         }
     };
     let Side::Kept(before) = before else {
-        let diff = format!("{path} cannot be compared: what it held before was not kept\n");
+        let diff = format!("cannot compare {path}: its earlier content was not kept\n");
         return Some(said(path, "modified", diff));
     };
     if before == after {
@@ -213,7 +213,7 @@ fn one(workdir: &Beneath, max: u64, pair: Pair, room: &mut usize) -> Option<File
         *room -= change.text.len();
         change.text
     } else {
-        format!("The diff of {path} is too long to be shown with the others.\n")
+        format!("The diff of {path} is too long to show with the others.\n")
     };
     let count = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
     Some(FileDiff {

@@ -141,7 +141,7 @@ impl Api {
         let loaded = self.loaded();
         let settings = &loaded.settings;
         if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
-            let message = format!("the sandbox that the settings ask for is not there: {missing}");
+            let message = format!("the sandbox that the settings require is not available: {missing}");
             return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
         }
         if let Some(prompt) = &params.prompt {
@@ -154,7 +154,7 @@ impl Api {
             validate::budget(budget)?;
         }
         if params.max_turns.is_some_and(|turns| turns < -1) {
-            return Err(Fault::invalid("bad_max_turns", "max_turns is -1, 0 or more"));
+            return Err(Fault::invalid("bad_max_turns", "max_turns must be -1, 0 or more"));
         }
         Ok(())
     }
@@ -255,7 +255,7 @@ impl Api {
         if known && name.len() <= MAX_REMOTE && body.chars().all(plain) {
             return Ok(name.to_owned());
         }
-        let message = format!("no tool server has {:?}", crate::words::cut(name));
+        let message = format!("no tool server provides {:?}", crate::words::cut(name));
         let hint = if servers.is_empty() {
             "no tool server is configured: see [mcp] in the configuration".to_owned()
         } else {

@@ -100,7 +100,7 @@ struct NoParams {}
 fn needs_connection(what: &str) -> Fault {
     Fault::invalid(
         "needs_connection",
-        format!("{what} works only on a connection that takes pushed frames"),
+        format!("{what} requires a connection that accepts pushed frames"),
     )
 }
 
@@ -119,5 +119,5 @@ pub fn read_params<P: Serialize + DeserializeOwned>(params: Value) -> Result<P, 
 /// Serializes an answer for the wire.
 pub(crate) fn answer<A: Serialize>(answer: &A) -> Result<Value, Fault> {
     serde_json::to_value(answer)
-        .map_err(|error| Fault::internal("bad_answer", format!("the answer cannot be written: {error}")))
+        .map_err(|error| Fault::internal("bad_answer", format!("could not encode the answer: {error}")))
 }

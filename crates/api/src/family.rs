@@ -58,11 +58,10 @@ impl Api {
             }
         };
         tokio::time::timeout(ENDING, ended).await.unwrap_or_else(|_| {
-            Err(Fault::busy(
-                "subagents_ending",
-                "sub-agents of this session have not ended yet",
+            Err(
+                Fault::busy("subagents_ending", "sub-agents of this session are still ending")
+                    .hint("try again in a moment"),
             )
-            .hint("try again in a moment"))
         })
     }
 
@@ -92,8 +91,8 @@ impl Api {
             Ok(())
         };
         tokio::time::timeout(FOLLOWING, follow).await.unwrap_or_else(|_| {
-            let message = "it is done, but sub-agents of this session have not heard of it yet";
-            Err(Fault::busy("subagents_follow", message).hint("they hear of it before their next step"))
+            let message = "the command took effect, but sub-agents of this session have not received it yet";
+            Err(Fault::busy("subagents_follow", message).hint("they receive it before their next step"))
         })
     }
 
@@ -138,7 +137,7 @@ impl Api {
         if mode.stricter(above.mode) == mode {
             return Ok(());
         }
-        let message = "a sub-agent has no looser mode than the session that it works for";
+        let message = "a sub-agent cannot have a looser mode than the session that it works for";
         Err(Fault::denied("looser_than_parent", message)
             .hint(format!("change the mode of {} first", above.session.short())))
     }

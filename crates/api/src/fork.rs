@@ -34,7 +34,7 @@ impl Api {
         let head = row.head;
         let title = title.or_else(|| validate::title_of_fork(&row.summary.name));
         if let Some(at) = params.at.filter(|at| *at > head) {
-            let message = format!("the log ends at {head}, so there is no point {at} to fork at");
+            let message = format!("cannot fork at {at}: the log ends at {head}");
             return Err(Fault::invalid("at_too_late", message));
         }
         let made = self.make_fork(who, from, params.at.unwrap_or(Seq::MAX), title);
@@ -113,7 +113,7 @@ impl Api {
             let read = self.load(from, range);
             let page = tokio::time::timeout(READ, read)
                 .await
-                .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;
+                .map_err(|_| Fault::timeout("store_slow", "could not read the log in time"))??;
             if page.events.is_empty() {
                 break;
             }
@@ -144,7 +144,7 @@ impl Api {
         if point == 0 {
             return Err(Fault::conflict(
                 "no_point",
-                "there is no point up to there at which the session was at rest",
+                "the session was never at rest up to that point",
             ));
         }
         lines.truncate(usize::try_from(point).unwrap_or(usize::MAX));

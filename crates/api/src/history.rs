@@ -57,7 +57,7 @@ impl Api {
         if work.files.is_empty() {
             return Err(Fault::conflict(
                 "nothing_to_undo",
-                "these changes left every file as it was",
+                "these changes left every file unchanged",
             ));
         }
         let wanted = Wanted {
@@ -81,7 +81,7 @@ impl Api {
         if params.at == 0 {
             let fault = Fault::invalid("at_missing", "the point to go back to is missing");
             return Err(fault.hint(
-                "give the seq of the last event that counts: `agentctl logs ID -o jsonl` shows them as seq",
+                "give the seq of the last event to keep: `agentctl logs ID -o jsonl` shows it as seq",
             ));
         }
         let past = self.past_of_tree(who, session, params.at).await?;
@@ -93,10 +93,7 @@ impl Api {
             return Err(Fault::invalid("at_too_late", message));
         }
         let (to, todo, plan) = past.point().ok_or_else(|| {
-            Fault::conflict(
-                "no_point",
-                "there is no point up to there that the session can go back to",
-            )
+            Fault::conflict("no_point", "the session cannot go back to any point up to there")
         })?;
         let since = || past.standing().filter(|change| change.seq > to);
         let all = past.changes.iter().filter(|change| change.seq > to);
@@ -135,7 +132,7 @@ impl Api {
         } = wanted;
         if work.files.len() > MAX_FILES {
             let message = format!(
-                "{} files would be put back, at most {MAX_FILES} can be",
+                "{} files would be restored; the limit is {MAX_FILES}",
                 work.files.len()
             );
             return Err(Fault::limit("too_many_files", message));
@@ -155,7 +152,7 @@ impl Api {
         if !conflicts.is_empty() && !work.force {
             let message = format!("these files have changed since: {}", conflicts.join(", "));
             return Err(Fault::conflict("undo_conflict", message).hint(
-                "nothing was changed; `agentctl diff` shows what differs, --force loses what others did",
+                "nothing was changed; `agentctl diff` shows the differences, --force discards the changes of others",
             ));
         }
         let command = Command::Rework(Box::new(Rework { head, work }));
@@ -169,15 +166,15 @@ impl Api {
         let bad = |error| {
             Fault::internal(
                 "bad_stored_answer",
-                format!("a stored answer cannot be read: {error}"),
+                format!("cannot read a stored answer: {error}"),
             )
         };
         let Done { seq, .. } = serde_json::from_value(answer).map_err(bad)?;
         let ended = tokio::time::timeout(WORK, self.end_of(session, seq)).await;
         ended.unwrap_or_else(|_| {
             Err(
-                Fault::timeout("history_slow", "the files are still being put back")
-                    .hint("it goes on; ask again with the same key, or look at the log"),
+                Fault::timeout("history_slow", "agentd is still restoring the files")
+                    .hint("the work continues; ask again with the same key, or look at the log"),
             )
         })
     }
@@ -232,12 +229,12 @@ impl Api {
         let read = self.load(session, range);
         let page = tokio::time::timeout(READ, read)
             .await
-            .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;
+            .map_err(|_| Fault::timeout("store_slow", "could not read the log in time"))??;
         let decode = |(seq, line): (Seq, bytes::Bytes)| {
             EncodedEvent::decode(&line).map_err(|error| {
                 Fault::storage(
                     "bad_event",
-                    format!("event {seq} of the log cannot be read: {error}"),
+                    format!("cannot read event {seq} of the log: {error}"),
                 )
             })
         };
@@ -290,10 +287,10 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fa
         }
         let shown = cut(word);
         return Err(if past.changes.iter().any(|change| named(&change)) {
-            Fault::conflict("already_undone", format!("change {shown:?} is undone already"))
+            Fault::conflict("already_undone", format!("change {shown:?} is already undone"))
         } else {
             Fault::not_found("unknown_change", format!("this session made no change {shown:?}"))
-                .hint("`agentctl logs ID -o jsonl` shows them as undo_id")
+                .hint("`agentctl logs ID -o jsonl` shows changes as undo_id")
         });
     }
     let own = past.standing().filter(|change| !change.is_undo());
@@ -305,8 +302,8 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fa
         None => own.last().into_iter().collect(),
     };
     if found.is_empty() {
-        let fault = Fault::conflict("nothing_to_undo", "there is no change of a file left to undo");
-        return Err(fault.hint("what commands did cannot be undone; `agentctl diff` shows what differs"));
+        let fault = Fault::conflict("nothing_to_undo", "there is no file change left to undo");
+        return Err(fault.hint("undo cannot revert what commands did; `agentctl diff` shows the differences"));
     }
     Ok(found)
 }
@@ -316,8 +313,8 @@ pub(crate) fn unknown_turn(past: &Past, word: &str) -> Result<agentd_protocol::T
     past.turn(word.trim()).ok_or_else(|| {
         Fault::not_found(
             "unknown_turn",
-            format!("{:?} is not one turn of this session", cut(word)),
+            format!("{:?} does not identify one turn of this session", cut(word)),
         )
-        .hint("give its id, the beginning or end of it, or `last`")
+        .hint("give its id, the beginning or end of its id, or `last`")
     })
 }

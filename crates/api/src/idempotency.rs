@@ -89,7 +89,7 @@ impl Api {
         let answer = serde_json::from_str(&answer).map_err(|error| {
             Fault::internal(
                 "bad_stored_answer",
-                format!("a stored answer cannot be read: {error}"),
+                format!("cannot read a stored answer: {error}"),
             )
         })?;
         Ok(Some(answer))
@@ -110,9 +110,8 @@ pub(crate) fn beside(what: &str, key: &str) -> String {
 }
 
 fn hash<P: Serialize>(params: &P) -> Result<[u8; 32], Fault> {
-    let body = serde_json::to_vec(params).map_err(|error| {
-        Fault::internal("bad_params", format!("the parameters cannot be hashed: {error}"))
-    })?;
+    let body = serde_json::to_vec(params)
+        .map_err(|error| Fault::internal("bad_params", format!("cannot hash the parameters: {error}")))?;
     Ok(Sha256::digest(&body).into())
 }
 

@@ -30,9 +30,9 @@ impl Api {
         lines: Vec<bytes::Bytes>,
     ) -> Result<(OwnLog, Contents), Fault> {
         if params.workdir.is_empty() {
-            let what = "the import does not say in which directory the session is to work";
+            let what = "the import names no working directory for the session";
             return Err(Fault::invalid("workdir_missing", what)
-                .hint("give `workdir` (agentctl: -C DIR); the one in the file does not count"));
+                .hint("give `workdir` (agentctl: -C DIR); agentd ignores the one in the file"));
         }
         let limits = self.loaded().settings.limits.clone();
         let most = limits.max_frame_bytes.saturating_sub(AROUND);

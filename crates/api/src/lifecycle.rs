@@ -142,7 +142,7 @@ impl Api {
             };
             // A session that can no longer be closed can still be deleted.
             if let Err(fault) = self.route(who, seen, command, None).await {
-                tracing::warn!(%session, %fault, "a running session is deleted without a close");
+                tracing::warn!(%session, %fault, "could not close a running session; deleting it anyway");
             }
         }
         self.tree_ended(session, row.parent).await?;
@@ -177,7 +177,7 @@ fn reason(given: Option<String>, default: &str) -> Result<String, Fault> {
     match given {
         Some(reason) if reason.chars().count() > MAX_REASON => Err(Fault::invalid(
             "reason_too_long",
-            format!("a reason has at most {MAX_REASON} characters"),
+            format!("a reason can have at most {MAX_REASON} characters"),
         )),
         Some(reason) if !reason.trim().is_empty() => Ok(reason),
         Some(_) | None => Ok(default.to_owned()),

@@ -41,10 +41,7 @@ impl Api {
         })
         .await;
         let Some(mut map) = made.ok().and_then(Result::ok) else {
-            return Ok(Some(part(
-                String::new(),
-                Some("the source tree could not be read"),
-            )));
+            return Ok(Some(part(String::new(), Some("could not read the source tree"))));
         };
         map.without(&self.hidden(created, map.files()).await?);
         let complete = map.is_complete();
@@ -52,7 +49,7 @@ impl Api {
         let note = match (complete, text.is_empty()) {
             (true, false) => None,
             (true, true) => Some("no definitions were found"),
-            (false, _) => Some("not every file was looked at: there are too many, or it took too long"),
+            (false, _) => Some("the map does not cover every file: there are too many, or it took too long"),
         };
         Ok(Some(part(text, note)))
     }

@@ -188,7 +188,7 @@ fn unfound(speaker: &Speaker, asked: &[String], places: &[MentionedPath]) -> Vec
     let missing = asked.iter().filter(|path| speaker.person && !found(path));
     let told = missing.map(|path| {
         let path = cut(path);
-        format!("@{path} names no file in the working directory: nothing is attached, and it stays text")
+        format!("@{path} is not a file in the working directory: it stays text, and nothing is attached")
     });
     told.collect()
 }

@@ -153,7 +153,7 @@ fn offer(method: &str) -> String {
             join(families)
         )
     } else {
-        format!("{asked} has {}", join(verbs))
+        format!("the verbs of {asked} are {}", join(verbs))
     }
 }
 

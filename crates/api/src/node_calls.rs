@@ -129,8 +129,8 @@ impl Api {
     /// Checks the store for damage, one check at a time: it reads everything, and continues when its caller is gone.
     pub(crate) async fn check_store(&self) -> Result<Value, Fault> {
         let Ok(only) = Arc::clone(&self.checking).try_acquire_owned() else {
-            let fault = Fault::busy("checking", "the store is being looked through already");
-            return Err(fault.hint("try again when that look has ended"));
+            let fault = Fault::busy("checking", "another check of the store is already running");
+            return Err(fault.hint("try again when that check has ended"));
         };
         let backend = Arc::clone(&self.parts.backend);
         let look = tokio::spawn(async move {
@@ -150,10 +150,7 @@ impl Api {
             }
             Ok(Err(error)) => Err(Fault::internal("check_failed", error.to_string())),
             Err(_) => {
-                let what = format!(
-                    "the store could not be looked through within {} s",
-                    CHECK.as_secs()
-                );
+                let what = format!("the check of the store did not end within {} s", CHECK.as_secs());
                 Err(Fault::timeout("check_slow", what))
             }
         }
@@ -170,7 +167,7 @@ impl Api {
         match self.parts.stop.try_send(request) {
             Ok(()) | Err(tokio::sync::mpsc::error::TrySendError::Full(_)) => Ok(json!({})),
             Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {
-                Err(Fault::unavailable("stopping", "the daemon is stopping already"))
+                Err(Fault::unavailable("stopping", "the daemon is already stopping"))
             }
         }
     }

@@ -71,7 +71,7 @@ impl Api {
                 return Err(Fault::limit("too_many_subagents", message));
             }
             let Some(seen) = self.existing(who, child).await? else {
-                let gone = format!("what {} did, which is deleted{MARK}", child.short());
+                let gone = format!("changes of a deleted session (by {}{MARK}", child.short());
                 past.lasting.push((seq, turn, gone));
                 continue;
             };

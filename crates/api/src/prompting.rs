@@ -26,9 +26,9 @@ pub(crate) async fn reading<T: Send + 'static>(
 ) -> Result<T, Fault> {
     let done = FileWork::of_directory(workdir).run(workdir, READ, work).await;
     done.map_err(|failed| {
-        let message = format!("{what} could not be read: {failed}");
+        let message = format!("could not read {what}: {failed}");
         Fault::unavailable("workdir_unavailable", message)
-            .hint("check that the working directory's file system answers; `agentctl doctor` names those that do not")
+            .hint("check that the working directory's file system responds; `agentctl doctor` names those that do not")
     })
 }
 
@@ -91,7 +91,7 @@ impl Api {
         };
         let (gate, runtime) = (self.parts.gate.clone(), Handle::current());
         let judge = move |real: &Path| {
-            let path = real.to_str().ok_or("its path is no text")?.to_owned();
+            let path = real.to_str().ok_or("its path is not UTF-8")?.to_owned();
             let subject = Subject::Path { write: false, path };
             let request = Box::new(JudgeRequest {
                 subject,

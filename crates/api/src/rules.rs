@@ -27,7 +27,7 @@ impl Api {
             for (seq, line) in &page.events {
                 after = *seq;
                 let event: Event = serde_json::from_slice(line).map_err(|error| {
-                    Fault::internal("bad_rule", format!("rule {seq} cannot be read: {error}"))
+                    Fault::internal("bad_rule", format!("cannot read rule {seq}: {error}"))
                 })?;
                 fold(&mut rows, event);
             }
@@ -43,9 +43,10 @@ impl Api {
         let number = word.parse().ok();
         let rows = self.rules().await?;
         let unknown = || {
-            let message = format!("there is no rule {:?} for good", cut(word));
-            Fault::not_found("unknown_rule", message)
-                .hint("`agentctl rules ls` lists them; rules of the configuration are changed there")
+            let message = format!("there is no always-rule {:?}", cut(word));
+            Fault::not_found("unknown_rule", message).hint(
+                "`agentctl rules ls` lists them; change rules of the configuration in the configuration",
+            )
         };
         let named = |row: &RuleRow| Some(row.number) == number || row.rule == word;
         let row = rows.into_iter().find(named).ok_or_else(unknown)?;
@@ -54,7 +55,7 @@ impl Api {
         let removed = self.parts.gate.call(COMMAND, remove).await.map_err(fault_of)?;
         match removed {
             Ok(true) => {
-                tracing::info!(rule = row.rule, by = %who, "an always-rule was taken back");
+                tracing::info!(rule = row.rule, by = %who, "removed an always-rule");
                 Ok(row)
             }
             Ok(false) => Err(unknown()),

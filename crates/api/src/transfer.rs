@@ -66,12 +66,9 @@ impl Api {
             .map(|line| Bytes::from(line.trim_end().to_owned()))
             .collect();
         if params.more {
-            let key = params.key.ok_or_else(|| {
-                Fault::invalid(
-                    "key_missing",
-                    "an import in several pages needs a key that names it",
-                )
-            })?;
+            let key = params
+                .key
+                .ok_or_else(|| Fault::invalid("key_missing", "an import in several pages needs a key"))?;
             self.uploads().add(who, &key, lines, self.parts.clock.now())?;
             return Ok(Value::Null);
         }
@@ -153,7 +150,7 @@ impl Api {
             .call(COMMAND, |done| StoreMsg::Append { append, done })
             .await;
         if let Err(fault) = kept.map_err(fault_of) {
-            tracing::warn!(session = %created.session, %fault, "the key of an import was not kept");
+            tracing::warn!(session = %created.session, %fault, "could not store the idempotency key of an import");
         }
     }
 

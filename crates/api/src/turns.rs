@@ -29,7 +29,7 @@ impl KeyTurns {
         let gate = entered.map_err(|_| {
             Fault::timeout(
                 "key_busy",
-                "another request with this idempotency key takes too long",
+                "another request with this idempotency key is taking too long",
             )
             .hint("retry with the same key")
         })?;

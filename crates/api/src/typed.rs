@@ -46,7 +46,7 @@ impl Api {
                 rest
             }
             Typed::Mode(mode, None) => {
-                let mut words = format!("the mode is {} now", word(mode));
+                let mut words = format!("the mode is now {}", word(mode));
                 if mode == PermissionMode::Yolo {
                     words = format!("{words}; {}", agentd_policy::YOLO_LIMITS);
                 }
@@ -59,13 +59,13 @@ impl Api {
             }
             Typed::Model(name) => {
                 let model = self.model(Some(&name)).await?;
-                let words = format!("the model is {model} now");
+                let words = format!("the model is now {model}");
                 return self
                     .said(who, session, Some(update(None, Some(model))), words, key)
                     .await;
             }
             Typed::Compact => {
-                let words = "the conversation is compacted before its next model call".to_owned();
+                let words = "agentd will compact the conversation before its next model call".to_owned();
                 return self.said(who, session, Some(Command::Compact), words, key).await;
             }
             Typed::Todo => {
@@ -162,9 +162,9 @@ impl Api {
             | Typed::Todo
             | Typed::Undo
             | Typed::Help => {
-                let message = "this command is for a session that exists";
+                let message = "this command needs an existing session";
                 return Err(Fault::invalid("bad_command", message)
-                    .hint("say what the agent is to do, /plan TEXT, or a command that is a file"));
+                    .hint("say what the agent should do, or use /plan TEXT or a command that is a file"));
             }
         };
         let speaker = Speaker {

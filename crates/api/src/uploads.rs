@@ -33,10 +33,11 @@ impl Uploads {
             .retain(|_, upload| now.since_ms(upload.touched) < PATIENCE_MS);
         let name = (who.clone(), key.to_owned());
         if self.0.len() >= MAX_UPLOADS && !self.0.contains_key(&name) {
-            return Err(
-                Fault::busy("too_many_imports", format!("{MAX_UPLOADS} imports are under way"))
-                    .hint("try again when one of them is done"),
-            );
+            return Err(Fault::busy(
+                "too_many_imports",
+                format!("{MAX_UPLOADS} imports are already in progress"),
+            )
+            .hint("try again when one of them is done"));
         }
         let bytes: usize = lines.iter().map(Bytes::len).sum();
         let held: usize = self.0.values().map(|upload| upload.bytes).sum();
@@ -44,10 +45,10 @@ impl Uploads {
             self.0.remove(&name);
             return Err(Fault::limit(
                 "import_too_large",
-                format!("imports under way have more than {MAX_BYTES} bytes"),
+                format!("the imports in progress have more than {MAX_BYTES} bytes"),
             )
             .hint(
-                "a store of your own is copied as files while its daemon is stopped: docs/security/import.md",
+                "to copy a store of your own, stop its daemon and copy the files: docs/security/import.md",
             ));
         }
         let upload = self.0.entry(name).or_insert_with(|| Upload {

@@ -45,7 +45,7 @@ pub(crate) fn content(blocks: &[Block], settings: &Settings) -> Result<(), Fault
             | Block::Unknown => {
                 return Err(Fault::invalid(
                     "bad_content",
-                    "an input has only text and inline images",
+                    "an input can contain only text and inline images",
                 ));
             }
         };
@@ -60,7 +60,7 @@ pub(crate) fn content(blocks: &[Block], settings: &Settings) -> Result<(), Fault
     }
     room_for_images(image_bytes)?;
     if !said {
-        return Err(Fault::invalid("empty_input", "the input is empty").hint("say what the agent is to do"));
+        return Err(Fault::invalid("empty_input", "the input is empty").hint("say what the agent should do"));
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub(crate) fn room_for_images(bytes: usize) -> Result<(), Fault> {
         return Ok(());
     }
     let message =
-        format!("the images of the input have {bytes} bytes together, the limit is {MAX_IMAGE_BYTES}");
+        format!("the images of the input have {bytes} bytes in total, the limit is {MAX_IMAGE_BYTES}");
     Err(Fault::limit("input_too_large", message).hint("send fewer images at once, or scale them down"))
 }
 
@@ -102,7 +102,8 @@ pub(crate) fn title(title: &str) -> Result<String, Fault> {
     if fine && !title.starts_with('@') {
         return Ok(title.to_owned());
     }
-    let message = format!("a title has 1 to {MAX_TITLE} printable characters and does not begin with @");
+    let message =
+        format!("a title must have 1 to {MAX_TITLE} printable characters and must not begin with @");
     Err(Fault::invalid("bad_title", message))
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     if labels.len() > MAX_LABELS {
         return Err(Fault::invalid(
             "too_many_labels",
-            format!("a session has at most {MAX_LABELS} labels"),
+            format!("a session can have at most {MAX_LABELS} labels"),
         ));
     }
     for (key, value) in labels {
@@ -147,13 +148,16 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
             && edge(key.chars().next_back());
         if !key_fine {
             let message = format!("the label key {:?} is not allowed", crate::words::cut(key));
-            let hint = format!("1 to {MAX_LABEL_KEY} of A-Z a-z 0-9 . _ - /, a letter or digit at both ends");
+            let hint = format!(
+                "use 1 to {MAX_LABEL_KEY} of A-Z a-z 0-9 . _ - /, with a letter or digit at both ends"
+            );
             return Err(Fault::invalid("bad_label", message).hint(hint));
         }
         let forbidden = |c: char| c.is_control() || matches!(c, ',' | '=');
         if value.len() > MAX_LABEL_VALUE || value.chars().any(forbidden) {
             let message = format!("the value of the label {key:?} is not allowed");
-            let hint = format!("at most {MAX_LABEL_VALUE} bytes without control characters, comma and =");
+            let hint =
+                format!("use at most {MAX_LABEL_VALUE} bytes, without control characters, comma and =");
             return Err(Fault::invalid("bad_label", message).hint(hint));
         }
     }
@@ -168,12 +172,12 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
             "bad_workdir",
             format!("the working directory {text:?} is not an absolute path"),
         )
-        .hint("give the whole path, beginning with /"));
+        .hint("give the full path, starting with /"));
     }
     if path.components().any(|part| matches!(part, Component::ParentDir)) {
         return Err(Fault::invalid(
             "bad_workdir",
-            format!("the working directory {text:?} has .. in it"),
+            format!("the working directory {text:?} contains .."),
         )
         .hint("write the path without .."));
     }
@@ -186,7 +190,7 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             format!("the working directory {text:?} does not exist")
         }
-        Err(error) => format!("the working directory {text:?} cannot be read: {error}"),
+        Err(error) => format!("cannot read the working directory {text:?}: {error}"),
     };
     Err(Fault::invalid("bad_workdir", message).hint("create it, or name another one with -C DIR"))
 }
@@ -209,11 +213,8 @@ pub(crate) async fn apart(workdir: &str, data_dir: &str) -> Result<(), Fault> {
 /// The real path of a directory. A session stores it, so a link found in its place was put there later.
 async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
     let failed = |why: String| {
-        Fault::invalid(
-            "bad_workdir",
-            format!("the working directory cannot be opened: {why}"),
-        )
-        .hint("name another one with -C DIR")
+        Fault::invalid("bad_workdir", format!("cannot open the working directory: {why}"))
+            .hint("name another one with -C DIR")
     };
     let path = dir.clone();
     let open = move || agentd_tools::Beneath::open_anywhere(&path);
@@ -239,7 +240,7 @@ pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
     if rules.len() > MAX_RULES {
         return Err(Fault::invalid(
             "too_many_rules",
-            format!("a session has at most {MAX_RULES} rules"),
+            format!("a session can have at most {MAX_RULES} rules"),
         ));
     }
     for rule in rules {

@@ -53,7 +53,7 @@ impl Api {
         if params.kinds.len() > MAX_KINDS {
             return Err(Fault::invalid(
                 "too_many_kinds",
-                format!("at most {MAX_KINDS} kinds can be named"),
+                format!("at most {MAX_KINDS} kinds are allowed"),
             ));
         }
         params.kinds.iter().try_for_each(|kind| known(kind))?;
@@ -74,7 +74,7 @@ impl Api {
         let head = self.read(newest).await?.cursor;
         let seen = params.after.unwrap_or(head);
         if seen > head {
-            let message = format!("the fleet's log ends at cursor {head}, there is no {seen} to go on from");
+            let message = format!("the fleet's log ends at cursor {head}; cannot continue after {seen}");
             return Err(Fault::invalid("cursor_ahead", message).hint("watch from the start: after = 0"));
         }
         let filter = Filter {
@@ -109,7 +109,7 @@ fn known(kind: &str) -> Result<(), Fault> {
     if EVENT_KINDS.contains(&kind) || families.clone().any(|family| family == kind) {
         return Ok(());
     }
-    let message = format!("there is no type of event {:?}", crate::words::cut(kind));
+    let message = format!("unknown event type {:?}", crate::words::cut(kind));
     let hint = match nearest(kind, EVENT_KINDS.iter().copied().chain(families)) {
         Some(near) => format!("did you mean {near}?"),
         None => "name a type such as tool.finished, or a family such as tool".to_owned(),
@@ -155,7 +155,7 @@ impl Watching {
         let stop = tokio::select! {
             () = who.ended() => Stop::revoked(),
             followed = self.follow(&out) => match followed {
-                Ok(()) => Stop::Ended("end", "that is all there is now".to_owned()),
+                Ok(()) => Stop::Ended("end", "there are no more events now".to_owned()),
                 Err(stop) => stop,
             },
             () = gone.closed() => Stop::ViewerGone,

@@ -30,9 +30,9 @@ pub(crate) fn ambiguous(word: &str, several: &[(Seen, String)]) -> Fault {
         .collect();
     Fault::conflict(
         "ambiguous_session",
-        format!("{:?} is not one session: {}", cut(word), list.join(", ")),
+        format!("{:?} matches several sessions: {}", cut(word), list.join(", ")),
     )
-    .hint("give more of the id")
+    .hint("give more characters of the id")
 }
 
 /// A reference, shortened for a message.

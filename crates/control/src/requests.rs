@@ -132,7 +132,7 @@ impl Shared {
         let (subscribed, running) = started.await?;
         let sub = subscribed.sub;
         let ok = serde_json::to_value(subscribed).map_err(|error| {
-            Fault::internal("bad_answer", format!("the answer cannot be written: {error}"))
+            Fault::internal("bad_answer", format!("could not encode the answer: {error}"))
         })?;
         if self.answers.send(ServerFrame::Ok { id, ok }).await.is_err() {
             return Ok(None);

@@ -90,7 +90,10 @@ async fn i7_contents_that_are_not_what_they_say_are_refused_with_their_line() {
     let twice = [good.clone(), good.clone()].concat();
     refused(&twice, 300, "twice").await;
     let fault = read_named(&good, &BTreeSet::new(), 300).await.unwrap_err();
-    assert!(fault.message.contains("no event of the file names"), "{fault:?}");
+    assert!(
+        fault.message.contains("no event of the file refers to"),
+        "{fault:?}"
+    );
     let many: Vec<BlobPart> = (0..=MAX_CONTENTS)
         .flat_map(|n| lines(&Bytes::from(n.to_string()), 200))
         .collect();

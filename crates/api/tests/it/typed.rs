@@ -158,7 +158,7 @@ async fn commands_change_the_session_and_are_no_inputs() {
     let said = type_in(&h, "/mode accept-edits").await.unwrap();
     assert_eq!(
         (said.input, said.said.as_deref()),
-        (InputId::NIL, Some("the mode is accept-edits now"))
+        (InputId::NIL, Some("the mode is now accept-edits"))
     );
     let help = type_in(&h, "/help").await.unwrap().said.unwrap();
     assert!(help.contains("/plan [TEXT]") && help.contains("@path"), "{help}");
@@ -174,11 +174,11 @@ async fn commands_change_the_session_and_are_no_inputs() {
     for (line, hint) in [
         (
             "/compcat",
-            "did you mean /compact? To send it as text begin it with two slashes: //compcat",
+            "did you mean /compact? To send it as text, begin it with two slashes: //compcat",
         ),
         (
             "/frobnicate now",
-            "/help lists them. To send it as text begin it with two slashes: //frobnicate",
+            "/help lists them. To send it as text, begin it with two slashes: //frobnicate",
         ),
     ] {
         let wrong = type_in(&h, line).await.unwrap_err();
