@@ -203,8 +203,8 @@ pub(crate) async fn apart(workdir: &str, data_dir: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let message = format!(
-        "no command could run in {workdir}: the daemon's data directory {data_dir} lies in it, and commands may write all that \
-         lies in their working directory"
+        "no command could run in {workdir}: it contains the daemon's data directory {data_dir}, and commands may \
+         write everything in their working directory"
     );
     let hint = "name a directory below it with -C DIR, or start the daemon with its data elsewhere (agentd --data-dir DIR)";
     Err(Fault::invalid("bad_workdir", message).hint(hint))

@@ -22,23 +22,21 @@ pub enum Broken {
     #[error("it is not sealed: it was changed, or not written by agentd")]
     Unsealed,
     /// Its own hash is wrong.
-    #[error("its hash does not fit what it says: it was changed")]
+    #[error("its hash does not match its content: it was changed")]
     Changed,
     /// It names a different previous line.
     #[error("it does not follow the line before it: a line was removed, added or moved")]
     Moved,
     /// It is the first line with hashes, but does not begin the chain.
-    #[error(
-        "it follows a line that is not there, and the lines before it are not sealed: their seals were taken away"
-    )]
+    #[error("it follows a missing line, and the lines before it are not sealed: their seals were removed")]
     Stripped,
     /// Its event is older than that of an earlier line.
     #[error(
-        "it goes back in the history: the database lost events that were audited, and nobody accepted that"
+        "its event is older than that of an earlier line: the database lost audited events, and nobody accepted the loss"
     )]
     Backwards,
     /// The file ends in the middle of the line.
-    #[error("it is cut off")]
+    #[error("it is incomplete")]
     Cut,
 }
 

@@ -109,7 +109,7 @@ impl Client {
     ) -> Result<Value, ClientError> {
         let params = serde_json::to_value(params).map_err(|error| ClientError::Answer {
             method: method.to_owned(),
-            why: format!("the parameters cannot be written: {error}"),
+            why: format!("could not encode the parameters: {error}"),
         })?;
         let (id, answer) = self.0.shared.register(inbox)?;
         let waits = Waits {

@@ -35,7 +35,7 @@ pub enum ClientError {
     #[error("{0}")]
     Wire(#[from] WireError),
     /// The answer does not match the method's type, or the parameters cannot be serialized.
-    #[error("the answer to {method} cannot be read: {why}")]
+    #[error("cannot read the answer to {method}: {why}")]
     Answer {
         /// The method.
         method: String,
@@ -49,13 +49,13 @@ impl From<ClientError> for Fault {
         let message = error.to_string();
         match error {
             ClientError::Unreachable { .. } => Self::unavailable("daemon_unreachable", message)
-                .hint("start it with `agentd`, or name its socket"),
+                .hint("start the daemon with `agentd`, or name its socket"),
             ClientError::Refused(fault) => fault,
             ClientError::Lost(_) => Self::unavailable("connection_lost", message),
             ClientError::Timeout { .. } => Self::timeout("no_answer", message),
             ClientError::Wire(error) => error.into(),
             ClientError::Answer { .. } => Self::version("bad_answer", message)
-                .hint("the daemon is of another version; `agentctl version` shows both"),
+                .hint("the daemon has a different version; `agentctl version` shows both"),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Connection {
         let last_word = match admitted {
             Ok(who) => self.talk(reader, who, requests, &answers, &mut writer).await,
             Err(fault) => {
-                tracing::warn!(%fault, "a connection was refused");
+                tracing::warn!(%fault, "refused a connection");
                 // The writer ends when all of its senders are gone.
                 drop(requests);
                 Some(fault)
@@ -95,7 +95,7 @@ impl Connection {
                 Ok((ClientFrame::Hello(_), _)) => {
                     return Some(Fault::invalid(
                         "hello_again",
-                        "a connection has one hello, as its first frame",
+                        "a connection can have only one hello, as its first frame",
                     ));
                 }
                 Err(ReadEnd::Closed) => {
@@ -104,10 +104,13 @@ impl Connection {
                     return None;
                 }
                 Err(ReadEnd::Slow) => {
-                    return Some(Fault::timeout("frame_late", "a frame did not end in time"));
+                    return Some(Fault::timeout(
+                        "frame_late",
+                        "a frame did not arrive completely in time",
+                    ));
                 }
                 Err(ReadEnd::Crowded) => {
-                    let message = "the daemon had no room for a large frame in time";
+                    let message = "the daemon did not get room for a large frame in time";
                     return Some(
                         Fault::busy("frames_full", message)
                             .hint("try again later, or raise limits.frames_bytes"),
@@ -124,7 +127,7 @@ impl Connection {
 }
 
 fn seat_wanted() -> Fault {
-    let message = "all connections were taken, and this one had nothing to do";
+    let message = "all connections were in use, and this one was idle";
     Fault::busy("idle_connection_closed", message).hint("connect again, or raise limits.connections")
 }
 

@@ -18,7 +18,7 @@ pub enum ControlError {
         path: PathBuf,
     },
     /// Another file replaced our socket.
-    #[error("{} is another file now; remove it, and the socket is made again", path.display())]
+    #[error("another file has replaced {}; remove it, and agentd creates the socket again", path.display())]
     Replaced {
         /// The path.
         path: PathBuf,

@@ -154,7 +154,7 @@ async fn clear_stale(path: &Path) -> Result<(), ControlError> {
     }
     match timeout(KNOCK, UnixStream::connect(path)).await {
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
-            tracing::info!(path = %path.display(), "removing a socket that nobody answers on");
+            tracing::info!(path = %path.display(), "removing a stale socket: no daemon answers on it");
             std::fs::remove_file(path).map_err(|source| io(path, source))
         }
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Ok(()),

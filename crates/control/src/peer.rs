@@ -26,14 +26,14 @@ impl Users {
         let denied = |why: &str| Fault::denied("peer_refused", why);
         let peer = stream
             .peer_cred()
-            .map_err(|_| denied("the system does not say who you are"))?;
+            .map_err(|_| denied("the operating system did not report which user you are"))?;
         let who = match peer.uid() {
             uid if uid == self.uid => self.own.clone(),
             0 => Principal::user("root"),
             _ => return Err(denied("this daemon belongs to another user")),
         };
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-        let pid = pid.ok_or_else(|| denied("the system does not say which process you are"))?;
+        let pid = pid.ok_or_else(|| denied("the operating system did not report which process you are"))?;
         if agentd_sandbox::descends_from(pid, std::process::id()) {
             return Err(Fault::denied(
                 "tool_refused",

@@ -85,7 +85,7 @@ impl Requests {
         if timeout(LAST_ANSWERS, all).await.is_err() {
             tracing::debug!(
                 left = self.running.len(),
-                "requests were cut off with their connection"
+                "cancelled requests because their connection ended"
             );
         }
     }
@@ -156,7 +156,7 @@ impl Shared {
         if table.running.len() + table.promised >= SUBSCRIPTIONS {
             return Err(Fault::limit(
                 "too_many_subscriptions",
-                format!("a connection has at most {SUBSCRIPTIONS} subscriptions"),
+                format!("a connection can have at most {SUBSCRIPTIONS} subscriptions"),
             )
             .hint("detach from some, or open another connection"));
         }
@@ -193,14 +193,14 @@ impl Shared {
 fn local_approvals_off() -> Fault {
     Fault::denied(
         "local_approvals_off",
-        "the daemon takes no answers to approvals from its Unix socket: control.local_approvals is false",
+        "the daemon does not accept answers to approvals from its Unix socket: control.local_approvals is false",
     )
     .hint("to allow them, set control.local_approvals = true in the daemon's configuration and restart it")
 }
 
 fn panicked(method: &str) -> Fault {
     Fault::internal("request_panicked", format!("{method} failed inside agentd"))
-        .hint("retry with the same key; the daemon's log says more")
+        .hint("retry with the same key; see the daemon's log for details")
 }
 
 fn lock(table: &Mutex<Subscriptions>) -> MutexGuard<'_, Subscriptions> {

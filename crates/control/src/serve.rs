@@ -35,7 +35,7 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
     let users = match tokio::task::spawn_blocking(Users::look_up).await {
         Ok(users) => Arc::new(users),
         Err(error) => {
-            tracing::error!(%error, "the daemon's own user cannot be looked up; the socket is not served");
+            tracing::error!(%error, "could not look up the daemon's own user; not serving the socket");
             return;
         }
     };
@@ -56,7 +56,7 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
             accepted = listener.socket.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
+                    tracing::warn!(%error, "could not accept a connection");
                     sleep(BREATH).await;
                     continue;
                 }
@@ -82,10 +82,7 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
         .await
         .is_err()
     {
-        tracing::warn!(
-            left = open.len(),
-            "connections did not end in time and are cut off"
-        );
+        tracing::warn!(left = open.len(), "closing connections that did not end in time");
     }
 }
 
@@ -96,7 +93,7 @@ fn look(listener: &mut Listener, trouble: &mut Option<String>) {
     let found = match listener.mend() {
         Ok(false) => None,
         Ok(true) => {
-            tracing::warn!(path, "the control socket was removed and is there again");
+            tracing::warn!(path, "the control socket was missing; created it again");
             None
         }
         Err(error) => Some(error.to_string()),
@@ -104,7 +101,7 @@ fn look(listener: &mut Listener, trouble: &mut Option<String>) {
     if let Some(error) = &found
         && found != *trouble
     {
-        tracing::error!(%error, "the control socket is gone and cannot be made again");
+        tracing::error!(%error, "the control socket is missing, and agentd could not create it again");
     }
     *trouble = found;
 }
@@ -113,7 +110,7 @@ fn look(listener: &mut Listener, trouble: &mut Option<String>) {
 async fn refuse(mut stream: UnixStream, most: usize) {
     let fault = Fault::busy(
         "too_many_connections",
-        format!("the daemon serves {most} connections at most, and none of them is idle"),
+        format!("the daemon serves at most {most} connections, and none of them is idle"),
     )
     .hint("close some, or raise limits.connections");
     if let Ok(bytes) = encode(&ServerFrame::Fault { id: None, fault }, 4_096) {

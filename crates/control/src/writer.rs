@@ -46,7 +46,7 @@ pub(crate) async fn write_all(
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => {
-                tracing::info!("a client takes nothing any more; its connection is closed");
+                tracing::info!("closing the connection of a client that stopped reading");
                 return;
             }
         }
@@ -78,11 +78,11 @@ fn add(bytes: &mut Vec<u8>, frame: &Frame) {
         Frame::Answer(frame) => encode_after(bytes, frame, limit),
     };
     let Err(error) = written else { return };
-    tracing::error!(%error, "a frame could not be written");
+    tracing::error!(%error, "could not encode a frame");
     if let Some(frame) = instead(frame, &error)
         && let Err(error) = encode_after(bytes, &frame, limit)
     {
-        tracing::error!(%error, "nor could the word for it");
+        tracing::error!(%error, "could not encode the replacement frame either");
     }
 }
 

@@ -96,11 +96,7 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> HookAnswer {
     };
     match code {
         Some(0) => said(hook.event, &stdout).unwrap_or_else(|why| {
-            missing(
-                hook,
-                HookStatus::Failed,
-                &format!("its answer is not understood: {why}"),
-            )
+            missing(hook, HookStatus::Failed, &format!("its answer is invalid: {why}"))
         }),
         Some(BLOCK) => blocked(hook.event, &stderr),
         Some(TIMEOUT) => missing(hook, HookStatus::Timeout, "it took too long"),
@@ -108,7 +104,7 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> HookAnswer {
             let why = format!("it ended with exit code {code}: {}", clip(&stderr, REASON));
             missing(hook, HookStatus::Failed, why.trim_end_matches([' ', ':']))
         }
-        None => missing(hook, HookStatus::Failed, "it was ended by a signal"),
+        None => missing(hook, HookStatus::Failed, "a signal ended it"),
     }
 }
 
@@ -119,10 +115,10 @@ fn said(event: HookEvent, stdout: &str) -> Result<HookAnswer, String> {
         text => serde_json::from_str(text).map_err(|error| error.to_string())?,
     };
     if let Some(odd) = said.fields().find(|name| !fields_of(event).contains(name)) {
-        return Err(format!("{odd:?} is no answer about {event:?}"));
+        return Err(format!("an answer to {event:?} cannot contain {odd:?}"));
     }
     if said.decision == Some(VerdictKind::Ask) && !event.is_of_call() {
-        return Err(format!("nobody can be asked about {event:?}"));
+        return Err(format!("{event:?} does not support the decision ask"));
     }
     let goes_on = (said.r#continue == Some(true)).then_some(VerdictKind::Deny);
     Ok(HookAnswer {

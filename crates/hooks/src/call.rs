@@ -59,7 +59,7 @@ impl Ran {
             narrowing: Some(Narrowing {
                 kind: VerdictKind::Deny,
                 rule: "hook:error".to_owned(),
-                reason: format!("the hooks could not be asked: {why}"),
+                reason: format!("could not run the hooks: {why}"),
             }),
             ..Self::default()
         }
@@ -84,7 +84,7 @@ fn wish(record: &HookFinished, kind: VerdictKind) -> Narrowing {
         reason: record
             .reason
             .clone()
-            .unwrap_or_else(|| "a hook decided so".to_owned()),
+            .unwrap_or_else(|| "a hook decided this".to_owned()),
     }
 }
 
@@ -140,7 +140,7 @@ impl Hooks {
         ran.narrowing = Some(Narrowing {
             kind: VerdictKind::Deny,
             rule: "hook:changed".to_owned(),
-            reason: "the hooks change each other's input without an end".to_owned(),
+            reason: "the hooks keep changing each other's input".to_owned(),
         });
         ran
     }
@@ -164,7 +164,7 @@ impl Hooks {
                 ran.permit.get_or_insert_with(|| wish(record, VerdictKind::Allow));
             } else {
                 record.decision = None;
-                let why = "it may not allow: the operator did not write may_allow";
+                let why = "it may not allow: the operator did not set may_allow";
                 record.reason.get_or_insert_with(|| why.to_owned());
             }
         }

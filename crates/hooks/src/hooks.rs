@@ -71,7 +71,7 @@ impl Hooks {
             event,
             status: HookStatus::Failed,
             decision,
-            reason: Some(format!("the hooks could not be asked: {why}")),
+            reason: Some(format!("could not run the hooks: {why}")),
             input: None,
             context: None,
             output: None,
@@ -137,8 +137,8 @@ impl Hooks {
                 let told = line(hook.event, &subject.told);
                 self.launch.launch(hook, &subject.workdir, told).await
             }
-            Ok(Err(_)) => Ended::Failed("the session ends".to_owned()),
-            Err(_) => Ended::Failed("too many hooks of the session ran before it".to_owned()),
+            Ok(Err(_)) => Ended::Failed("the session is ending".to_owned()),
+            Err(_) => Ended::Failed("it waited too long for other hooks of the session".to_owned()),
         };
         let HookAnswer {
             status,

@@ -103,7 +103,7 @@ impl WardenLaunch {
         let piped = match timeout(START_WITHIN, start).await {
             Ok(Ok(piped)) => piped,
             Ok(Err(error)) => return Ended::Failed(error.to_string()),
-            Err(_) => return Ended::Failed("it could not be started in time".to_owned()),
+            Err(_) => return Ended::Failed("it did not start in time".to_owned()),
         };
         let spec = CollectSpec {
             time: hook.timeout,
@@ -129,7 +129,7 @@ impl Launch for WardenLaunch {
         if slot.close(CLOSE_WITHIN).await {
             ended
         } else {
-            Ended::Failed("its processes do not end".to_owned())
+            Ended::Failed("its processes did not exit".to_owned())
         }
     }
 }

@@ -12,7 +12,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::sync::Arc;
 use tokio::sync::{Mutex, Semaphore};
 
-/// The maximum number of rules that wait to be stored.
+/// The maximum number of rules waiting to be stored.
 const MAX_PENDING: usize = 64;
 
 /// The arguments that the gate starts with.
@@ -164,7 +164,10 @@ impl State {
         done: impl FnOnce(Result<(), String>) + Send + 'static,
     ) {
         let Ok(permit) = Arc::clone(&self.pending).try_acquire_owned() else {
-            return done(Err(GateError::TooMany("rules that wait to be stored").to_string()));
+            return done(Err(GateError::TooMany(
+                "rules waiting to be stored; try again later",
+            )
+            .to_string()));
         };
         let journal = Arc::clone(&self.journal);
         tokio::spawn(async move {
@@ -179,7 +182,7 @@ impl State {
                     done(Ok(()));
                 }
                 Err(error) => {
-                    tracing::warn!(change = change.kind(), %error, "a change of the always-rules could not be stored");
+                    tracing::warn!(change = change.kind(), %error, "could not store a change of the always-rules");
                     done(Err(error.to_string()));
                 }
             }

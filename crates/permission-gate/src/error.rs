@@ -17,9 +17,9 @@ pub enum GateError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// The store refused the request.
-    #[error("the rules cannot be read or written: {0}")]
+    #[error("cannot read or write the rules: {0}")]
     Store(String),
     /// There are too many rules, or too many that wait to be stored.
-    #[error("there are already {0} of them; remove some first")]
+    #[error("too many {0}")]
     TooMany(&'static str),
 }

@@ -97,14 +97,16 @@ impl Journal {
                     append = None;
                 }
                 Outcome::Full | Outcome::Unknown => {}
-                Outcome::KeyTaken { .. } => return Err(GateError::Store("a key was used twice".to_owned())),
+                Outcome::KeyTaken { .. } => {
+                    return Err(GateError::Store("an idempotency key was used twice".to_owned()));
+                }
                 Outcome::Failed(why) => return Err(GateError::Store(why)),
             }
         }
         // The outcome may be unknown: read the stream again before the next rule.
         self.epoch = 0;
         Err(GateError::Store(
-            "the store did not take the change of the rules".to_owned(),
+            "the store did not accept the change of the rules".to_owned(),
         ))
     }
 
@@ -151,7 +153,7 @@ fn change(body: EventBody, seq: Seq) -> Result<Change, GateError> {
         EventBody::RuleAdded(added) => Ok((added.rule, true)),
         EventBody::RuleRemoved(removed) => Ok((removed.rule, false)),
         other => Err(GateError::Store(format!(
-            "event {seq} is {:?}, which is no rule",
+            "event {seq} is {:?}, not a rule",
             other.kind()
         ))),
     }

@@ -74,7 +74,7 @@ fn stored(text: &str) -> Result<Option<Rule>, PolicyError> {
         Ok(rule) => return Ok(Some(rule)),
         Err(error) => error,
     };
-    tracing::warn!(rule = text, %error, "a stored rule cannot be read");
+    tracing::warn!(rule = text, %error, "cannot read a stored rule");
     let head = text.split('(').next().unwrap_or_default();
     let (kind, tool) = match head.split_once(' ') {
         Some(("deny", tool)) => (VerdictKind::Deny, tool),
@@ -146,7 +146,7 @@ impl Rules {
         if self.always.len() < MAX_ALWAYS {
             Ok(())
         } else {
-            Err(GateError::TooMany("always-rules"))
+            Err(GateError::TooMany("always-rules; remove some first"))
         }
     }
 
@@ -241,7 +241,7 @@ impl Judge {
             Ok(Ok(judgement)) => judgement,
             Ok(Err(error)) => Judgement::denied(
                 "gate:error",
-                &format!("a rule of the session cannot be read: {error}"),
+                &format!("cannot read a rule of the session: {error}"),
             ),
             Err(_) => Judgement::denied("gate:error", "judging this call failed"),
         }

@@ -83,7 +83,7 @@ impl Admission {
     pub(crate) fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) {
         let done = Done::new(move |put: Option<Result<(), StoreError>>| {
             if let Some(Err(error)) = put {
-                tracing::debug!(%session, %error, "a snapshot was not kept; it can be rebuilt");
+                tracing::debug!(%session, %error, "could not store a snapshot; it can be rebuilt");
             }
         });
         self.change(done, move |backend| async move {
@@ -162,7 +162,7 @@ async fn attempt(backend: &dyn Backend, append: Append) -> Outcome {
     let session = append.session;
     let tried = AssertUnwindSafe(backend.append(append)).catch_unwind().await;
     tried.unwrap_or_else(|_| {
-        tracing::error!(%session, "an append panicked; it is looked up again");
+        tracing::error!(%session, "an append panicked; checking whether it was stored");
         Outcome::Unknown
     })
 }

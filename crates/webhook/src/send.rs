@@ -98,7 +98,7 @@ impl Webhooks {
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
                 tracing::warn!(
                     note = note.key,
-                    "a webhook is dropped: {ON_THE_WAY} others are on their way"
+                    "dropping a webhook: {ON_THE_WAY} others are in flight"
                 );
                 return;
             };
@@ -145,7 +145,7 @@ impl Webhooks {
                 Ok(Err(error)) => (error.without_url().to_string(), true),
             };
             let Some(pause) = pause(tried, self.config.retries).filter(|_| again) else {
-                tracing::warn!(note = note.key, tried, why, "a webhook was not taken");
+                tracing::warn!(note = note.key, tried, why, "could not deliver a webhook");
                 return;
             };
             tokio::time::sleep(pause).await;

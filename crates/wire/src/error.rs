@@ -37,7 +37,7 @@ pub enum WireError {
         why: String,
     },
     /// The value cannot be serialized as a frame.
-    #[error("a frame cannot be encoded: {0}")]
+    #[error("cannot encode a frame: {0}")]
     Encode(String),
 }
 
@@ -46,7 +46,7 @@ impl From<WireError> for Fault {
         let message = error.to_string();
         match error {
             WireError::TooLarge { limit, .. } => Self::invalid("frame_too_large", message).hint(format!(
-                "keep frames below {limit} bytes; send long material in parts"
+                "keep frames below {limit} bytes; send long content in parts"
             )),
             WireError::TooDeep { .. } => Self::invalid("frame_too_deep", message),
             WireError::TooManyItems { .. } => Self::invalid("frame_too_many_values", message),

@@ -59,7 +59,7 @@ fn the_first_broken_line_is_told_with_its_file() {
         Some(BrokenLine {
             file: files[1].display().to_string(),
             line: Some(1),
-            what: "its hash does not fit what it says: it was changed".into(),
+            what: "its hash does not match its content: it was changed".into(),
         })
     );
     assert!(text(&checked, Paint::new(false)).contains("the oldest files are missing"));
