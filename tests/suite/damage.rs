@@ -49,7 +49,7 @@ async fn i6_i7_a_changed_event_that_is_still_one_faults_its_session_and_no_other
     assert_eq!(end.reason, EndReason::Completed);
     let said = second.agentctl(&["doctor"]).await;
     assert_eq!(said.code, Some(1), "{}", said.stdout);
-    let told = format!("the bytes of event {seq} are not those that were written");
+    let told = format!("the bytes of event {seq} do not match what was written");
     assert!(said.stdout.contains(&told), "{}", said.stdout);
 }
 

@@ -77,7 +77,7 @@ async fn i1_a_start_with_a_lost_log_is_refused_until_an_operator_accepts_it() {
     let server = ModelServer::start(false).await.unwrap();
     // With its witness gone, too, the audit file is the one that remembers.
     for (files, says) in [
-        (&["agentd.db-wal"][..], " is gone ("),
+        (&["agentd.db-wal"][..], " is missing ("),
         (
             &["agentd.db", "agentd.db-wal", "agentd.db.witness"][..],
             "audit.jsonl has event ",

@@ -146,7 +146,11 @@ impl Audit {
         self.compressing = Some(thread.spawn(move || {
             for file in plain {
                 if let Err(error) = compress(&file.path) {
-                    tracing::warn!(%error, path = %file.path.display(), "could not compress a full audit file; keeping it uncompressed");
+                    tracing::warn!(
+                        %error,
+                        path = %file.path.display(),
+                        "could not compress a full audit file; keeping it uncompressed"
+                    );
                 }
             }
         })?);
@@ -239,7 +243,11 @@ fn mend(path: &Path) -> io::Result<()> {
         end = start;
     }
     if end < length {
-        tracing::warn!(path = %path.display(), bytes = length - end, "the last line of the audit file is incomplete; removing it and writing it again");
+        tracing::warn!(
+            path = %path.display(),
+            bytes = length - end,
+            "the last line of the audit file is incomplete; removing it and writing it again"
+        );
         file.set_len(end)?;
     }
     Ok(())

@@ -262,7 +262,13 @@ impl Reload for Reloader {
         let reloaded = self.carry_out().await;
         match &reloaded {
             Ok(done) => {
-                tracing::info!(%by, changed = ?done.changed, restart = ?done.restart, tried = done.tried, "reloaded the configuration");
+                tracing::info!(
+                    %by,
+                    changed = ?done.changed,
+                    restart = ?done.restart,
+                    tried = done.tried,
+                    "reloaded the configuration"
+                );
                 self.record(by, &json!(done));
             }
             Err(fault) => {

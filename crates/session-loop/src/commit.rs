@@ -27,7 +27,7 @@ pub(crate) fn disk_full() -> Fault {
         "disk_full",
         "the store has no space, so nothing can be made durable",
     )
-    .hint("free disk space; the store tries again by itself")
+    .hint("free disk space; the store retries automatically")
 }
 
 impl Shell {

@@ -11,13 +11,13 @@ pub const DAMAGED_ROW: &str = "damaged_row";
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The store does not know this kind of URL.
-    #[error("store.url {url:?} is not understood; use sqlite:PATH or memory:")]
+    #[error("store.url {url:?} is invalid; use sqlite:PATH or memory:")]
     BadUrl {
         /// The given URL.
         url: String,
     },
     /// The URL is valid, but this build lacks the backend.
-    #[error("store.url: the backend {scheme:?} is not in this version; use sqlite:PATH or memory:")]
+    #[error("store.url: the backend {scheme:?} is not available in this version; use sqlite:PATH or memory:")]
     NotInBuild {
         /// The scheme of the URL.
         scheme: String,
@@ -33,7 +33,7 @@ pub enum StoreError {
         address: Option<String>,
     },
     /// A newer agentd wrote the store.
-    #[error("the store has schema version {found}, this build knows up to {known}")]
+    #[error("the store has schema version {found}; this build supports versions up to {known}")]
     NewerVersion {
         /// The store's schema version.
         found: i64,
@@ -41,15 +41,15 @@ pub enum StoreError {
         known: i64,
     },
     /// The database file belongs to another application.
-    #[error("{} is not a store of agentd", path.display())]
+    #[error("{} is not an agentd store", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
     },
     /// The database lacks events that it acknowledged.
     #[error(
-        "{} has lost a part of what it acknowledged: {}; put its newest copy and the -wal file beside it back, or start \
-         agentd with --accept-loss to go on with what is there", path.display(), losses(lost)
+        "{} has lost acknowledged events: {}; restore its newest copy together with the -wal file, or start \
+         agentd with --accept-loss to continue without the lost events", path.display(), losses(lost)
     )]
     Lost {
         /// The database.
@@ -58,7 +58,7 @@ pub enum StoreError {
         lost: Vec<Loss>,
     },
     /// The file system does not support a write-ahead log.
-    #[error("{} cannot have a write-ahead log there (journal mode {mode})", path.display())]
+    #[error("cannot use a write-ahead log for {} (journal mode {mode})", path.display())]
     NoWriteAhead {
         /// The database.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum StoreError {
     #[error("the list row of session {0} is damaged")]
     DamagedRow(SessionId),
     /// The content of a blob does not match its name.
-    #[error("blob {0} is damaged: its content is not what was written")]
+    #[error("blob {0} is damaged: its content does not match what was written")]
     DamagedBlob(String),
     /// The node's registration is no longer current.
     #[error("this node is no longer registered")]
@@ -130,7 +130,7 @@ pub struct Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.has {
-            0 => write!(f, "{} is gone ({} events)", self.session, self.had),
+            0 => write!(f, "{} is missing ({} events)", self.session, self.had),
             has => write!(f, "{} has {has} of {} events", self.session, self.had),
         }
     }
@@ -147,7 +147,7 @@ fn losses(lost: &[Loss]) -> String {
     };
     let sessions = if lost.len() == 1 { "session" } else { "sessions" };
     format!(
-        "{} {sessions} went backwards: {}{more}",
+        "{} {sessions} lost events: {}{more}",
         lost.len(),
         named.join(", ")
     )
@@ -227,9 +227,9 @@ impl StoreError {
             Self::InUse { .. } => Some("stop the other agentd, or give this one another --data-dir"),
             Self::NewerVersion { .. } => Some("start the newer agentd, or use another --data-dir"),
             Self::Foreign { .. } => Some("set store.url to a file of its own"),
-            Self::NoWriteAhead { .. } => Some("put the data directory on a local disk, or mend the disk"),
+            Self::NoWriteAhead { .. } => Some("put the data directory on a local disk, or repair the disk"),
             Self::DamagedRow(_) => Some("agentd rebuilds it from the session's log; try again in a moment"),
-            Self::Full => Some("free disk space; the store tries again by itself"),
+            Self::Full => Some("free disk space; the store retries automatically"),
             _ => None,
         }
     }

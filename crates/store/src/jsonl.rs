@@ -85,7 +85,7 @@ where
     }
     if !done {
         return Err(StoreError::Refused(format!(
-            "session {session} was written by somebody else"
+            "another writer changed session {session}"
         )));
     }
     let head = events.len() as Seq;
@@ -118,7 +118,7 @@ async fn write(
             None if head == 0 => return Ok(false),
             None => {
                 return Err(StoreError::Refused(format!(
-                    "session {session} was written by somebody else"
+                    "another writer changed session {session}"
                 )));
             }
         }
@@ -139,7 +139,7 @@ async fn finish(
     match settle(log, append).await? {
         Some(_) => Ok(()),
         None => Err(StoreError::Refused(format!(
-            "session {session} was written by somebody else"
+            "another writer changed session {session}"
         ))),
     }
 }
@@ -155,7 +155,9 @@ async fn settle(log: &dyn Backend, append: Append) -> Result<Option<Seq>, StoreE
         Outcome::Fenced { .. } => Ok(None),
         Outcome::Full => Err(StoreError::Full),
         Outcome::Unknown => Err(StoreError::Unknown),
-        Outcome::KeyTaken { .. } => Err(StoreError::Refused("a key was taken".to_owned())),
+        Outcome::KeyTaken { .. } => Err(StoreError::Refused(
+            "an idempotency key is already taken".to_owned(),
+        )),
         Outcome::Failed(why) => Err(StoreError::Refused(why)),
     }
 }

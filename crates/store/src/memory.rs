@@ -55,7 +55,7 @@ impl MemoryStore {
 impl SessionLog for MemoryStore {
     async fn append(&self, append: Append) -> Outcome {
         if let Some(seq) = append.gap() {
-            return Outcome::Failed(format!("the append has no event {seq} where it must be"));
+            return Outcome::Failed(format!("the append has a gap: event {seq} is missing"));
         }
         if let Err(injected) = fault::point(fault::BEFORE_APPEND) {
             return Outcome::Failed(injected.to_string());

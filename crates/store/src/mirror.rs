@@ -90,7 +90,7 @@ impl Work {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         if let Err(error) = self.follow(&mut stopped).await {
             // The mirror is a copy: the store goes on without it, and the next start brings it up to date.
-            tracing::error!(%error, dir = %self.dir.display(), "the JSONL mirror stops");
+            tracing::error!(%error, dir = %self.dir.display(), "stopping the JSONL mirror");
         }
     }
 
@@ -164,7 +164,11 @@ impl Work {
         let aside = (1_u32..).map(named).find(|aside| !aside.exists());
         let aside = aside.unwrap_or_else(|| named(0));
         std::fs::rename(&path, &aside).map_err(|error| StoreError::io(&path, error))?;
-        tracing::warn!(%session, kept = %aside.display(), "the mirror has events that the database has lost");
+        tracing::warn!(
+            %session,
+            kept = %aside.display(),
+            "the mirror contains events that the database has lost; keeping them in a separate file"
+        );
         self.seqs.remove(&session);
         Ok(())
     }

@@ -200,10 +200,13 @@ fn read_line(line: &Bytes, number: Seq, from: SessionId, to: SessionId) -> Resul
         ));
     }
     if session_of(Some(line), number)? != from {
-        return Err(bad(number, "it belongs to another session than the first line"));
+        return Err(bad(
+            number,
+            "it belongs to a different session than the first line",
+        ));
     }
     if line.contains(&b'\n') {
-        return Err(bad(number, "it has a line break"));
+        return Err(bad(number, "it contains a line break"));
     }
     let body = if from == to {
         line.clone()

@@ -154,7 +154,7 @@ impl SqliteStore {
     async fn try_append(&self, append: Append) -> Result<Outcome, StoreError> {
         if let Some(seq) = append.gap() {
             return Ok(Outcome::Failed(format!(
-                "the append has no event {seq} where it must be"
+                "the append has a gap: event {seq} is missing"
             )));
         }
         let refused = |injected: fault::Injected| StoreError::Refused(injected.to_string());

@@ -24,7 +24,7 @@ pub(super) fn copy(database: &Path, files: &BlobFiles, dir: &Path) -> Result<Cop
     for name in named.query_map([], |row| row.get::<_, String>(0))? {
         let name = name?;
         if !files.link(&name, &blobs)? {
-            tracing::warn!(%name, "a blob is missing, so the backup does not have it either");
+            tracing::warn!(%name, "a blob is missing from the store, so the backup does not contain it");
         }
     }
     let count = |sql| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(size);

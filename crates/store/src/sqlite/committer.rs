@@ -136,10 +136,7 @@ impl Thread {
                 next = if open { orders.try_recv().ok() } else { None };
             }
             if lock.iter().any(StoreLock::is_gone) {
-                self.stop(
-                    "its lock file was deleted, and most likely the data with it",
-                    false,
-                );
+                self.stop("its lock file was deleted, and probably the data too", false);
             }
             self.write(&mut batch);
         }
@@ -288,7 +285,7 @@ impl Thread {
 
     /// After an I/O error, nothing that the disk reports is reliable: refuse everything and tell the owner.
     fn stop(&self, why: &str, committing: bool) -> Ending {
-        tracing::error!(error = why, "the store stops for good");
+        tracing::error!(error = why, "the store is stopping permanently");
         self.fatal.send_replace(Some(why.to_owned()));
         if committing {
             Ending::Unknown

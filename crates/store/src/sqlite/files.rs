@@ -70,7 +70,7 @@ impl Seen {
         let (before, now) = (self.length, found.len());
         if now < before && now < kept() {
             return Err(format!(
-                "{path} was cut from {before} to {now} bytes while the store was open"
+                "{path} was truncated from {before} to {now} bytes while the store was open"
             ));
         }
         self.length = now;
@@ -105,7 +105,7 @@ mod tests {
                 files
                     .check(|| 18)
                     .unwrap_err()
-                    .contains("was cut from 18 to 3 bytes")
+                    .contains("was truncated from 18 to 3 bytes")
             );
             fs::remove_file(&path).unwrap();
             assert!(files.check(|| 18).unwrap_err().contains("was deleted"));
@@ -130,7 +130,7 @@ mod tests {
             files
                 .check(|| 6)
                 .unwrap_err()
-                .contains("was cut from 7 to 5 bytes")
+                .contains("was truncated from 7 to 5 bytes")
         );
     }
 

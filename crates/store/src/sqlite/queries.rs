@@ -156,7 +156,7 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
     for found in rows {
         match parse_row(&found?) {
             Ok(row) => list.push(row),
-            Err(error) => tracing::error!(%error, "a list row has no readable session id; it is left out"),
+            Err(error) => tracing::error!(%error, "skipping a list row without a readable session id"),
         }
     }
     Ok(list)

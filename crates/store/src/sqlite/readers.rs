@@ -48,7 +48,7 @@ impl Readers {
     {
         let permit = tokio::time::timeout(self.timeout, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = permit
-            .map_err(|_| StoreError::Busy("all readers are taken"))?
+            .map_err(|_| StoreError::Busy("all readers are in use"))?
             .map_err(|_| StoreError::Stopped("it was closed".to_owned()))?;
         let (file, idle) = (self.file.clone(), Arc::clone(&self.idle));
         let work = self.threads.run(move || {

@@ -267,7 +267,7 @@ async fn i7_a_line_that_changed_on_the_disk_is_named_and_the_others_are_as_they_
     assert_eq!((damaged(changed).await, damaged(sound).await), (Some(3), None));
     let problems = log.check().await.unwrap().problems;
     assert!(
-        matches!(problems.as_slice(), [one] if one.ends_with("event 3 are not those that were written")),
+        matches!(problems.as_slice(), [one] if one.ends_with("event 3 do not match what was written")),
         "{problems:?}"
     );
 }
@@ -302,15 +302,15 @@ fn urls_say_what_is_wrong_with_them() {
     };
     assert_eq!(
         refusal("postgres://db/agentd"),
-        "store.url: the backend \"postgres\" is not in this version; use sqlite:PATH or memory:"
+        "store.url: the backend \"postgres\" is not available in this version; use sqlite:PATH or memory:"
     );
     assert_eq!(
         refusal("agentd.db"),
-        "store.url \"agentd.db\" is not understood; use sqlite:PATH or memory:"
+        "store.url \"agentd.db\" is invalid; use sqlite:PATH or memory:"
     );
     assert_eq!(
         refusal("sqlite:"),
-        "store.url \"sqlite:\" is not understood; use sqlite:PATH or memory:"
+        "store.url \"sqlite:\" is invalid; use sqlite:PATH or memory:"
     );
     assert!(open("memory:", dir.path(), Options::default()).is_ok());
 }

@@ -32,7 +32,9 @@ impl Threads {
             .thread_keep_alive(KEPT)
             .thread_name("agentd-store")
             .build()
-            .map_err(|error| StoreError::Refused(format!("no threads for the store: {error}")))?;
+            .map_err(|error| {
+                StoreError::Refused(format!("could not start threads for the store: {error}"))
+            })?;
         Ok(Self(Arc::new(Owned(Some(runtime)))))
     }
 
@@ -45,7 +47,11 @@ impl Threads {
             return Err(StoreError::Stopped("it was closed".to_owned()));
         };
         let done = runtime.spawn_blocking(work).await;
-        done.unwrap_or_else(|error| Err(StoreError::Refused(format!("work of the store failed: {error}"))))
+        done.unwrap_or_else(|error| {
+            Err(StoreError::Refused(format!(
+                "a task of the store failed: {error}"
+            )))
+        })
     }
 }
 

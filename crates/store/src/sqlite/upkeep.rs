@@ -158,7 +158,7 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
         let name = name?;
         match files.get(&name) {
-            Ok(None) => found.problems.push(format!("the file of blob {name} is gone")),
+            Ok(None) => found.problems.push(format!("the file of blob {name} is missing")),
             Ok(Some(bytes)) if name_of(&bytes) != name => found.problems.push(changed_blob(&name)),
             Ok(Some(_)) => {}
             Err(error) => found.problems.push(format!("blob {name}: {error}")),
@@ -197,9 +197,7 @@ fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<()
     let sql = "SELECT count(*) FROM idempotency WHERE NOT json_valid(answer) OR length(body_hash) <> 32";
     let keys: i64 = reader.query_row(sql, [], |row| row.get(0))?;
     if keys > 0 {
-        problems.push(format!(
-            "{keys} idempotency keys have answers that cannot be read"
-        ));
+        problems.push(format!("{keys} idempotency keys have unreadable answers"));
     }
     Ok(())
 }
@@ -222,7 +220,7 @@ fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), 
 }
 
 fn changed_blob(name: &str) -> String {
-    format!("blob {name}: its content is not what was written")
+    format!("blob {name}: its content does not match what was written")
 }
 
 /// Lines that differ from what was written.
@@ -238,7 +236,7 @@ fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreE
         }
         let (uid, seq): (String, i64) = (row.get(0)?, row.get(1)?);
         problems.push(format!(
-            "session {uid}: the bytes of event {seq} are not those that were written"
+            "session {uid}: the bytes of event {seq} do not match what was written"
         ));
         if problems.len() >= MOST_PROBLEMS {
             break;

@@ -146,7 +146,7 @@ impl Witness {
             self.write_anew(heads.into_values())
         });
         if let Err(error) = written {
-            tracing::warn!(%error, path = %self.path.display(), "the database's witness cannot be written");
+            tracing::warn!(%error, path = %self.path.display(), "could not write the database's witness");
         }
     }
 

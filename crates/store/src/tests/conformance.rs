@@ -99,7 +99,7 @@ async fn i2_a_gap_in_an_append_is_refused(kit: Kit) {
     let session = kit.created(2).await;
     let mut append = kit.more(session, 1, 2, 3);
     append.events.remove(1);
-    let refused = Outcome::Failed("the append has no event 4 where it must be".to_owned());
+    let refused = Outcome::Failed("the append has a gap: event 4 is missing".to_owned());
     assert_eq!(kit.log.append(append).await, refused);
     assert_eq!(kit.seqs(session).await, [1, 2]);
 }

@@ -90,7 +90,10 @@ async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing() {
     let mixed = [lines(a, 2), lines(b, 3)[2..].to_vec()].concat();
     assert_eq!(
         reason(mixed).await,
-        (3, "it belongs to another session than the first line".to_owned())
+        (
+            3,
+            "it belongs to a different session than the first line".to_owned()
+        )
     );
     let late = vec![Bytes::from(
         lines(a, 2)[1]

@@ -122,7 +122,9 @@ async fn i7_a_blob_whose_content_changed_is_not_given_out() {
         assert!(matches!(error, StoreError::DamagedBlob(damaged) if damaged == name));
         let problems = kit.log.check().await.unwrap().problems;
         assert!(
-            problems.contains(&format!("blob {name}: its content is not what was written")),
+            problems.contains(&format!(
+                "blob {name}: its content does not match what was written"
+            )),
             "{problems:?}"
         );
     }

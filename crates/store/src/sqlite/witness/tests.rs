@@ -58,7 +58,7 @@ async fn i1_a_log_that_is_gone_and_an_older_copy_are_refused_until_somebody_acce
     };
     let losses = [backwards, gone(shorter, 3)];
     let error = open(older.path(), false).unwrap_err().to_string();
-    let says = format!("2 sessions went backwards: {kept} has 2 of 6 events, {shorter} is gone (3 events)");
+    let says = format!("2 sessions lost events: {kept} has 2 of 6 events, {shorter} is missing (3 events)");
     assert!(
         error.contains(&says) && error.contains("--accept-loss"),
         "{error}"
