@@ -19,7 +19,7 @@ const HARMS: [(&str, Harm); 3] = [
         fs::copy(path, &copy).unwrap();
         fs::rename(&copy, path).unwrap();
     }),
-    ("was cut", |path| {
+    ("was truncated", |path| {
         fs::File::options()
             .write(true)
             .open(path)

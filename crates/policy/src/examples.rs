@@ -18,10 +18,10 @@ pub enum ExampleError {
     #[error("the rule does not match its example {0:?}")]
     NoMatch(String),
     /// The rule should not decide this call and does.
-    #[error("the rule matches {0:?}, which is an example of what it must not match")]
+    #[error("the rule matches {0:?}, an example that it must not match")]
     Match(String),
     /// The form of an example for such a rule is not defined.
-    #[error("rules for {0} cannot have examples: only commands, paths and addresses can be given")]
+    #[error("rules for {0} cannot have examples: only rules for commands, paths and addresses can")]
     NoSubject(String),
 }
 

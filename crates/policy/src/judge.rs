@@ -88,11 +88,7 @@ impl Case<'_> {
         }
         let reads = matches!(self.request.effect, EffectClass::Read | EffectClass::None) && !self.writes();
         if self.request.mode == PermissionMode::Plan && !reads {
-            return verdict(
-                VerdictKind::Deny,
-                "mode:plan",
-                "in mode plan only reading is allowed",
-            );
+            return verdict(VerdictKind::Deny, "mode:plan", "mode plan allows only reading");
         }
         if let Some(unreadable) = self.unreadable() {
             return unreadable;
@@ -171,11 +167,11 @@ impl Case<'_> {
         }
         let remote = matches!(self.request.subject, Subject::Remote { .. });
         let reason = match self.request.effect {
-            _ if remote => "the tool of a server needs an answer in this mode",
+            _ if remote => "tools of tool servers need approval in this mode",
             EffectClass::Read | EffectClass::None => "it reads outside the working directory",
-            EffectClass::Write => "writing files needs an answer in this mode",
+            EffectClass::Write => "writing files needs approval in this mode",
             EffectClass::Exec => "no rule allows every part of this command",
-            EffectClass::Network => "reaching the network needs an answer in this mode",
+            EffectClass::Network => "network access needs approval in this mode",
         };
         verdict(VerdictKind::Ask, mode, reason)
     }
@@ -209,7 +205,7 @@ impl Case<'_> {
             return Err("it has unusual characters".to_owned());
         }
         match self.analysis.as_ref().map(|analysis| &analysis.segments) {
-            Some(Err(why)) => Err(format!("the command has {why}, which is always asked about")),
+            Some(Err(why)) => Err(format!("the command has {why}, which always needs approval")),
             Some(Ok(_)) | None => Ok(()),
         }
     }

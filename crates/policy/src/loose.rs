@@ -21,8 +21,8 @@ use crate::words::Words;
 use agentd_protocol::{Verdict, VerdictKind};
 
 /// The notice shown when yolo is switched on.
-pub const YOLO_LIMITS: &str = "yolo: everything runs that no deny rule forbids, and deny rules see only the text of a command, \
-     not scripts it starts, decoded text or values from its environment (`agentctl help rules`)";
+pub const YOLO_LIMITS: &str = "yolo: everything runs unless a deny rule forbids it, and deny rules see only the text \
+     of a command, not scripts it starts, decoded text or values from its environment (`agentctl help rules`)";
 /// The maximum number of pieces that are checked.
 const MAX_PIECES: usize = 4_096;
 /// The longest text that is searched for each word.
@@ -188,7 +188,7 @@ impl Loose {
 
 fn reason(rule: &Rule, what: &str) -> String {
     format!(
-        "the {} rule {} {what}: its words or paths stand in a part of the command that cannot be read for certain; \
+        "the {} rule {} {what}: its words or paths are in a part of the command that agentd cannot parse reliably; \
          write that part as a plain command",
         rule.source, rule.text
     )

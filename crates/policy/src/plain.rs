@@ -90,7 +90,7 @@ impl Reader {
 
     fn quoted(&mut self, quote: char, rest: &str) -> Result<usize, NotPlain> {
         let inner = rest.get(1..).unwrap_or_default();
-        let end = inner.find(quote).ok_or("a quote that is not closed")?;
+        let end = inner.find(quote).ok_or("an unclosed quote")?;
         let inner = inner.get(..end).unwrap_or_default();
         if inner.chars().any(crate::path::hidden) {
             return Err("a control or invisible character");

@@ -204,7 +204,7 @@ fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize
         if !good || kind != VerdictKind::Allow {
             return Err((
                 1,
-                "only a rule that allows names a version, by 32 hexadecimal digits".to_owned(),
+                "only an allow rule can name a version, as 32 hexadecimal digits".to_owned(),
             ));
         }
         return Ok(Pattern::Version(version.to_ascii_lowercase()));

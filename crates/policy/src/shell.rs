@@ -43,11 +43,11 @@ pub(crate) fn analyse(command: &str) -> Analysis {
         return unread(command, "more than 64 KiB");
     }
     let Some(found) = read(command) else {
-        return unread(command, "more parts than can be read");
+        return unread(command, "too many parts");
     };
     let segments = match segments(command) {
-        Ok(_) if found.broken || !found.plain => Err("a shell construct that is not plain"),
-        Ok(segments) if segments != found.commands => Err("words that can be read in two ways"),
+        Ok(_) if found.broken || !found.plain => Err("a shell construct that is not a plain command"),
+        Ok(segments) if segments != found.commands => Err("ambiguous words"),
         other => other,
     };
     match unfold(found, command) {
@@ -60,7 +60,7 @@ pub(crate) fn analyse(command: &str) -> Analysis {
             broken: found.broken,
             unread: false,
         },
-        None => unread(command, "more nested commands than can be read"),
+        None => unread(command, "too many nested commands"),
     }
 }
 

@@ -365,7 +365,7 @@ fn a_bad_rule_says_where_and_how() {
         PolicyError {
             rule: "Bash(ls; rm:*)".into(),
             position: 8,
-            problem: "';' has no place in a rule; quote it if the command has it in a word".into(),
+            problem: "a rule cannot contain ';'; quote it if it is part of a word of the command".into(),
             example: "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read",
         }
     );

@@ -53,7 +53,7 @@ impl UrlPattern {
 
     fn read(pattern: &str, broad: bool) -> Result<Self, String> {
         if pattern.contains(['\\', '@', '#']) || pattern.contains(char::is_whitespace) {
-            return Err("an address pattern has no `\\`, `@`, `#` or space".to_owned());
+            return Err("an address pattern cannot contain `\\`, `@`, `#` or a space".to_owned());
         }
         if matches!(pattern, "*" | "**") {
             return Ok(Self::of_host(HostPattern::Any, Port::Any, broad));
@@ -61,7 +61,7 @@ impl UrlPattern {
         let Some((scheme, rest)) = pattern.split_once("://") else {
             let place = pattern.strip_prefix("domain:").unwrap_or(pattern);
             if place.contains(['/', '?']) {
-                return Err("a pattern with a path begins with https:// or http://".to_owned());
+                return Err("a pattern with a path must begin with https:// or http://".to_owned());
             }
             let (host, port) = place_of(place, broad)?;
             return Ok(Self::of_host(host, port, broad));
@@ -70,7 +70,7 @@ impl UrlPattern {
             "*" => None,
             "http" => Some("http"),
             "https" => Some("https"),
-            other => return Err(format!("{other:?} is no scheme that is fetched")),
+            other => return Err(format!("unsupported scheme {other:?}")),
         };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (place, rest) = rest.split_at(end);
@@ -167,12 +167,12 @@ fn place_of(place: &str, broad: bool) -> Result<(HostPattern, Port), String> {
         Some("*") => Port::Any,
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             let port = digits.parse().ok().filter(|port| *port != 0);
-            Port::Only(port.ok_or_else(|| format!("{digits:?} is no port"))?)
+            Port::Only(port.ok_or_else(|| format!("{digits:?} is not a port"))?)
         }
-        _ if place.contains('[') => return Err(format!("{port:?} is no port")),
+        _ if place.contains('[') => return Err(format!("{port:?} is not a port")),
         _ => {
             return Err(format!(
-                "{port:?} is no port, and an IPv6 address stands in brackets"
+                "{port:?} is not a port; an IPv6 address must be in brackets"
             ));
         }
     };
@@ -183,7 +183,7 @@ fn path_glob(path: &str, broad: bool) -> Result<LazyGlob, String> {
     let path = if path.is_empty() { "/" } else { path };
     let climbs = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
     if path.split('/').any(climbs) {
-        return Err("no address has `.` or `..` in its path once it is resolved".to_owned());
+        return Err("a resolved address never has `.` or `..` in its path".to_owned());
     }
     glob(path, !broad, broad)
 }

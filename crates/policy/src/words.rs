@@ -194,13 +194,13 @@ fn split(text: &str, wildcards: bool) -> Result<Vec<RuleWord>, WordsError> {
             (None, '*') if !wildcards => {
                 return Err((
                     at + 1,
-                    "`*` inside an allow rule is no wildcard; only `:*` at the end is".to_owned(),
+                    "`*` inside an allow rule is not a wildcard; only `:*` at the end is".to_owned(),
                 ));
             }
             (None, '&' | '|' | ';' | '<' | '>' | '$' | '`' | '\\' | '(' | ')') => {
                 return Err((
                     at + 1,
-                    format!("{c:?} has no place in a rule; quote it if the command has it in a word"),
+                    format!("a rule cannot contain {c:?}; quote it if it is part of a word of the command"),
                 ));
             }
             (None, c) => push(&mut word, c, c == '*'),

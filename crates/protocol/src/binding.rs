@@ -82,7 +82,7 @@ impl Binding {
         changes.extend(names.into_iter().map(|name| format!("the file {name}")));
         for (name, before) in &self.trees {
             if now.trees.get(name).is_none_or(|now| now != before) {
-                changes.push(format!("a file in {name}, from where it runs code"));
+                changes.push(format!("a file in {name}, a directory that it runs code from"));
             }
         }
         changes
@@ -128,7 +128,7 @@ mod tests {
                 "the file gone",
                 "the file new",
                 "the file x.sh",
-                "a file in /w, from where it runs code",
+                "a file in /w, a directory that it runs code from",
             ]
         );
     }

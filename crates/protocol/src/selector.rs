@@ -44,7 +44,7 @@ impl fmt::Display for BadSelector {
         let (text, why) = (&self.text, self.why);
         write!(
             f,
-            "{text:?} is no label selector: {why}; write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or \
+            "{text:?} is not a label selector: {why}; write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or \
              !KEY, separated by commas"
         )
     }
@@ -155,7 +155,7 @@ fn requirement(text: &str) -> Result<(Requirement, &str), &'static str> {
             let (values, rest) = list.split_once(')').ok_or("a closing bracket is missing")?;
             let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
             if values.iter().any(|value| value.contains(MARKS)) {
-                return Err("a value has a character that no label has");
+                return Err("a value has a character that labels cannot have");
             }
             return Ok((of_values(key, values, equal), rest));
         }
@@ -182,7 +182,7 @@ fn key(text: &str) -> Result<(String, &str), &'static str> {
         return Err("a key is missing");
     }
     if !key.chars().all(fine) {
-        return Err("a key has a character that no label has");
+        return Err("a key has a character that labels cannot have");
     }
     Ok((key.to_owned(), rest))
 }

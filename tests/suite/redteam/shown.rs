@@ -189,7 +189,7 @@ async fn redteam_45_i7_what_a_script_sources_and_a_module_imports_is_approved_wi
         let [(ToolStatus::Denied, why), (ToolStatus::Ok, _)] = results.as_slice() else {
             panic!("{command}: {results:?}");
         };
-        assert!(why.contains("from where it runs code"), "{why}");
+        assert!(why.contains("a directory that it runs code from"), "{why}");
         check_log(&client, &agent).await;
     }
 }

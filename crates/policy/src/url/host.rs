@@ -30,7 +30,7 @@ impl HostPattern {
             return Err("it names no host".to_owned());
         }
         if text.contains('%') {
-            return Err(format!("the host {text:?} has a `%` in it"));
+            return Err(format!("the host {text:?} contains a `%`"));
         }
         if matches!(text, "*" | "**") {
             return Ok(Self::Any);
@@ -78,12 +78,12 @@ fn fits(label: Option<&str>, part: &str) -> bool {
 fn plain(text: &str) -> Result<String, String> {
     Host::parse(text)
         .map(|host| host.to_string())
-        .map_err(|_| format!("{text:?} is no host"))
+        .map_err(|_| format!("{text:?} is not a host"))
 }
 
 fn like(text: &str) -> Result<HostPattern, String> {
     if !text.is_ascii() {
-        return Err(format!("write the host {text:?} as it is looked up (xn--...)"));
+        return Err(format!("write the host {text:?} in its ASCII form (xn--...)"));
     }
     check_glob(text)?;
     let built = GlobBuilder::new(text)
@@ -108,7 +108,7 @@ fn labels(text: &str) -> Result<HostPattern, String> {
         let whole = part == "*";
         if !whole && part.contains(['*', '?', '[', ']', '{', '}', ',']) {
             return Err(format!(
-                "in the host {text:?} a `*` stands for whole labels, as in *.docs.rs"
+                "in the host {text:?}, a `*` must stand for whole labels, as in *.docs.rs"
             ));
         }
         if whole {
@@ -116,7 +116,7 @@ fn labels(text: &str) -> Result<HostPattern, String> {
         }
         plain(part)
             .map(Some)
-            .map_err(|_| format!("{part:?} is no label of a host"))
+            .map_err(|_| format!("{part:?} is not a label of a host"))
     };
     // The parser would read a number as an IP address; here it is a label.
     let read = |part: &&str| match part.parse::<u32>() {
@@ -134,7 +134,7 @@ fn labels(text: &str) -> Result<HostPattern, String> {
             Ok(HostPattern::Labels { labels, below })
         }
         _ => Err(format!(
-            "the host {text:?} has to end with a name, or be an address of four numbers such as 10.0.0.*"
+            "the host {text:?} must end with a name, or be an address of four numbers such as 10.0.0.*"
         )),
     }
 }
