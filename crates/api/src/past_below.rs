@@ -67,7 +67,7 @@ impl Api {
             }
             *logs += 1;
             if *logs > MOST {
-                let message = format!("more than {MOST} sub-agents worked for this session");
+                let message = format!("this session has had more than {MOST} sub-agents");
                 return Err(Fault::limit("too_many_subagents", message));
             }
             let Some(seen) = self.existing(who, child).await? else {

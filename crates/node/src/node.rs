@@ -84,7 +84,7 @@ impl Node {
     /// The missing or occupied resource, with the remedy.
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
         let settings = Arc::new(args.loaded.settings.clone());
-        tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
+        tracing::info!(data = %args.paths.data_dir.display(), "starting agentd");
         let hangup = crate::reload::hangup()?;
         let listener = listen(&args.paths.socket).await?;
         let opened = Opened::open(&settings, &args.paths, args.accept_loss).await?;

@@ -49,7 +49,9 @@ fn spec(name: &str, server: &McpServer, environment: &BTreeMap<String, String>) 
         if let Some(value) = found {
             conceal(value);
         } else {
-            lacks.get_or_insert_with(|| format!("the variable {variable} is not set for the daemon"));
+            lacks.get_or_insert_with(|| {
+                format!("the environment variable {variable} is not set for the daemon")
+            });
         }
         found.cloned().unwrap_or_default()
     };
@@ -155,7 +157,7 @@ mod tests {
             env: vec!["TOKEN".to_owned(), "OTHER".to_owned()],
             ..McpServer::default()
         });
-        let lacks = "the variable OTHER is not set for the daemon";
+        let lacks = "the environment variable OTHER is not set for the daemon";
         assert_eq!(spec.lacks.as_deref(), Some(lacks));
     }
 }

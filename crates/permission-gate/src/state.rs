@@ -243,7 +243,7 @@ impl Judge {
                 "gate:error",
                 &format!("cannot read a rule of the session: {error}"),
             ),
-            Err(_) => Judgement::denied("gate:error", "judging this call failed"),
+            Err(_) => Judgement::denied("gate:error", "agentd could not judge this call"),
         }
     }
 

@@ -301,7 +301,7 @@ async fn i7_a_panic_while_judging_is_a_denial_and_the_gate_lives() {
         .unwrap();
     let gate = Handle::fixed("the permission gate", actor);
     for _ in 0..2 {
-        let expected = Judgement::denied("gate:error", "judging this call failed");
+        let expected = Judgement::denied("gate:error", "agentd could not judge this call");
         assert_eq!(judge(&gate, request("ls")).await, Ok(expected));
     }
 }

@@ -11,7 +11,7 @@ pub struct ParseIdError(String);
 
 impl fmt::Display for ParseIdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an id: {:?} (expected a UUID)", self.0)
+        write!(f, "invalid id {:?}: expected a UUID", self.0)
     }
 }
 
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn a_bad_id_says_what_it_got() {
         let error = "nope".parse::<SessionId>().unwrap_err();
-        assert_eq!(error.to_string(), "not an id: \"nope\" (expected a UUID)");
+        assert_eq!(error.to_string(), "invalid id \"nope\": expected a UUID");
     }
 }

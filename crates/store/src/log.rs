@@ -58,7 +58,7 @@ pub trait SessionLog: Send + Sync + Debug {
     /// Writes a consistent copy into a directory, without blocking writers: `agentd.db`, and `blobs` next to it.
     async fn copy_into(&self, _dir: &Path) -> Result<Copied, StoreError> {
         Err(StoreError::Refused(
-            "a store in memory cannot be copied".to_owned(),
+            "an in-memory store cannot be copied".to_owned(),
         ))
     }
     /// Writes the queued changes, then refuses all requests.

@@ -6,7 +6,7 @@ use agentd_protocol::Fault;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The announced length is over the limit.
-    #[error("a frame of {length} bytes is over the limit of {limit}")]
+    #[error("a frame of {length} bytes exceeds the limit of {limit}")]
     TooLarge {
         /// The length of the frame.
         length: usize,

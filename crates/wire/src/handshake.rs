@@ -86,7 +86,7 @@ pub fn negotiate(offered: VersionRange) -> Result<u32, Fault> {
     Err(Fault::version(
         "protocol_version",
         format!(
-            "the client speaks protocol {} to {}, agentd speaks {} to {}",
+            "the client supports protocol versions {} to {}, agentd supports {} to {}",
             offered.min, offered.max, ours.min, ours.max
         ),
     )

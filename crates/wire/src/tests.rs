@@ -359,7 +359,7 @@ fn versions_are_negotiated() {
         fault,
         Fault::version(
             "protocol_version",
-            "the client speaks protocol 2 to 9, agentd speaks 1 to 1"
+            "the client supports protocol versions 2 to 9, agentd supports 1 to 1"
         )
         .hint("upgrade agentd")
     );

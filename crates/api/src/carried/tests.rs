@@ -108,6 +108,11 @@ fn an_event_behind_a_content_is_no_event() {
         .to_vec();
     let (events, parts) = split(lines);
     assert_eq!((events.len(), parts.len()), (1, 2));
-    assert!(decode(&parts[1], 3).unwrap_err().message.contains("not a part"));
+    assert!(
+        decode(&parts[1], 3)
+            .unwrap_err()
+            .message
+            .contains("not a valid part")
+    );
     assert_eq!(split(Vec::new()), (Vec::new(), Vec::new()));
 }
