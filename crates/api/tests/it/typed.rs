@@ -65,7 +65,7 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     let [missing, outside, secret] = sent.notices.as_slice() else {
         panic!("{:?}", sent.notices)
     };
-    assert!(missing.starts_with("@types/node names no file"), "{missing}");
+    assert!(missing.starts_with("@types/node is not a file"), "{missing}");
     assert_eq!(
         outside,
         "@/etc/passwd is not attached: it is outside of the working directory"
