@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Listen on this control socket [default: in the runtime directory, otherwise in the data directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Serve HTTP on this address; this version supports only `off`
+    /// Serve HTTP on this address [default: 127.0.0.1:7433, or a free port if that is taken]
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) http: Option<String>,
     /// Log filter for the console and the log file: `info`, `debug`, `info,agentd_store=debug`

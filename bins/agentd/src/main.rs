@@ -67,14 +67,6 @@ fn main() -> ExitCode {
         let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
         return ExitCode::SUCCESS;
     }
-    if let Some(address) = args.http.as_deref().filter(|address| *address != "off") {
-        return fail(
-            EXIT_USAGE,
-            &format!(
-                "--http {address}: this version does not serve HTTP; use --http off and the control socket"
-            ),
-        );
-    }
     if let Some(faults) = environment.get("AGENTD_FAULTS")
         && let Err(error) = agentd_fault_points::arm(faults)
     {
@@ -98,6 +90,11 @@ fn sources(args: &Args, environment: &BTreeMap<String, String>) -> Sources {
         .iter()
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
+    let http = args
+        .http
+        .iter()
+        .map(|address| ("http.listen".to_owned(), address.clone()));
+    sources.flags = http.collect();
     sources
 }
 

@@ -202,6 +202,7 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
             node.socket().display(),
             std::process::id()
         ),
+        format!("  http:  {}", node.http_note()),
         format!("  model: {}", node.model_note()),
         format!("  data:  {}", node.data_dir().display()),
     ];

@@ -70,6 +70,8 @@ pub struct NodeFacts {
     pub started_at: Timestamp,
     /// The control socket.
     pub socket: String,
+    /// The HTTP address as a URL, or `off`.
+    pub http: String,
     /// The store's URL without secrets.
     pub store: String,
     /// The data directory.

@@ -51,6 +51,7 @@ impl Api {
             started_at: facts.started_at,
             draining: stats.draining,
             socket: facts.socket.clone(),
+            http: facts.http.clone(),
             store: facts.store.clone(),
             data_dir: facts.data_dir.clone(),
             model: self.parts.view.default_model(),
@@ -89,6 +90,18 @@ impl Api {
         let mut rows = self.parts.view.servers();
         rows.retain(|row| who.limits().is_none() || row.workdir.is_none());
         rows
+    }
+
+    /// Whether the daemon takes new work: its actors and its store answer, and it is not draining.
+    ///
+    /// # Errors
+    /// The reason why it does not.
+    pub async fn ready(&self) -> Result<(), Fault> {
+        self.read(|done| Read::Count { done }).await?;
+        if self.stats().await?.draining {
+            return Err(Fault::unavailable("draining", "the daemon is draining"));
+        }
+        Ok(())
     }
 
     /// An overview for troubleshooting. A part that does not answer is replaced by its error.

@@ -2,7 +2,6 @@
 
 use crate::budget::Budget;
 use crate::greeting::greet;
-use crate::peer::Users;
 use crate::reader::{FrameReader, ReadEnd};
 use crate::requests::Requests;
 use crate::seats::Seat;
@@ -11,7 +10,7 @@ use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
 use agentd_wire::{ClientFrame, FrameLimits, ServerFrame, WireError};
 use std::sync::Arc;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -23,21 +22,26 @@ pub(crate) struct Connection {
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) frames: Arc<Budget>,
     pub(crate) seat: Arc<Seat>,
+    /// Whether it came over the Unix socket.
+    pub(crate) local: bool,
 }
 
 impl Connection {
-    pub(crate) async fn run(self, stream: UnixStream, users: &Users) {
+    /// Serves a stream of bytes to its end. A peer that is not admitted gets the reason.
+    pub(crate) async fn run(
+        self,
+        (read, write): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin + Send + 'static),
+        admitted: Result<Principal, Fault>,
+    ) {
         // Held until the last byte is written.
         let seat = Arc::clone(&self.seat);
         let _counted = self.api.connection_opened();
-        let admitted = users.admit(&stream);
         let limit = usize::try_from(self.api.loaded().settings.limits.max_frame_bytes).unwrap_or(usize::MAX);
-        let (read, write) = stream.into_split();
         let reader = FrameReader::new(read, FrameLimits::of_requests(limit), self.frames.account());
         let (answers, answers_rx) = mpsc::channel(ANSWERS);
         let (pushes, pushes_rx) = mpsc::channel(PUSHES);
         let mut writer = tokio::spawn(write_all(write, answers_rx, pushes_rx));
-        let requests = Requests::new(Arc::clone(&self.api), answers.clone(), pushes, seat);
+        let requests = Requests::new(Arc::clone(&self.api), answers.clone(), pushes, seat, self.local);
         let last_word = match admitted {
             Ok(who) => self.talk(reader, who, requests, &answers, &mut writer).await,
             Err(fault) => {
@@ -60,7 +64,7 @@ impl Connection {
     /// Reads requests until the peer closes, breaks the protocol, stalls, or the daemon stops. `Some` is the final fault.
     async fn talk(
         mut self,
-        mut reader: FrameReader,
+        mut reader: FrameReader<impl AsyncRead + Unpin>,
         who: Principal,
         mut requests: Requests,
         answers: &mpsc::Sender<ServerFrame>,
@@ -87,6 +91,9 @@ impl Connection {
                 () = self.seat.wanted() => {
                     requests.finish().await;
                     return Some(seat_wanted());
+                }
+                () = self.api.revoked(&who) => {
+                    return Some(Fault::denied("token_ended", "the token was revoked or has expired"));
                 }
                 frame = reader.next() => frame,
             };

@@ -5,6 +5,7 @@ use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
 use agentd_wire::{ClientFrame, Hello, Limits, Welcome, negotiate};
 use std::time::Duration;
+use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
 /// The time limit for the client's hello.
@@ -14,7 +15,7 @@ pub(crate) const IN_FLIGHT: usize = 64;
 
 /// Waits for the hello; `None` when the peer has closed.
 pub(crate) async fn greet(
-    reader: &mut FrameReader,
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
     api: &Api,
     who: &Principal,
 ) -> Result<Option<Welcome>, Fault> {

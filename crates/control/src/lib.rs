@@ -8,6 +8,7 @@
 
 mod budget;
 mod connection;
+mod connections;
 mod error;
 mod greeting;
 mod listen;
@@ -18,6 +19,7 @@ mod seats;
 mod serve;
 mod writer;
 
+pub use connections::Connections;
 pub use error::ControlError;
 pub use listen::{Listener, bind};
 pub use serve::serve;

@@ -1,10 +1,14 @@
-//! Reads frames from a socket, each within its deadline and its limits.
+//! Reads frames from a stream of bytes, each within its deadline and its limits.
 
 use crate::budget::{Account, Hold};
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode_client};
-use std::io::ErrorKind;
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 use std::time::Duration;
-use tokio::net::unix::OwnedReadHalf;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, timeout_at};
 
 /// The time limit for a frame, from its first byte to its last.
@@ -26,8 +30,8 @@ pub(crate) enum ReadEnd {
 
 /// The reading half of a connection.
 #[derive(Debug)]
-pub(crate) struct FrameReader {
-    socket: OwnedReadHalf,
+pub(crate) struct FrameReader<R> {
+    stream: R,
     decoder: Decoder,
     limits: FrameLimits,
     /// When the current frame began.
@@ -37,10 +41,10 @@ pub(crate) struct FrameReader {
     hold: Option<Hold>,
 }
 
-impl FrameReader {
-    pub(crate) const fn new(socket: OwnedReadHalf, limits: FrameLimits, account: Account) -> Self {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) const fn new(stream: R, limits: FrameLimits, account: Account) -> Self {
         Self {
-            socket,
+            stream,
             decoder: Decoder::new(limits),
             limits,
             began: None,
@@ -61,12 +65,12 @@ impl FrameReader {
                 return Ok((frame, memory));
             }
             if self.decoder.mid_frame() {
-                let ready = timeout_at(self.deadline(), self.socket.readable()).await;
-                ready.map_err(|_| ReadEnd::Slow)?.map_err(|_| ReadEnd::Closed)?;
+                let deadline = self.deadline();
+                let filled = timeout_at(deadline, self.fill()).await;
+                filled.map_err(|_| ReadEnd::Slow)??;
             } else {
-                self.socket.readable().await.map_err(|_| ReadEnd::Closed)?;
+                self.fill().await?;
             }
-            self.fill()?;
         }
     }
 
@@ -86,17 +90,19 @@ impl FrameReader {
         *self.began.get_or_insert_with(Instant::now) + FRAME
     }
 
-    /// Reads the available bytes. The chunk is local, so an idle connection holds none.
-    fn fill(&mut self) -> Result<(), ReadEnd> {
-        let mut chunk = [0; CHUNK];
-        match self.socket.try_read(&mut chunk) {
-            Ok(0) => Err(ReadEnd::Closed),
-            Ok(length) => {
-                self.decoder.feed(chunk.get(..length).unwrap_or_default());
-                Ok(())
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
-            Err(_) => Err(ReadEnd::Closed),
+    /// Waits for bytes and reads those that are available. The chunk is local to a poll, so an idle connection holds none.
+    async fn fill(&mut self) -> Result<(), ReadEnd> {
+        let (stream, decoder) = (&mut self.stream, &mut self.decoder);
+        let read = poll_fn(|context| {
+            let mut chunk = [const { MaybeUninit::uninit() }; CHUNK];
+            let mut buffer = ReadBuf::uninit(&mut chunk);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer))?;
+            decoder.feed(buffer.filled());
+            Poll::Ready(io::Result::Ok(buffer.filled().len()))
+        });
+        match read.await {
+            Ok(0) | Err(_) => Err(ReadEnd::Closed),
+            Ok(_) => Ok(()),
         }
     }
 }

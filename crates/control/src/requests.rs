@@ -36,6 +36,7 @@ struct Shared {
     pushes: mpsc::Sender<Pushed>,
     subscriptions: Arc<Mutex<Subscriptions>>,
     seat: Arc<Seat>,
+    local: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +52,7 @@ impl Requests {
         answers: mpsc::Sender<ServerFrame>,
         pushes: mpsc::Sender<Pushed>,
         seat: Arc<Seat>,
+        local: bool,
     ) -> Self {
         let shared = Shared {
             api,
@@ -58,6 +60,7 @@ impl Requests {
             pushes,
             subscriptions: Arc::default(),
             seat,
+            local,
         };
         Self {
             shared,
@@ -105,9 +108,7 @@ impl Shared {
                 "session.attach" => self.subscribe(id, self.api.attach(who, params)).await,
                 "fleet.watch" => self.subscribe(id, self.api.watch(who, params)).await,
                 "session.detach" => self.detach(params).map(Some),
-                "approval.decide" | "rule.remove" if !self.api.loaded().settings.control.local_approvals => {
-                    Err(local_approvals_off())
-                }
+                "approval.decide" | "rule.remove" if self.answers_refused() => Err(local_approvals_off()),
                 _ => self.api.call(who, &method, params).await.map(Some),
             }
         };
@@ -120,6 +121,11 @@ impl Shared {
         };
         // If the writer is gone, no one can receive the answer.
         let _ = self.answers.send(frame).await;
+    }
+
+    /// Whether the settings refuse answers to approvals from here: from the Unix socket, whose clients show no token.
+    fn answers_refused(&self) -> bool {
+        self.local && !self.api.loaded().settings.control.local_approvals
     }
 
     /// Sends the answer first, then lets the subscription push.

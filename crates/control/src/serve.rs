@@ -1,11 +1,9 @@
 //! Accepts connections, up to their limit, until shutdown.
 
-use crate::budget::Budget;
-use crate::connection::{Connection, stopping};
+use crate::connection::stopping;
+use crate::connections::Connections;
 use crate::listen::Listener;
 use crate::peer::Users;
-use crate::seats::Seats;
-use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_wire::{ServerFrame, encode};
 use std::sync::Arc;
@@ -31,7 +29,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
     clippy::disallowed_methods,
     reason = "it reads the users of this machine, once"
 )]
-pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::Receiver<bool>) {
+pub async fn serve(
+    mut listener: Listener,
+    connections: Arc<Connections>,
+    mut shutdown: watch::Receiver<bool>,
+) {
     let users = match tokio::task::spawn_blocking(Users::look_up).await {
         Ok(users) => Arc::new(users),
         Err(error) => {
@@ -39,10 +41,6 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
             return;
         }
     };
-    let most = usize::try_from(api.loaded().settings.limits.connections).unwrap_or(usize::MAX);
-    let reserved = usize::try_from(api.loaded().settings.limits.connections_reserved).unwrap_or(usize::MAX);
-    let seats = Seats::new(most, reserved);
-    let frames = Arc::new(Budget::new(api.loaded().settings.limits.frames_bytes));
     let mut open = JoinSet::new();
     let (mut looks, mut trouble) = (interval(LOOK_EVERY), None);
     loop {
@@ -64,18 +62,15 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
         };
         let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
         // Peers whose process the system does not report count as one process.
-        let Some(seat) = seats.take(process.unwrap_or(0)) else {
-            open.spawn(refuse(stream, most));
+        let Some(connection) = connections.connection(process.unwrap_or(0), shutdown.clone()) else {
+            open.spawn(refuse(stream, connections.full()));
             continue;
         };
-        let connection = Connection {
-            api: Arc::clone(&api),
-            shutdown: shutdown.clone(),
-            frames: Arc::clone(&frames),
-            seat: Arc::new(seat),
-        };
         let users = Arc::clone(&users);
-        open.spawn(async move { connection.run(stream, &users).await });
+        open.spawn(async move {
+            let admitted = users.admit(&stream);
+            connection.run(stream.into_split(), admitted).await;
+        });
     }
     drop(listener);
     if timeout(FAREWELL, async { while open.join_next().await.is_some() {} })
@@ -107,12 +102,7 @@ fn look(listener: &mut Listener, trouble: &mut Option<String>) {
 }
 
 /// Sends the reason to a refused peer, if it reads in time.
-async fn refuse(mut stream: UnixStream, most: usize) {
-    let fault = Fault::busy(
-        "too_many_connections",
-        format!("the daemon serves at most {most} connections, and none of them is idle"),
-    )
-    .hint("close some, or raise limits.connections");
+async fn refuse(mut stream: UnixStream, fault: Fault) {
     if let Ok(bytes) = encode(&ServerFrame::Fault { id: None, fault }, 4_096) {
         // If even that cannot be sent, the peer sees the end of the stream.
         let _ = timeout(REFUSAL, stream.write_all(&bytes)).await;

@@ -1,10 +1,9 @@
-//! Writes answers and pushed frames to a socket. Answers go first; a connection whose peer does not read is closed.
+//! Writes answers and pushed frames to a stream of bytes. Answers go first; a connection whose peer does not read is closed.
 
 use agentd_api::{Push, Pushed};
 use agentd_wire::{DeltaFrame, Ended, FrameLimits, ServerFrame, StoredEvent, WireError, encode_after};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -27,7 +26,7 @@ enum Frame {
 
 /// Writes until both queues are closed and empty, or the peer is gone or stalls.
 pub(crate) async fn write_all(
-    mut socket: OwnedWriteHalf,
+    mut stream: impl AsyncWrite + Unpin,
     mut answers: mpsc::Receiver<ServerFrame>,
     mut pushes: mpsc::Receiver<Pushed>,
 ) {
@@ -42,7 +41,7 @@ pub(crate) async fn write_all(
             let answer = answers.try_recv().map(Frame::Answer);
             answer.or_else(|_| pushes.try_recv().map(Frame::Push)).ok()
         });
-        match timeout(WRITE, socket.write_all(&bytes)).await {
+        match timeout(WRITE, stream.write_all(&bytes)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) => {
@@ -52,7 +51,7 @@ pub(crate) async fn write_all(
         }
     }
     // The peer may have closed first.
-    let _ = timeout(WRITE, socket.shutdown()).await;
+    let _ = timeout(WRITE, stream.shutdown()).await;
 }
 
 /// The bytes of a frame and of the frames that are queued after it.

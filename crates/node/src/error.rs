@@ -1,5 +1,6 @@
 //! The errors that prevent a node from starting, or stop it.
 
+use agentd_http::HttpError;
 use agentd_store::StoreError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,9 @@ pub enum NodeError {
         /// The cause.
         why: String,
     },
+    /// HTTP cannot be served as configured.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// An actor does not start.
     #[error("could not start {actor}: {why}")]
     Actor {
@@ -104,10 +108,14 @@ impl NodeError {
             | Self::Rules(_)
             | Self::Files(_)
             | Self::Webhook(_)
+            | Self::Http(HttpError::NotAnAddress(_) | HttpError::Unencrypted(_))
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
-            Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
+            Self::SocketInUse(_)
+            | Self::Http(HttpError::InUse(_))
+            | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
             Self::Path { .. }
+            | Self::Http(_)
             | Self::Restore(_)
             | Self::Lost { .. }
             | Self::Store(_)

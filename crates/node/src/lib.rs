@@ -11,6 +11,7 @@ mod child;
 mod children;
 mod core;
 mod error;
+mod http;
 mod indexing;
 mod key_files;
 mod log_follower;

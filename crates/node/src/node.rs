@@ -10,6 +10,7 @@ use crate::start::Opened;
 use crate::view::{View, model_note};
 use agentd_actor_kit::{Clock, SupervisorMsg, Traced, Tracer};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
+use agentd_http::Bound;
 use agentd_mcp::Pool;
 use agentd_provider::demo::Demo;
 use agentd_sandbox::{Sandboxing, level_in_words, recorded};
@@ -67,6 +68,7 @@ pub struct Node {
     paths: Paths,
     default_socket: bool,
     model_note: String,
+    http_note: String,
     pub(crate) root: ActorRef<RootMsg>,
     pub(crate) handles: Handles,
     pub(crate) backend: Arc<dyn Backend>,
@@ -87,6 +89,8 @@ impl Node {
         tracing::info!(data = %args.paths.data_dir.display(), "starting agentd");
         let hangup = crate::reload::hangup()?;
         let listener = listen(&args.paths.socket).await?;
+        let http = crate::http::open(&args.loaded).await?;
+        let http_note = crate::http::note(http.as_ref());
         let opened = Opened::open(&settings, &args.paths, args.accept_loss).await?;
         let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
@@ -122,13 +126,13 @@ impl Node {
             loaded: present.settings,
             reload: Arc::<Reloader>::clone(&reload),
             clock,
-            facts: facts(&args.loaded, &args.paths, clock, &sandboxing),
+            facts: facts(&args.loaded, &args.paths, clock, (&sandboxing, http.as_ref())),
             stop: stop_tx.clone(),
             audit,
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
-        let mut services = vec![services::control(listener, args.paths.socket.clone(), api)];
+        let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop_tx)));
         services.extend(services::beside(
             &args,
@@ -142,6 +146,7 @@ impl Node {
             settings,
             paths: args.paths,
             model_note,
+            http_note,
             root,
             handles,
             backend,
@@ -173,6 +178,12 @@ impl Node {
     #[must_use]
     pub fn model_note(&self) -> &str {
         &self.model_note
+    }
+
+    /// The HTTP address, and why it is not the usual one; `off` without HTTP.
+    #[must_use]
+    pub fn http_note(&self) -> &str {
+        &self.http_note
     }
 
     /// Runs until it is ended: the first SIGTERM, SIGINT or client request drains; the second stops at once.
@@ -272,7 +283,12 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     }
 }
 
-fn facts(loaded: &Loaded, paths: &Paths, clock: Clock, sandboxing: &Sandboxing) -> NodeFacts {
+fn facts(
+    loaded: &Loaded,
+    paths: &Paths,
+    clock: Clock,
+    (sandboxing, http): (&Sandboxing, Option<&Bound>),
+) -> NodeFacts {
     let settings = &loaded.settings;
     NodeFacts {
         node: crate::start::node_name(settings),
@@ -280,6 +296,7 @@ fn facts(loaded: &Loaded, paths: &Paths, clock: Clock, sandboxing: &Sandboxing) 
         pid: std::process::id(),
         started_at: clock.now(),
         socket: paths.socket.display().to_string(),
+        http: crate::http::url(http),
         store: agentd_settings::mask_url(&settings.store.url),
         data_dir: paths.data_dir.display().to_string(),
         sandbox: match sandboxing {

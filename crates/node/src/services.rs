@@ -12,7 +12,8 @@ use crate::service::{Phase, Service};
 use crate::webhook_notifier::WebhookNotifier;
 use agentd_actor_kit::{Clock, Traced};
 use agentd_api::{Api, StopRequest};
-use agentd_control::Listener;
+use agentd_control::{Connections, Listener};
+use agentd_http::Bound;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use serde_json::Value;
@@ -21,21 +22,35 @@ use std::sync::Arc;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
+/// The servers: of the control socket, and of HTTP if it is on. They share the limit of connections.
+pub(crate) fn servers(
+    listener: Listener,
+    socket: PathBuf,
+    http: Option<Bound>,
+    api: &Arc<Api>,
+) -> Vec<Service> {
+    let connections = Arc::new(Connections::new(Arc::clone(api)));
+    let http = http.map(|bound| crate::http::server(bound, Arc::clone(api), Arc::clone(&connections)));
+    std::iter::once(control(listener, socket, connections))
+        .chain(http)
+        .collect()
+}
+
 /// The control server. Another one after it opens the socket again.
-pub(crate) fn control(listener: Listener, socket: PathBuf, api: Arc<Api>) -> Service {
-    let state = (Some(listener), socket, api);
+fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -> Service {
+    let state = (Some(listener), socket, connections);
     Service::new(
         "the control server",
         Phase::Front,
         state,
-        |(listener, socket, api), stopped| {
+        |(listener, socket, connections), stopped| {
             Box::pin(async move {
                 let opened = match listener.take() {
                     Some(opened) => Ok(opened),
                     None => agentd_control::bind(socket).await,
                 };
                 match opened {
-                    Ok(listener) => agentd_control::serve(listener, Arc::clone(api), stopped).await,
+                    Ok(listener) => agentd_control::serve(listener, Arc::clone(connections), stopped).await,
                     Err(error) => tracing::error!(%error, "could not open the control socket again"),
                 }
             })

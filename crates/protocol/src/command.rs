@@ -336,6 +336,9 @@ answers! {
         draining: bool,
         /// The control socket.
         socket: String,
+        /// The HTTP address as a URL, or `off`; empty from daemons without HTTP.
+        #[serde(default)]
+        http: String,
         /// The store's URL without secrets.
         store: String,
         /// The data directory.

@@ -1,5 +1,6 @@
 //! Checks for values that have the right type but are invalid.
 
+mod http;
 mod index;
 mod models;
 mod network;
@@ -47,6 +48,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.mcp();
     check.agents();
     check.index();
+    check.http();
     check.side_calls();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);

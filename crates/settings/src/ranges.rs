@@ -14,6 +14,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         context(settings),
         tools(settings),
         limits(settings),
+        http(settings),
         sandbox(settings),
         index(settings),
     ]
@@ -74,6 +75,22 @@ fn deadlines(s: &Settings) -> Vec<Row> {
             r.idle_ms.max(r.first_byte_ms),
             DAY_MS,
         ),
+    ]
+}
+
+fn http(s: &Settings) -> Vec<Row> {
+    let h = &s.http;
+    vec![
+        ("http.connections", h.connections.into(), 1, 1_000_000),
+        ("http.streams_per_token", h.streams_per_token.into(), 1, 1_000_000),
+        (
+            "http.requests_per_second",
+            h.requests_per_second.into(),
+            1,
+            1_000_000,
+        ),
+        ("http.max_body_bytes", h.max_body_bytes, 1_024, GIB),
+        ("http.header_ms", h.header_ms, 1_000, DAY_MS),
     ]
 }
 

@@ -3,6 +3,7 @@
 use crate::agents::AgentsConfig;
 use crate::daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
+use crate::http::HttpConfig;
 use crate::index::IndexConfig;
 use crate::mcp::McpConfig;
 use crate::models::{
@@ -58,6 +59,8 @@ pub struct Settings {
     pub budget: BudgetConfig,
     /// `[control]`.
     pub control: ControlConfig,
+    /// `[http]`.
+    pub http: HttpConfig,
     /// `[limits]`.
     pub limits: LimitsConfig,
     /// `[log]`.
@@ -87,6 +90,7 @@ impl Default for Settings {
             agents: AgentsConfig::default(),
             budget: BudgetConfig::default(),
             control: ControlConfig::default(),
+            http: HttpConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
             node: NodeConfig::default(),

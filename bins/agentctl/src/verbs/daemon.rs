@@ -94,6 +94,7 @@ fn status_text(status: &NodeStatus, paint: Paint, now: Timestamp) -> String {
             if status.draining { "draining" } else { "running" }.to_owned(),
         ),
         ("socket", status.socket.clone()),
+        ("http", status.http.clone()),
         ("store", status.store.clone()),
         ("data", status.data_dir.clone()),
         ("model", status.model.clone()),

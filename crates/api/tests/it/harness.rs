@@ -65,6 +65,7 @@ fn facts() -> NodeFacts {
         pid: 7,
         started_at: Timestamp(1_763_629_200_123),
         socket: "/run/agentd.sock".into(),
+        http: "off".into(),
         store: "memory:".into(),
         data_dir: "/data".into(),
     }

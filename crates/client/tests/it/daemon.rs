@@ -23,7 +23,8 @@ impl Daemon {
         let path = h.dir.path().join("agentd.sock");
         let listener = agentd_control::bind(&path).await.unwrap();
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(agentd_control::serve(listener, Arc::clone(&h.api), stopped));
+        let connections = Arc::new(agentd_control::Connections::new(Arc::clone(&h.api)));
+        tokio::spawn(agentd_control::serve(listener, connections, stopped));
         Self { h, path, stop }
     }
 

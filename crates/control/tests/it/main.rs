@@ -9,6 +9,8 @@ mod harness;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod socket;
 #[cfg(test)]
 mod wire_client;

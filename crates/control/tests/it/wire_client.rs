@@ -1,7 +1,7 @@
 //! A client that builds frames by hand, so that it can misbehave.
 
 use crate::harness::Harness;
-use agentd_control::{bind, serve};
+use agentd_control::{Connections, bind, serve};
 use agentd_settings::Settings;
 use agentd_wire::{
     ClientFrame, Decoder, FrameLimits, Hello, Push, Request, ServerFrame, VersionRange, decode, encode,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -21,6 +21,7 @@ const LIMITS: FrameLimits = FrameLimits::of_answers();
 /// A daemon's socket.
 pub(crate) struct Server {
     pub(crate) h: Harness,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) path: PathBuf,
     pub(crate) shutdown: watch::Sender<bool>,
     pub(crate) task: JoinHandle<()>,
@@ -32,9 +33,11 @@ impl Server {
         let path = h.dir.path().join("run/agentd.sock");
         let listener = bind(&path).await.unwrap();
         let (shutdown, stop) = watch::channel(false);
-        let task = tokio::spawn(serve(listener, Arc::clone(&h.api), stop));
+        let connections = Arc::new(Connections::new(Arc::clone(&h.api)));
+        let task = tokio::spawn(serve(listener, Arc::clone(&connections), stop));
         Self {
             h,
+            connections,
             path,
             shutdown,
             task,
@@ -61,12 +64,21 @@ impl Server {
     }
 }
 
-pub(crate) struct Raw {
-    pub(crate) stream: UnixStream,
+pub(crate) struct Raw<S = UnixStream> {
+    pub(crate) stream: S,
     decoder: Decoder,
 }
 
-impl Raw {
+impl Raw<DuplexStream> {
+    pub(crate) const fn over(stream: DuplexStream) -> Self {
+        Self {
+            stream,
+            decoder: Decoder::new(LIMITS),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
     pub(crate) async fn hello(&mut self, protocol: VersionRange) {
         let hello = Hello {
             protocol,

@@ -1,0 +1,32 @@
+//! The HTTP API: a codec over [`agentd_api::Api`]. No method is implemented here.
+//!
+//! Invariants: I2 (an event stream has no gap and no duplicate; its ids are the seqs of the log, so a client resumes where
+//! it stopped), I6 (each connection, token, body, header and stream has a limit, and a client that does not read is cut),
+//! I7 (a request without a valid token is refused, also on loopback).
+//!
+//! Flow: [`bind`] -> [`Server::serve`] -> host and token (`guard`) -> route (`routes`) -> [`agentd_api::Api::call`] -> JSON
+//! or a problem (`problem`); streams of events: [`agentd_api::Api::attach`] -> `sse`.
+
+mod bind;
+mod call;
+mod error;
+mod events;
+mod frames;
+mod guard;
+mod pages;
+mod params;
+mod problem;
+mod query;
+mod router;
+mod routes;
+mod serve;
+mod stall;
+mod streams;
+mod wait;
+mod wire;
+
+pub use bind::{Bound, bind};
+pub use error::HttpError;
+pub use routes::{ROUTES, Route, STREAMS, Verb};
+pub use serve::Server;
+pub use wire::Wire;

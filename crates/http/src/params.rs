@@ -1,0 +1,94 @@
+//! Collects a method's parameters from the path, the query, the body and the headers.
+
+use crate::problem::Problem;
+use crate::query;
+use crate::routes::{Route, Verb};
+use agentd_protocol::{Fault, kind_of};
+use axum::body::Bytes;
+use axum::extract::RawPathParams;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse as _;
+use serde_json::{Map, Value, json};
+
+/// The parts of a request that hold parameters.
+pub(crate) struct Given<'a> {
+    pub(crate) path: &'a RawPathParams,
+    pub(crate) query: &'a str,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: Result<Bytes, BytesRejection>,
+}
+
+/// The parameters of a route's method.
+pub(crate) fn collect(route: &Route, given: Given<'_>) -> Result<Map<String, Value>, Problem> {
+    let mut params = query::read(given.query, route.query)?;
+    let body = given.body.map_err(refused)?;
+    if matches!(route.verb, Verb::Post | Verb::Patch) {
+        params = read_body(given.headers, &body)?;
+    }
+    if let Some(name) = route.content()
+        && let Some(Value::String(text)) = params.get(name)
+    {
+        let blocks = json!([{"type": "text", "text": text}]);
+        params.insert(name.to_owned(), blocks);
+    }
+    if let Some(key) = given.headers.get("idempotency-key").filter(|_| route.keyed()) {
+        let key = key
+            .to_str()
+            .map_err(|_| Fault::invalid("bad_key", "Idempotency-Key: expected printable ASCII characters"))?;
+        place(&mut params, "key", key, "header Idempotency-Key")?;
+    }
+    for (name, value) in given.path {
+        place(&mut params, name, value, "path")?;
+    }
+    Ok(params)
+}
+
+/// Adds a parameter that the body must not also have.
+fn place(params: &mut Map<String, Value>, name: &str, value: &str, place: &str) -> Result<(), Fault> {
+    match params.insert(name.to_owned(), Value::from(value)) {
+        Some(other) if other != value => Err(Fault::invalid(
+            "bad_params",
+            format!("params: {name}: the body and the {place} have different values"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn read_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Problem> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).map(str::trim);
+    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
+        let message = format!(
+            "the body must be application/json, not {}",
+            kind.unwrap_or("untyped")
+        );
+        let fault = Fault::invalid("not_json", message).hint("with curl, use --json instead of --data");
+        return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, fault));
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(params)) => Ok(params),
+        Ok(other) => {
+            let message = format!("the body must be a JSON object, not {}", kind_of(&other));
+            Err(Fault::invalid("bad_json", message).into())
+        }
+        Err(error) => Err(Fault::invalid("bad_json", format!("the body is not JSON: {error}")).into()),
+    }
+}
+
+/// The problem of a body that was not read.
+fn refused(rejection: BytesRejection) -> Problem {
+    let why = rejection.body_text();
+    let status = rejection.into_response().status();
+    let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
+        Fault::invalid("body_too_large", "the body is over the limit http.max_body_bytes")
+    } else {
+        Fault::invalid("bad_body", format!("the body cannot be read: {why}"))
+    };
+    Problem::with(status, fault)
+}

@@ -1,0 +1,118 @@
+//! The router: the table of routes, the streams, health, and the layers around them.
+
+use crate::guard::{Guard, guard};
+use crate::problem::Problem;
+use crate::routes::{ROUTES, Verb};
+use crate::streams::Streams;
+use crate::wire::Wire;
+use crate::{call, events, wire};
+use agentd_api::Api;
+use agentd_protocol::Fault;
+use agentd_settings::HttpConfig;
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodFilter, get, on};
+use std::any::Any;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::CorsLayer;
+
+/// What all handlers share.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) api: Arc<Api>,
+    pub(crate) guard: Guard,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) shutdown: watch::Receiver<bool>,
+}
+
+impl App {
+    pub(crate) fn new(api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
+        let loaded = api.loaded();
+        let config = &loaded.settings.http;
+        Self {
+            guard: Guard::new(config),
+            streams: Streams::new(config.streams_per_token),
+            wire,
+            shutdown,
+            api,
+        }
+    }
+}
+
+/// All routes.
+pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
+    let mut api = Router::new();
+    for route in &ROUTES {
+        let filter = match route.verb {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+            Verb::Patch => MethodFilter::PATCH,
+            Verb::Delete => MethodFilter::DELETE,
+        };
+        let handler = move |State(app): State<Arc<App>>, request: Request| call::handle(app, route, request);
+        api = api.route(route.path, on(filter, handler));
+    }
+    let max_body = usize::try_from(config.max_body_bytes).unwrap_or(usize::MAX);
+    let api = api
+        .route("/v1/sessions/{session}/events", get(events::session))
+        .route("/v1/events", get(events::fleet))
+        .route("/v1/wire", get(wire::upgrade))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(unknown_verb)
+        .layer(DefaultBodyLimit::max(max_body))
+        .layer(from_fn_with_state(Arc::clone(&app), guard));
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .merge(api)
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(cors(&config.origins))
+        .with_state(app)
+}
+
+/// Lets the pages of these origins use the API: none, if there are none.
+fn cors(origins: &[String]) -> CorsLayer {
+    let origins = origins
+        .iter()
+        .filter_map(|origin| HeaderValue::from_str(origin).ok());
+    CorsLayer::new()
+        .allow_origin(origins.collect::<Vec<_>>())
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            HeaderName::from_static("idempotency-key"),
+            HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("prefer"),
+        ])
+        .expose_headers([header::LOCATION])
+}
+
+async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    app.api.ready().await?;
+    Ok("ready\n")
+}
+
+async fn unknown_path(uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(200).collect();
+    let fault = Fault::not_found("unknown_path", format!("there is nothing at {path}"));
+    fault.hint("docs/http.md lists the paths").into()
+}
+
+async fn unknown_verb(method: Method, uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(200).collect();
+    let fault = Fault::invalid("unknown_verb", format!("{path} does not take {method}"));
+    Problem::with(StatusCode::METHOD_NOT_ALLOWED, fault)
+}
+
+fn panicked(_what: Box<dyn Any + Send>) -> Response {
+    let fault = Fault::internal("request_panicked", "the request failed inside agentd")
+        .hint("retry with the same Idempotency-Key; the daemon's log has the details");
+    Problem::from(fault).into_response()
+}

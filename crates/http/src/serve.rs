@@ -1,0 +1,121 @@
+//! Accepts connections, up to their limit, until shutdown.
+
+use crate::bind::Bound;
+use crate::router::{App, router};
+use crate::stall::Impatient;
+use crate::wire::Wire;
+use agentd_api::Api;
+use agentd_settings::HttpConfig;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// How long open connections may take to end.
+const FAREWELL: Duration = Duration::from_secs(6);
+/// The pause after the system could not accept a connection (too many open files).
+const BREATH: Duration = Duration::from_millis(100);
+/// The most bytes of a request's line and headers.
+const HEADERS: usize = 16 << 10;
+
+/// An HTTP server.
+#[derive(Debug)]
+pub struct Server {
+    bound: Bound,
+    router: Router,
+    config: HttpConfig,
+    shutdown: watch::Receiver<bool>,
+}
+
+impl Server {
+    /// Creates a server over the api. It ends when `shutdown` turns true or its sender is gone.
+    #[must_use]
+    pub fn new(bound: Bound, api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
+        let config = api.loaded().settings.http.clone();
+        let app = Arc::new(App::new(api, wire, shutdown.clone()));
+        Self {
+            bound,
+            router: router(app, &config),
+            config,
+            shutdown,
+        }
+    }
+
+    /// Serves until shutdown, then lets open requests end.
+    pub async fn serve(mut self) {
+        let most = usize::try_from(self.config.connections).unwrap_or(usize::MAX);
+        let seats = Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
+        let mut open = JoinSet::new();
+        loop {
+            let seat = tokio::select! {
+                () = stopping(&mut self.shutdown) => break,
+                seat = Arc::clone(&seats).acquire_owned() => seat,
+            };
+            // The semaphore is never closed.
+            let Ok(seat) = seat else { break };
+            let stream = tokio::select! {
+                () = stopping(&mut self.shutdown) => break,
+                accepted = self.bound.listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        tracing::warn!(%error, "an HTTP connection could not be taken");
+                        sleep(BREATH).await;
+                        continue;
+                    }
+                },
+            };
+            while open.try_join_next().is_some() {}
+            let (router, config, shutdown) =
+                (self.router.clone(), self.config.clone(), self.shutdown.clone());
+            open.spawn(async move {
+                connection(stream, router, &config, shutdown).await;
+                drop(seat);
+            });
+        }
+        drop(self.bound);
+        let all = async { while open.join_next().await.is_some() {} };
+        if timeout(FAREWELL, all).await.is_err() {
+            tracing::debug!(left = open.len(), "HTTP connections are cut off");
+        }
+    }
+}
+
+/// Serves one connection until it ends, breaks a limit, or the daemon stops.
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    config: &HttpConfig,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    // Deltas are small and must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(router);
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(config.header_ms))
+        .max_buf_size(HEADERS)
+        .serve_connection(TokioIo::new(Impatient::new(stream)), service)
+        .with_upgrades();
+    let mut serving = std::pin::pin!(serving);
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = stopping(&mut shutdown) => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection ended with an error");
+    }
+}
+
+/// Waits until the daemon stops; a dropped sender means the same.
+pub(crate) async fn stopping(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,16 @@
+//! HTTP over the real api, store and feed; the supervisor and the gate are fakes.
+
+#[cfg(test)]
+mod admission;
+#[cfg(test)]
+#[expect(dead_code, reason = "shared with the tests of the api, which use more of it")]
+#[path = "../../../api/tests/it/harness.rs"]
+mod harness;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+mod streaming;
+#[cfg(test)]
+mod websocket;

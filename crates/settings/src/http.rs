@@ -1,0 +1,64 @@
+//! `[http]`: the HTTP API.
+
+use serde::{Deserialize, Serialize};
+
+/// `[http]`: where the HTTP API listens, and its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpConfig {
+    /// `ADDRESS:PORT`, or `off`.
+    pub listen: String,
+    /// A proxy in front of agentd speaks TLS with the clients.
+    pub behind_proxy: bool,
+    /// The files for TLS; empty: no TLS.
+    pub tls: TlsFiles,
+    /// Names of this server, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may use the API.
+    pub origins: Vec<String>,
+    /// Concurrent connections; further ones wait.
+    pub connections: u32,
+    /// Concurrent event streams of one token.
+    pub streams_per_token: u32,
+    /// Requests per second of one token.
+    pub requests_per_second: u32,
+    /// The largest body of a request.
+    pub max_body_bytes: u64,
+    /// The time limit for the headers of a request, and for an idle connection.
+    pub header_ms: u64,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:7433".to_owned(),
+            behind_proxy: false,
+            tls: TlsFiles::default(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            connections: 1_024,
+            streams_per_token: 256,
+            requests_per_second: 200,
+            max_body_bytes: 8_388_608,
+            header_ms: 15_000,
+        }
+    }
+}
+
+/// The files for TLS, in PEM format. Both or none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsFiles {
+    /// The certificate chain.
+    pub cert: String,
+    /// The private key.
+    pub key: String,
+}
+
+impl TlsFiles {
+    /// Whether TLS is configured.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        !self.cert.is_empty()
+    }
+}
