@@ -27,6 +27,9 @@ pub(crate) struct DaemonArgs {
     /// Settings of a mode, as sections that are not below.
     #[arg(skip)]
     pub(crate) more: &'static str,
+    /// A whole configuration of a mode, in place of the one below.
+    #[arg(skip)]
+    pub(crate) whole: Option<String>,
 }
 
 /// A level of the sandbox.
@@ -61,6 +64,17 @@ pub(crate) enum DialectName {
     LlamaCompletion,
 }
 
+impl Level {
+    /// Its name in the configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Confined => "confined",
+            Self::Isolated => "isolated",
+        }
+    }
+}
+
 impl DialectName {
     fn name(self) -> String {
         self.to_possible_value()
@@ -93,13 +107,12 @@ impl ToolMix {
 impl DaemonArgs {
     /// The text of the configuration file.
     pub(crate) fn text(&self, url: &str) -> String {
+        if let Some(whole) = &self.whole {
+            return whole.clone();
+        }
         let dialect = self.dialect.name();
         let base = self.dialect.base();
-        let level = match self.sandbox {
-            Level::None => "none",
-            Level::Confined => "confined",
-            Level::Isolated => "isolated",
-        };
+        let level = self.sandbox.name();
         let protocol = match self.dialect {
             DialectName::LlamaCompletion => "tool_protocol = \"json-text\"",
             _ => "",

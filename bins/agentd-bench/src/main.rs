@@ -7,6 +7,7 @@ mod attempt;
 mod cancel;
 mod checks;
 mod config;
+mod cost;
 mod daemon;
 mod decode;
 mod drive;

@@ -3,6 +3,7 @@
 use crate::active::{self, ActiveArgs};
 use crate::attaching::{self, AttachArgs};
 use crate::config::DaemonArgs;
+use crate::cost::{self, CostArgs};
 use crate::daemon::Bench;
 use crate::fleet::{self, FleetArgs};
 use crate::hostile::{self, HostileArgs};
@@ -56,6 +57,8 @@ pub(crate) enum Mode {
         #[arg(long, default_value_t = 3)]
         rounds: u32,
     },
+    /// The bill of a scripted task of 30 steps in each dialect, by a simulated prompt cache
+    Cost(CostArgs),
     /// Decoding of streamed answers in each dialect: speed and allocations per event; no daemon
     Decode {
         /// Events per answer
@@ -104,6 +107,7 @@ impl Mode {
                 model_process::serve(manner).await?;
                 return Ok(None);
             }
+            Self::Cost(args) => return cost::run(daemon, &args).await.map(Some),
             Self::Decode { events, rounds } => decode::run(events, rounds)?,
             Self::Attempt { attempts } => attempt::run(attempts).await?,
             Self::Sandbox { runs } => sandbox::run(runs).await?,
@@ -157,7 +161,8 @@ impl Mode {
             } => measure::history(&bench, long_kb, short_kb, steps, rounds)
                 .await
                 .map(Report::from),
-            Self::Decode { .. }
+            Self::Cost(_)
+            | Self::Decode { .. }
             | Self::Attempt { .. }
             | Self::Sandbox { .. }
             | Self::RepoMap { .. }

@@ -5,6 +5,7 @@ mod manner;
 mod plan;
 mod reply;
 mod speech;
+pub mod task;
 
 pub use manner::{Manner, Rates, Trouble, fraction};
 pub use plan::{Call, Plan, PlanTool, Step};

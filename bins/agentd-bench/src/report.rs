@@ -59,7 +59,10 @@ impl Report {
         for (name, value, target) in &self.rows {
             let said = target.map(|target| target.said(value)).unwrap_or_default();
             // Writing to a string cannot fail.
-            let _ = writeln!(table, "{name:<40} {:<14} {said}", value.to_string());
+            let _ = match value {
+                Value::Object(columns) => writeln!(table, "{name:<20} {}", in_columns(columns)),
+                _ => writeln!(table, "{name:<40} {:<14} {said}", value.to_string()),
+            };
         }
         table
     }
@@ -102,6 +105,12 @@ impl Target {
             format!("{words}  missed x{factor:.2}")
         }
     }
+}
+
+/// Several figures of one thing.
+fn in_columns(columns: &Map<String, Value>) -> String {
+    let column = |(name, value): (&String, &Value)| format!("{name} {:<9}", value.to_string());
+    columns.iter().map(column).collect()
 }
 
 /// A percentile of sorted values.

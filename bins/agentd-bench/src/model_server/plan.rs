@@ -1,6 +1,7 @@
 //! The plan of a conversation: words in its first prompt, so that the server needs no state between requests.
 
 use super::speech::Speech;
+use super::task;
 use memchr::memmem;
 use serde_json::{Value, json};
 
@@ -28,6 +29,8 @@ pub struct Plan {
     pub hangs: Option<u32>,
     /// Milliseconds before the first byte of each answer; absent: the server's default.
     pub first_ms: Option<u64>,
+    /// The request offers no `Edit`, so the task changes files with `ApplyPatch`.
+    pub patches: bool,
 }
 
 /// The tool that a step calls.
@@ -42,6 +45,8 @@ pub enum PlanTool {
     Mix,
     /// `Write` of a new file.
     Write,
+    /// The scripted task of the cost mode.
+    Task,
 }
 
 /// A tool call.
@@ -85,6 +90,7 @@ impl Default for Plan {
             hang: None,
             hangs: None,
             first_ms: None,
+            patches: false,
         }
     }
 }
@@ -93,7 +99,10 @@ impl Plan {
     /// Parses the last plan of a request body. Without one, the answer is a final text.
     #[must_use]
     pub fn read(body: &[u8]) -> Self {
-        let mut plan = Self::default();
+        let mut plan = Self {
+            patches: memmem::find(body, br#""name":"Edit""#).is_none(),
+            ..Self::default()
+        };
         for (n, word) in words_of(body).split_whitespace().enumerate() {
             match word.split_once('=') {
                 None if n == 0 => word.clone_into(&mut plan.key),
@@ -102,6 +111,7 @@ impl Plan {
                 Some(("tool", "read")) => plan.tool = PlanTool::Read,
                 Some(("tool", "mix")) => plan.tool = PlanTool::Mix,
                 Some(("tool", "write")) => plan.tool = PlanTool::Write,
+                Some(("tool", "task")) => plan.tool = PlanTool::Task,
                 Some(("hang", value)) => plan.hang = value.parse().ok(),
                 Some(("hangs", value)) => plan.hangs = value.parse().ok(),
                 Some(("first", value)) => plan.first_ms = value.parse().ok(),
@@ -131,6 +141,9 @@ impl Plan {
         }
         if done < self.steps {
             return Step::Calls((0..self.calls).map(|n| self.call_at(done, n)).collect());
+        }
+        if self.tool == PlanTool::Task {
+            return Step::Text(task::FINAL.to_owned());
         }
         Step::Text(self.text.clone())
     }
@@ -168,6 +181,10 @@ impl Plan {
                     name: "Write",
                     input: json!({ "file_path": name, "content": "a line\n" }),
                 };
+            }
+            PlanTool::Task => {
+                let (name, input) = task::call(step, self.patches);
+                return Call { name, input };
             }
         };
         if read {
