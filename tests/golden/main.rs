@@ -110,7 +110,7 @@ fn request(transcript: &Transcript, dialect: Dialect) -> Bytes {
     };
     let mut history = EncodedHistory::new();
     history.extend(&spec, transcript.generation(), transcript.messages());
-    let prefix = encode_prefix(&spec, &Prompt { system: "system" }, &[], &Params::default());
+    let prefix = encode_prefix(&spec, &Prompt::of("system"), &[], &Params::default());
     let suffix = encode_suffix(&spec, &[], &Params::default());
     RequestBody::new(prefix, &history, suffix).to_bytes()
 }

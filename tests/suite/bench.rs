@@ -155,3 +155,28 @@ async fn i6_sessions_on_a_file_system_that_stands_still_are_measured() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_billed_in_every_dialect_and_caches_hold_behind_any_host() {
+    let figures = measure("--sandbox none cost").await;
+    for case in [
+        "anthropic",
+        "anthropic-gateway",
+        "chat-claude",
+        "openai-chat",
+        "openai-responses",
+        "gemini",
+        "ollama",
+    ] {
+        let cached = figures
+            .pointer(&format!("/{case}/cached_percent"))
+            .and_then(Value::as_u64);
+        assert!(cached >= Some(90), "{case}: {figures}");
+        assert!(number(&figures, &format!("{case}.bill_usd")) <= 0.28, "{figures}");
+        assert!(
+            number(&figures, &format!("{case}.shared_percent")) >= 80.0,
+            "{figures}"
+        );
+    }
+    assert_eq!(number(&figures, "failed_tool_calls"), 0.0);
+}

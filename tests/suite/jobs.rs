@@ -23,7 +23,7 @@ async fn stubborn(mark: &str) -> FaultServer {
         "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM HUP INT; sleep {mark}; sleep {mark}' &); sleep {mark}; sleep {mark}"
     );
     model(move |_, step| match step {
-        0 => Say::call("BashStart", json!({ "command": command })),
+        0 => Say::call("Job", json!({ "action": "start", "command": command })),
         _ => Say::text("It runs."),
     })
     .await
@@ -60,14 +60,14 @@ async fn a_job_at_a_terminal_is_started_typed_into_and_polled_at_each_level() {
             "test -t 0 && stty size; read -r line; printf '\\033[1m<%s>\\033[0m\\n' \"$line\"; exit 3";
         match step {
             0 => Say::call(
-                "BashStart",
-                json!({ "command": command, "terminal": true, "columns": 77, "rows": 21 }),
+                "Job",
+                json!({ "action": "start", "command": command, "terminal": true }),
             ),
             1 => Say::call(
-                "BashWrite",
-                json!({ "job": 1, "input": "hello", "wait_ms": 60_000 }),
+                "Job",
+                json!({ "action": "write", "job": 1, "input": "hello", "wait_ms": 60_000 }),
             ),
-            2 => Say::call("BashPoll", json!({ "job": 1, "wait_ms": 60_000 })),
+            2 => Say::call("Job", json!({ "action": "read", "job": 1, "wait_ms": 60_000 })),
             _ => Say::text("Done."),
         }
     })
@@ -83,7 +83,7 @@ async fn a_job_at_a_terminal_is_started_typed_into_and_polled_at_each_level() {
         let log = check_log(&client, &session).await;
         let said: String = results(&log).into_iter().map(|(_, text)| text).collect();
         assert!(
-            said.contains("21 77\n") && said.contains("\n<hello>\n"),
+            said.contains("40 120\n") && said.contains("\n<hello>\n"),
             "{level}: {said:?}"
         );
         assert!(
@@ -161,7 +161,7 @@ async fn a_command_that_takes_long_goes_on_in_the_background_and_its_end_is_told
             json!({ "command": "mkfifo go; echo first; cat go; echo second; exit 4", "yield_ms": 500 }),
         ),
         1 => Say::text("It goes on."),
-        2 => Say::call("BashPoll", json!({ "job": 1 })),
+        2 => Say::call("Job", json!({ "action": "read", "job": 1 })),
         _ => Say::text("Done."),
     })
     .await;
@@ -194,7 +194,7 @@ async fn a_command_that_takes_long_goes_on_in_the_background_and_its_end_is_told
     follower.until("the note", told).await;
     let results = results(&check_log(&client, &session).await);
     assert!(
-        results[0].1.contains("goes on as background job 1"),
+        results[0].1.contains("continues as background job 1"),
         "{results:?}"
     );
     assert!(

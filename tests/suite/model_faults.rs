@@ -133,7 +133,7 @@ fn spec(dialect: Dialect, base_url: &str, deadlines: Deadlines) -> ModelSpec {
         } else {
             ToolProtocol::Native
         },
-        compat: Compat::of(dialect, base_url, &CompatConfig::default()),
+        compat: Compat::of(dialect, base_url, "test", &CompatConfig::default()),
         capabilities: Capabilities::of(dialect, "test", &CapabilitiesConfig::default()),
         deadlines,
         ..ModelSpec::scripted("test", Arc::new(Script::builtin()))
@@ -155,7 +155,7 @@ async fn ask_through(client: &reqwest::Client, spec: &ModelSpec, words: &str) ->
     history.extend(spec, 0, &messages);
     let params = Params::default();
     let body = RequestBody::new(
-        encode_prefix(spec, &Prompt { system: "Be brief." }, &[], &params),
+        encode_prefix(spec, &Prompt::of("Be brief."), &[], &params),
         &history,
         encode_suffix(spec, &[], &params),
     );

@@ -1,6 +1,5 @@
 //! Changes of several files at once, through a daemon, with a person who is asked.
 
-use crate::ASKING;
 use crate::played::{daemon, model, results, session};
 use agentd_client::Client;
 use agentd_protocol::{EndReason, EventBody, ToolStatus};
@@ -12,6 +11,10 @@ const PATCH: &str =
     "*** Begin Patch\n*** Update File: a.txt\n one\n-two\n+TWO\n*** Add File: b.txt\n+new\n*** End Patch";
 const BAD: &str =
     "*** Begin Patch\n*** Add File: c.txt\n+c\n*** Update File: a.txt\n-nowhere\n+x\n*** End Patch";
+
+/// All ways to change files; commands ask.
+const CONFIG: &str =
+    "[model]\ndefault = \"claude\"\n[tools]\nmore = [\"ApplyPatch\", \"MultiEdit\", \"UndoPatch\"]\n";
 
 /// The id that the last result has for an undo.
 fn undo_id(body: &str) -> String {
@@ -66,7 +69,7 @@ async fn begun(daemon: &Daemon, client: &Client) -> (String, std::path::PathBuf)
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_is_shown_applied_whole_undone_and_edited_again() {
     let server = patches().await;
-    let daemon = daemon(&server, ASKING).await;
+    let daemon = daemon(&server, CONFIG).await;
     let client = daemon.client().await;
     let (session, dir) = begun(&daemon, &client).await;
     let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
@@ -99,7 +102,7 @@ async fn i7_a_patch_that_a_person_refuses_changes_nothing() {
         _ => Say::text("Done."),
     })
     .await;
-    let daemon = daemon(&server, ASKING).await;
+    let daemon = daemon(&server, CONFIG).await;
     let client = daemon.client().await;
     let (session, dir) = begun(&daemon, &client).await;
     let mut follower = Follower::attach(&client, &session).await;

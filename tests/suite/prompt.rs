@@ -121,12 +121,12 @@ async fn show_prompt_tells_the_sources_and_stays_the_same_when_files_change_and_
     assert_eq!(
         names,
         [
-            "environment",
             "base",
             "template anthropic",
             agents.as_str(),
             "skills",
-            "appended"
+            "appended",
+            "environment"
         ]
     );
     let shown = ctl(&first, &["show", "--prompt", "s"], 0).await.stdout;

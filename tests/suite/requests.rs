@@ -208,7 +208,7 @@ async fn seven_old_results_are_cleared() {
         2 => calls(vec![read("short.txt")]),
         _ => Say::text("Both are read."),
     };
-    let config = "[context]\ncompact_at = 0.5\nprune_protect_tokens = 5\nprune_min_tokens = 1000\n";
+    let config = "price = { input = 1.0, output = 1.0 }\n[context]\ncompact_at = 0.5\nprune_protect_tokens = 5\nprune_min_tokens = 1000\n";
     let mut talk = Talk::begin(3, says, config).await;
     talk.turn().await;
     talk.say("Once more.").await;

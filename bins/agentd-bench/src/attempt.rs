@@ -116,7 +116,7 @@ impl Conversation {
     fn step(&mut self, spec: &ModelSpec) -> RequestBody {
         self.say();
         let params = Params::default();
-        let prefix = encode_prefix(spec, &Prompt { system: "Be brief." }, &self.tools, &params);
+        let prefix = encode_prefix(spec, &Prompt::of("Be brief."), &self.tools, &params);
         self.encoded.extend(spec, GENERATION, &self.messages);
         RequestBody::new(prefix, &self.encoded, encode_suffix(spec, &self.tools, &params))
     }

@@ -13,7 +13,7 @@ use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
 use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, SessionCreated};
 use agentd_settings::{CLIENT, LimitOverrides};
-use agentd_tools::{REMOTE_PREFIX, delegates};
+use agentd_tools::{REMOTE_PREFIX, delegates, is_usual};
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 use std::path::Path;
@@ -97,7 +97,12 @@ impl Api {
         let prompt = self
             .sources(&workdir, &params.rules, &model, params.preset, definition)
             .await?;
-        let tools = self.narrowed(self.offered(params).await?, definition)?;
+        let named = params.tools.is_some() || definition.is_some_and(|it| it.tools.is_some());
+        let mut tools = self.narrowed(self.offered(params).await?, definition)?;
+        if !named {
+            let more = self.more()?;
+            tools.retain(|tool| more.contains(tool) || is_usual(tool, &prompt.template));
+        }
         let tools = fitting(tools, &limits, &prompt);
         let tools = with_depth(tools, settings.agents.max_depth);
         let prompt = telling(prompt, &tools);
@@ -225,6 +230,17 @@ impl Api {
         let denied = self.parts.gate.call(READ, denied).await.map_err(fault_of)?;
         tools.retain(|tool| !denied.contains(tool));
         Ok(tools)
+    }
+
+    /// The tools that the configuration adds to the usual ones.
+    fn more(&self) -> Result<Vec<String>, Fault> {
+        let loaded = self.loaded();
+        let names = loaded.settings.tools.more.iter();
+        let named = names.map(|name| self.tool(name)).collect::<Result<_, _>>();
+        named.map_err(|fault| Fault {
+            message: format!("tools.more in the configuration: {}", fault.message),
+            ..fault
+        })
     }
 
     pub(crate) fn tool(&self, name: &str) -> Result<String, Fault> {

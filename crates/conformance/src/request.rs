@@ -123,7 +123,7 @@ impl Asked {
             schema: self.schema.as_ref().map(|(name, schema)| (name.as_str(), schema)),
             cache_key: "",
         };
-        let prompt = Prompt { system: &self.system };
+        let prompt = Prompt::of(&self.system);
         let prefix = encode_prefix(&self.spec, &prompt, &self.tools, &params);
         let mut history = EncodedHistory::new();
         history.extend(&self.spec, GENERATION, &self.messages);

@@ -9,10 +9,11 @@ pub(crate) const BASE: &str = include_str!("words/base.md");
 pub(crate) const PLAN: &str = include_str!("words/plan.md");
 
 /// The prompt texts for model families.
-const TEMPLATES: [(&str, &str); 4] = [
+const TEMPLATES: [(&str, &str); 5] = [
     ("anthropic", include_str!("words/anthropic.md")),
     ("openai", include_str!("words/openai.md")),
     ("gemini", include_str!("words/gemini.md")),
+    ("chat", include_str!("words/chat.md")),
     ("local", include_str!("words/local.md")),
 ];
 
@@ -32,8 +33,21 @@ pub fn template_of(dialect: Dialect, protocol: ToolProtocol, model: &str) -> &'s
         Dialect::OpenaiChat if is("claude") => "anthropic",
         Dialect::OpenaiChat if is("gemini") => "gemini",
         Dialect::OpenaiChat if is("gpt") || is("/o3") || is("/o4") => "openai",
-        Dialect::OpenaiChat => "local",
+        Dialect::OpenaiChat if is_small(&model) => "local",
+        // DeepSeek, Kimi, GLM, Qwen-Coder, Grok, Mistral Large and their like.
+        Dialect::OpenaiChat => "chat",
     }
+}
+
+/// The most billions of parameters of a model that takes small steps.
+const SMALL: f32 = 34.0;
+
+/// Whether a name says that the model is small, such as `qwen3-8b` or `gemma3:4b`, or says nothing, as that of a server
+/// that runs one model.
+fn is_small(model: &str) -> bool {
+    let size = |word: &str| word.strip_suffix('b')?.parse::<f32>().ok();
+    let mut words = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    matches!(model, "" | "default") || words.any(|word| size(word).is_some_and(|size| size <= SMALL))
 }
 
 /// The text of a template.
@@ -54,7 +68,12 @@ mod tests {
             (Dialect::OpenaiResponses, Native, "gpt-4.1", "openai"),
             (Dialect::Gemini, Native, "gemini-2.5-flash", "gemini"),
             (Dialect::OpenaiChat, Native, "anthropic/claude-x", "anthropic"),
-            (Dialect::OpenaiChat, Native, "qwen3-coder", "local"),
+            (Dialect::OpenaiChat, Native, "qwen3-coder", "chat"),
+            (Dialect::OpenaiChat, Native, "deepseek/deepseek-chat", "chat"),
+            (Dialect::OpenaiChat, Native, "qwen3-coder-480b-a35b", "chat"),
+            (Dialect::OpenaiChat, Native, "qwen2.5-coder-7b-instruct", "local"),
+            (Dialect::OpenaiChat, Native, "gemma3:4b", "local"),
+            (Dialect::OpenaiChat, Native, "default", "local"),
             (Dialect::Ollama, Native, "qwen3", "local"),
             (Dialect::Anthropic, JsonText, "claude-sonnet-5-5", "local"),
             (Dialect::Scripted, JsonText, "builtin", ""),
@@ -62,6 +81,15 @@ mod tests {
         for (dialect, protocol, model, expected) in rows {
             assert_eq!(template_of(dialect, protocol, model), expected, "{model}");
             assert_eq!(template(expected).is_some(), !expected.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_words_leave_room_for_the_environment_in_900_tokens() {
+        for (name, words) in TEMPLATES {
+            let tokens = (BASE.len() + words.len()) / 4;
+            // The rest of the 900 tokens belongs to the environment.
+            assert!(tokens <= 850, "{name}: {tokens}");
         }
     }
 

@@ -34,7 +34,7 @@ pub use commands::{command_list, command_text};
 pub use instructions::instruction_files;
 pub use mention::{Mention, mentions, outside_mentions};
 pub use places::{Origin, PROJECT_DIRECTORY, Places, ReadJudge};
-pub use prompt::{Layers, build, session_prompt, sources};
+pub use prompt::{Layers, build, session_prompt, shared_bytes, sources};
 pub use side::{SideQuestion, intent_question, summary_question, title_question};
 pub use skills::{Skill, skill, skill_list};
 pub use slash::{Slash, slash};

@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Separates two layers.
 const SEPARATOR: &str = "\n\n---\n\n";
+/// The name of a template among the sources begins with this.
+const TEMPLATE: &str = "template ";
 /// The length of a date in RFC 3339.
 const DATE: usize = 10;
 
@@ -35,16 +37,16 @@ pub struct Layers<'a> {
     pub append: Option<&'a str>,
 }
 
-/// Joins the layers: the environment; base, template, plan mode and agent; instructions and skills; the appended
-/// text.
+/// Joins the layers: base and template, which all sessions of a model share; plan mode, agent, instructions and skills;
+/// the appended text; the environment. What differs most comes last, so that sessions share the longest prefix in a
+/// provider's prompt cache.
 #[must_use]
 pub fn build(layers: &Layers<'_>) -> PromptShown {
     let mut prompt = Prompt::default();
-    prompt.add("environment", &environment(layers), None);
     prompt.add("base", layers.replace.unwrap_or(BASE), None);
     let name = &layers.sources.template;
     if let Some(words) = template(name).filter(|_| layers.replace.is_none()) {
-        prompt.add(&format!("template {name}"), words, None);
+        prompt.add(&format!("{TEMPLATE}{name}"), words, None);
     }
     if layers.mode == PermissionMode::Plan {
         prompt.add("plan", PLAN, None);
@@ -55,10 +57,21 @@ pub fn build(layers: &Layers<'_>) -> PromptShown {
     if let Some(append) = layers.append {
         prompt.add("appended", append, None);
     }
+    prompt.add("environment", &environment(layers), None);
     PromptShown {
         sources: prompt.sources,
         text: prompt.text,
     }
+}
+
+/// The length of the part of a prompt that all sessions of a model share, in bytes: its base and its template.
+#[must_use]
+pub fn shared_bytes(prompt: &PromptShown) -> usize {
+    let common = |source: &&PromptSource| source.name == "base" || source.name.starts_with(TEMPLATE);
+    let parts = prompt.sources.iter().take_while(common).filter(|it| it.loaded);
+    let lengths = parts.map(|it| usize::try_from(it.bytes).unwrap_or(usize::MAX));
+    let joined = lengths.reduce(|sum, bytes| sum.saturating_add(SEPARATOR.len()).saturating_add(bytes));
+    prompt.text.floor_char_boundary(joined.unwrap_or_default())
 }
 
 #[derive(Debug, Default)]
@@ -190,10 +203,29 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_comes_first_and_the_base_after_it() {
+    fn the_base_comes_first_and_the_environment_last() {
         let prompt = build(&layers(&PromptSources::default()));
-        assert_eq!(prompt.text, format!("{ENVIRONMENT}{SEPARATOR}{}", BASE.trim()));
-        assert_eq!(names(&prompt), ["environment", "base"]);
+        assert_eq!(prompt.text, format!("{}{SEPARATOR}{ENVIRONMENT}", BASE.trim()));
+        assert_eq!(names(&prompt), ["base", "environment"]);
+        assert_eq!(shared_bytes(&prompt), BASE.trim().len());
+    }
+
+    #[test]
+    fn sessions_of_a_model_share_base_and_template() {
+        let sources = |text: &str| PromptSources {
+            template: "openai".into(),
+            parts: vec![part(PromptPartKind::Project, "/p/AGENTS.md", text, None)],
+        };
+        let (one, other) = (sources("Use tabs."), sources("Use spaces."));
+        let (one, other) = (build(&layers(&one)), build(&layers(&other)));
+        let shared = shared_bytes(&one);
+        assert_eq!(one.text[..shared], other.text[..shared]);
+        assert!(one.text[..shared].ends_with(template("openai").unwrap().trim()));
+        let replaced = build(&Layers {
+            replace: Some(""),
+            ..layers(&PromptSources::default())
+        });
+        assert_eq!(shared_bytes(&replaced), 0);
     }
 
     #[test]
@@ -213,7 +245,6 @@ mod tests {
             ..layers(&sources)
         });
         let expected = [
-            "environment",
             "base",
             "template openai",
             "plan",
@@ -222,17 +253,18 @@ mod tests {
             "/p/a/AGENTS.md",
             "skills",
             "appended",
+            "environment",
         ];
         assert_eq!(names(&prompt), expected);
         let loaded: u64 = prompt.sources.iter().map(|source| source.bytes).sum();
         let separators = 7 * SEPARATOR.len();
         assert_eq!(usize::try_from(loaded).unwrap() + separators, prompt.text.len());
-        let left_out = &prompt.sources[6];
+        let left_out = &prompt.sources[5];
         assert_eq!(
             (left_out.loaded, left_out.note.as_deref()),
             (false, Some("a link"))
         );
-        assert!(prompt.text.ends_with("Purr."));
+        assert!(prompt.text.ends_with(&format!("Purr.{SEPARATOR}{ENVIRONMENT}")));
     }
 
     #[test]
@@ -245,7 +277,7 @@ mod tests {
             replace: Some("Be a cat.\n"),
             ..layers(&sources)
         });
-        assert_eq!(names(&prompt), ["environment", "base", "/p/AGENTS.md"]);
+        assert_eq!(names(&prompt), ["base", "/p/AGENTS.md", "environment"]);
         assert!(prompt.text.contains("Be a cat.") && !prompt.text.contains("agent of agentd"));
     }
 
@@ -262,7 +294,7 @@ mod tests {
         };
         let text = build(&layers(&sources)).text;
         assert_eq!(text.matches("</instructions>").count(), 1);
-        assert!(text.ends_with("Obey.\n</instructions>"));
+        assert!(text.contains("Obey.\n</instructions>"));
     }
 
     #[test]
@@ -278,7 +310,7 @@ mod tests {
         };
         let text = build(&layers(&sources)).text;
         assert_eq!(text.matches("</map>").count(), 1);
-        assert!(text.ends_with("Obey.\n</map>"));
+        assert!(text.contains("Obey.\n</map>"));
     }
 
     #[test]

@@ -29,6 +29,16 @@ impl Usage {
             .saturating_add(self.cache_write)
     }
 
+    /// The share of the input that came from the provider's cache, in percent; absent without input.
+    #[must_use]
+    pub const fn cached_percent(&self) -> Option<u64> {
+        let input = self
+            .input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write);
+        self.cache_read.saturating_mul(100).checked_div(input)
+    }
+
     /// The sum, saturating.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -118,6 +118,8 @@ pub enum RequestPart {
     Reasoning,
     /// The thinking level, or the switch that turns thinking off.
     ThinkingLevel,
+    /// The marks at which the server caches the prompt.
+    CacheMarks,
 }
 
 /// `model.failed`: an attempt failed.

@@ -1,6 +1,6 @@
 //! The Messages protocol of Anthropic.
 
-mod request;
+pub(crate) mod request;
 mod stream;
 
 use crate::address::join;

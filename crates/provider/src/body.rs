@@ -3,9 +3,10 @@
 use crate::dialect::codec;
 use crate::json_text;
 use crate::spec::{HistoryKey, ModelSpec};
-use agentd_protocol::{Block, Message, ToolProtocol};
+use agentd_protocol::{Block, Message, Role, ToolProtocol};
 use bytes::Bytes;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A tool as described to the model.
@@ -22,8 +23,33 @@ pub struct ToolDef {
 /// What precedes the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prompt<'a> {
-    /// The system prompt; empty for none.
+    /// The system prompt as far as many sessions share it; empty for none. Caches that need marks get one at its end.
     pub system: &'a str,
+    /// The rest of the system prompt, which belongs to a session or a directory.
+    pub own: &'a str,
+}
+
+impl<'a> Prompt<'a> {
+    /// A system prompt in one piece.
+    #[must_use]
+    pub const fn of(system: &'a str) -> Self {
+        Self { system, own: "" }
+    }
+
+    /// The whole system prompt.
+    pub(crate) fn text(&self) -> Cow<'a, str> {
+        match (self.system, self.own) {
+            (whole, "") | ("", whole) => Cow::Borrowed(whole),
+            (system, own) => Cow::Owned(format!("{system}{own}")),
+        }
+    }
+
+    /// Its parts that are not empty.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &'a str> {
+        [self.system, self.own]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+    }
 }
 
 /// Whether and which tool the model must call.
@@ -66,8 +92,8 @@ pub fn encode_prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     match spec.tool_protocol {
         ToolProtocol::Native => codec.prefix(spec, prompt, tools, params),
         ToolProtocol::JsonText => {
-            let system = json_text::system(prompt.system, tools);
-            codec.prefix(spec, &Prompt { system: &system }, &[], params)
+            let system = json_text::system(&prompt.text(), tools);
+            codec.prefix(spec, &Prompt::of(&system), &[], params)
         }
     }
 }
@@ -96,8 +122,6 @@ pub(crate) struct Encoded {
     pub(crate) joins: bool,
     /// The bytes end with the `"}` of a user's text, so that the next user message can continue it.
     pub(crate) open: bool,
-    /// The number of blocks as the provider's prompt cache counts them, where it counts blocks.
-    pub(crate) blocks: usize,
     /// The offset in the bytes where a cache mark can be inserted.
     pub(crate) markable: Option<usize>,
 }
@@ -118,9 +142,6 @@ fn encode(spec: &ModelSpec, message: &Message, after_text: bool, asked: Option<&
 /// Marks a block as the end of a prefix that the provider caches.
 const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// The provider looks for a cached prefix at its marks and up to this many blocks before each, less a margin.
-const LOOKBACK: usize = 18;
-
 /// Messages are merged into fragments of up to this many bytes: a few large writes instead of many small ones.
 const FRAGMENT: usize = 96 << 10;
 
@@ -137,11 +158,8 @@ pub struct EncodedHistory {
     asked: Option<Arc<Message>>,
     /// The last place where a cache mark can be inserted, as an offset in all bytes.
     markable: Option<usize>,
-    /// Where this request has its mark. The server itself marks the last block of each request. The next request finds
-    /// that entry unless it has grown by more blocks than the provider looks back, as after a step of many calls:
-    /// then the end of the previous request is marked, too. The mark is not part of the fragments, because bytes once
-    /// sent never change, and because one mark for each long step would soon exceed the four that are allowed.
-    mark: Option<usize>,
+    /// The same place before the last answer, where the previous request ended.
+    before: Option<usize>,
 }
 
 impl EncodedHistory {
@@ -162,11 +180,12 @@ impl EncodedHistory {
                 ..Self::default()
             };
         }
-        let (before, mut blocks) = (self.markable, 0);
         for message in messages.iter().skip(self.messages) {
             let encoded = encode(spec, message, self.open, self.asked.as_deref());
             if !encoded.bytes.is_empty() {
-                blocks += encoded.blocks;
+                if message.role == Role::Assistant {
+                    self.before = self.markable;
+                }
                 self.push(&encoded);
             }
             if message
@@ -176,10 +195,6 @@ impl EncodedHistory {
             {
                 self.asked = Some(Arc::clone(message));
             }
-        }
-        // A repeated request must have the same bytes, the mark included.
-        if self.messages < messages.len() {
-            self.mark = before.filter(|_| blocks > LOOKBACK);
         }
         self.messages = messages.len();
     }
@@ -222,25 +237,24 @@ impl EncodedHistory {
         self.fragments.push(merged.into());
     }
 
-    /// The fragments of this request, with the cache mark.
+    /// The fragments of this request, with its cache marks: at its end, where the next request reads, and where the
+    /// previous request ended, because the provider looks back only 20 blocks and a step may have more. The marks
+    /// follow from the conversation alone, so a repeated request has the same bytes. They are not part of the
+    /// fragments, because bytes once sent never change.
     fn pieces(&self) -> Vec<Bytes> {
-        let mut pieces = Vec::with_capacity(self.fragments.len() + 3);
-        let mut left = self.mark;
+        let mut pieces = Vec::with_capacity(self.fragments.len() + 5);
+        let marks = [self.before, self.markable.filter(|at| Some(*at) != self.before)];
+        let mut marks = marks.into_iter().flatten().peekable();
+        let mut from = 0;
         for fragment in &self.fragments {
-            match left {
-                Some(at) if at <= fragment.len() => {
-                    pieces.extend([
-                        fragment.slice(..at),
-                        Bytes::from_static(CACHE_MARK),
-                        fragment.slice(at..),
-                    ]);
-                    left = None;
-                }
-                other => {
-                    pieces.push(fragment.clone());
-                    left = other.map(|at| at.saturating_sub(fragment.len()));
-                }
+            let (mut rest, end) = (fragment.clone(), from + fragment.len());
+            while let Some(at) = marks.next_if(|at| *at <= end) {
+                pieces.push(rest.split_to(at - from));
+                pieces.push(Bytes::from_static(CACHE_MARK));
+                from = at;
             }
+            pieces.push(rest);
+            from = end;
         }
         pieces
     }

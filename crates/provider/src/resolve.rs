@@ -141,7 +141,7 @@ fn build(
             .collect(),
         deadlines: Deadlines::from(&settings.retry),
         max_concurrent: provider.max_concurrent,
-        compat: Compat::of(provider.dialect, &provider.base_url, &provider.compat),
+        compat: Compat::of(provider.dialect, &provider.base_url, called, &provider.compat),
         temperature: model.temperature.filter(|_| capabilities.temperature),
         thinking: model.thinking,
         stream: provider.stream,

@@ -61,7 +61,8 @@ pub struct Compat {
     pub max_completion_tokens: bool,
     /// Reasoning is sent back in the field where it arrived; OpenAI itself refuses unknown fields.
     pub replay_reasoning: bool,
-    /// The server caches prompts at explicit marks.
+    /// The server caches prompts at explicit marks: Anthropic's protocol, and Claude behind a chat gateway. In the
+    /// Responses dialect: it takes a cache key.
     pub prompt_cache: bool,
     /// The server reports token counts at the end of a stream if `stream_options` requests them.
     pub usage_in_stream: bool,
@@ -85,15 +86,20 @@ pub(crate) fn is_openai(base_url: &str) -> bool {
 }
 
 impl Compat {
-    /// The known differences of a server, by its dialect and address, overridden by the configuration.
+    /// The known differences of a server, by its dialect, its address and the model, overridden by the configuration.
     #[must_use]
-    pub fn of(dialect: Dialect, base_url: &str, config: &CompatConfig) -> Self {
+    pub fn of(dialect: Dialect, base_url: &str, model: &str, config: &CompatConfig) -> Self {
         let at = |host: &str| base_url.contains(host);
         let openai = is_openai(base_url);
         let known = Self {
             max_completion_tokens: openai,
             replay_reasoning: !openai || dialect != Dialect::OpenaiChat,
-            prompt_cache: dialect == Dialect::Anthropic && at("anthropic.com"),
+            // By capability, not by host: gateways pass marks on or ignore them. One that refuses them teaches it.
+            prompt_cache: match dialect {
+                Dialect::Anthropic => true,
+                Dialect::OpenaiChat => model.to_ascii_lowercase().contains("claude"),
+                _ => false,
+            },
             usage_in_stream: true,
             developer_role: false,
             tool_choice: true,
@@ -194,6 +200,7 @@ impl ModelSpec {
                 RequestPart::Temperature => spec.temperature = None,
                 RequestPart::Reasoning => spec.compat.replay_reasoning = false,
                 RequestPart::ThinkingLevel => spec.thinking = None,
+                RequestPart::CacheMarks => spec.compat.prompt_cache = false,
             }
         }
         spec
@@ -233,7 +240,7 @@ impl ModelSpec {
             headers: Vec::new(),
             deadlines: Deadlines::default(),
             max_concurrent: 64,
-            compat: Compat::of(Dialect::Scripted, "", &CompatConfig::default()),
+            compat: Compat::of(Dialect::Scripted, "", "", &CompatConfig::default()),
             capabilities: Capabilities::of(Dialect::Scripted, "", &CapabilitiesConfig::default()),
             temperature: None,
             thinking: None,
@@ -265,6 +272,7 @@ pub(crate) struct HistoryKey {
     name: String,
     tool_protocol: ToolProtocol,
     replay_reasoning: bool,
+    prompt_cache: bool,
 }
 
 impl HistoryKey {
@@ -273,6 +281,7 @@ impl HistoryKey {
             name: spec.name.clone(),
             tool_protocol: spec.tool_protocol,
             replay_reasoning: spec.compat.replay_reasoning,
+            prompt_cache: spec.compat.prompt_cache,
         }
     }
 
@@ -280,6 +289,7 @@ impl HistoryKey {
         self.name == spec.name
             && self.tool_protocol == spec.tool_protocol
             && self.replay_reasoning == spec.compat.replay_reasoning
+            && self.prompt_cache == spec.compat.prompt_cache
     }
 }
 

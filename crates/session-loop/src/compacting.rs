@@ -3,14 +3,14 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
-use crate::side::{Question, words_of};
+use crate::side::{Question, once, words_of};
 use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, SessionMsg, Work};
-use agentd_protocol::{CallId, CompactionCause, ContextCompacted, SidePurpose, Usage};
+use agentd_protocol::{CallId, CompactionCause, ContextCompacted, ContextPruned, SidePurpose, Usage};
 use agentd_provider::{Adjust, Dialect, ModelSpec};
 use agentd_text::redact_known;
-use agentd_transcript::{SUMMARISER, estimate_tokens, retelling, summary_tokens};
+use agentd_transcript::{SUMMARISER, estimate_tokens, pruning_pays, retelling, summary_tokens};
 use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, SideEnded, Summariser};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -95,12 +95,21 @@ impl Shell {
             Shrink::CapResults => transcript.plan_cap(bytes(target, 100)).map(Shrunk::Truncated),
             Shrink::Prune => transcript
                 .plan_pruning(rules.prune_protect_tokens, rules.prune_min_tokens)
+                .filter(|plan| plan.tokens_before > target || self.pays(plan))
                 .map(Shrunk::Pruned),
             Shrink::Trim => transcript
                 .plan_trimming(self.agent.durable().limits().max_messages as usize)
                 .map(Shrunk::Trimmed),
         };
         self.shrunk(wanted.id, shrunk.unwrap_or(Shrunk::Nothing));
+    }
+
+    /// Whether a pruning saves money. A session is expected to take as many further steps as it has taken.
+    fn pays(&self, plan: &ContextPruned) -> bool {
+        let durable = self.agent.durable();
+        let spec = self.services.models.get(durable.model()).ok();
+        let price = spec.and_then(|(spec, _)| spec.price);
+        pruning_pays(plan, durable.totals.steps, price)
     }
 
     fn shrunk(&mut self, (call, attempt): (CallId, u32), shrunk: Shrunk) {
@@ -131,7 +140,7 @@ impl Shell {
             return None;
         }
         let spec = Arc::new(of.adjusted(&Adjust {
-            without: by.without.clone(),
+            without: once(by.without.clone()),
             window: by.window,
             ..Adjust::default()
         }));

@@ -166,11 +166,13 @@ impl Shell {
             .get(&start.model)
             .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
         let created = self.agent.durable().settings.as_ref();
+        let mut without = start.without;
+        services.models.marks(&spec.provider, &mut without);
         let adjust = Adjust {
             thinking: start.thinking,
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),
             max_output: created.and_then(|created| created.limits.max_output),
-            without: start.without,
+            without,
             window: start.window,
         };
         let spec = self.requests.adjusted(spec, adjust);

@@ -3,6 +3,7 @@
 use crate::conceal;
 use crate::error::LoopError;
 use crate::kit::{Kit, agents_of};
+use crate::request::System;
 use crate::servers;
 use crate::services::Services;
 use crate::watched::Watched;
@@ -29,7 +30,7 @@ pub struct Folded {
     pub(crate) agent: Agent,
     pub(crate) transcript: Transcript,
     pub(crate) seen: FilesSeen,
-    pub(crate) system: String,
+    pub(crate) system: System,
     pub(crate) kit: Kit,
     pub(crate) watched: Watched,
     rewinds: Rewinds,
@@ -46,7 +47,7 @@ impl Folded {
             agent: Agent::new(session, services.config.now()),
             transcript: Transcript::new(),
             seen: FilesSeen::default(),
-            system: String::new(),
+            system: System::default(),
             kit: Kit::new(&services.registry, &[], Vec::new()),
             watched: Watched::new(),
             rewinds: Rewinds::default(),
@@ -271,7 +272,7 @@ async fn system_prompt(
     services: &Services,
     mut created: SessionCreated,
     at: Timestamp,
-) -> Result<String, LoopError> {
+) -> Result<System, LoopError> {
     if created.prompt.is_none() {
         let workdir = PathBuf::from(&created.workdir);
         let dir = workdir.clone();
@@ -284,5 +285,5 @@ async fn system_prompt(
         })?;
         created.prompt = Some(Box::new(sources));
     }
-    Ok(agentd_prompt::session_prompt(&created, at).text)
+    Ok(agentd_prompt::session_prompt(&created, at).into())
 }

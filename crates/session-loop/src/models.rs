@@ -2,12 +2,12 @@
 
 use crate::request::Sample;
 use agentd_actor_kit::{Handle, ModelMsg};
-use agentd_protocol::TurnError;
+use agentd_protocol::{RequestPart, TurnError};
 use agentd_provider::{ModelSpec, Registry, may_count};
 use agentd_settings::Live;
 use agentd_turn::ModelFacts;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The configured models and the model clients, one per provider.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Models {
     registry: Live<Registry>,
     clients: BTreeMap<String, Handle<ModelMsg>>,
     samples: BTreeMap<String, Sample>,
+    /// The providers that refused cache marks, as some session learned. A restart asks them again.
+    unmarked: Mutex<BTreeSet<String>>,
 }
 
 impl Models {
@@ -26,6 +28,17 @@ impl Models {
             samples: rows.map(|row| (row.name, Sample::new())).collect(),
             registry,
             clients,
+            unmarked: Mutex::default(),
+        }
+    }
+
+    /// What one session learned about the cache marks of a provider holds for all: adds it to `without`, or keeps it.
+    pub(crate) fn marks(&self, provider: &str, without: &mut Vec<RequestPart>) {
+        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
+        if without.contains(&RequestPart::CacheMarks) {
+            unmarked.insert(provider.to_owned());
+        } else if unmarked.contains(provider) {
+            without.push(RequestPart::CacheMarks);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The request of a model call, built from parts that are encoded once.
 
 use crate::kit::Kit;
-use agentd_protocol::SessionId;
+use agentd_protocol::{PromptShown, SessionId};
 use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
     encode_prefix, encode_suffix,
@@ -15,10 +15,34 @@ use std::sync::{Arc, OnceLock};
 /// Approximate bytes of text per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
+/// The system prompt of a session.
+#[derive(Debug, Default)]
+pub(crate) struct System {
+    text: String,
+    /// The bytes that all sessions of the model share.
+    shared: usize,
+}
+
+impl From<PromptShown> for System {
+    fn from(prompt: PromptShown) -> Self {
+        Self {
+            shared: agentd_prompt::shared_bytes(&prompt),
+            text: prompt.text,
+        }
+    }
+}
+
+impl System {
+    fn prompt(&self) -> Prompt<'_> {
+        let (system, own) = self.text.split_at(self.shared);
+        Prompt { system, own }
+    }
+}
+
 /// The parts that stay the same from step to step, so that a step encodes only what is new.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    system: String,
+    system: System,
     /// Identifies the system prompt.
     system_hash: u64,
     /// The cache key that all requests of this session share.
@@ -51,9 +75,9 @@ struct Frame {
 }
 
 impl Requests {
-    pub(crate) fn new(session: SessionId, system: String) -> Self {
+    pub(crate) fn new(session: SessionId, system: System) -> Self {
         let mut hasher = DefaultHasher::new();
-        system.hash(&mut hasher);
+        system.text.hash(&mut hasher);
         Self {
             system_hash: hasher.finish(),
             system,
@@ -74,7 +98,7 @@ impl Requests {
     pub(crate) fn frame_tokens(&self) -> u64 {
         let bytes = match &self.frame {
             Some(frame) => frame.prefix.len().saturating_add(frame.suffix.len()),
-            None => self.system.len(),
+            None => self.system.text.len(),
         };
         (bytes as u64).div_ceil(BYTES_PER_TOKEN)
     }
@@ -125,7 +149,7 @@ impl Requests {
             cache_key: &self.cache_key,
             ..Params::default()
         };
-        let prompt = Prompt { system: &self.system };
+        let prompt = self.system.prompt();
         RequestBody::new(
             encode_prefix(spec, &prompt, &tools, &params),
             &history,
@@ -157,7 +181,7 @@ impl Requests {
             cache_key: &self.cache_key,
             ..Params::default()
         };
-        let prompt = Prompt { system: &self.system };
+        let prompt = self.system.prompt();
         let nothing = Bytes::new();
         let common = sample.map_or(&nothing, |sample| {
             sample.get_or_init(|| encode_prefix(spec, &Prompt::default(), &tools, &params))
@@ -181,7 +205,7 @@ fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
     let definition = |spec: &agentd_tools::ToolSpec| ToolDef {
         name: spec.name.clone().into_owned(),
         description: spec.description.to_owned(),
-        schema: spec.schema.clone(),
+        schema: spec.sent_schema(),
     };
     registry
         .specs()

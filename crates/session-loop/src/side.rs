@@ -7,7 +7,7 @@ use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, Lane, SessionMsg, Work};
 use agentd_prompt::{SideQuestion, intent_question, summary_question, title_question};
-use agentd_protocol::{Block, CallId, Intent, Message, Role, SidePurpose, Usage};
+use agentd_protocol::{Block, CallId, Intent, Message, RequestPart, Role, SidePurpose, Usage};
 use agentd_provider::{
     Adjust, Dialect, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, encode_prefix, encode_suffix,
 };
@@ -111,7 +111,7 @@ impl Shell {
         let question = Question {
             call: side.call,
             spec: Arc::new(of.adjusted(&Adjust {
-                without: side.without,
+                without: once(side.without),
                 ..Adjust::default()
             })),
             model: &side.model,
@@ -167,9 +167,7 @@ impl Shell {
         if question.in_background {
             ask.lane = Lane::Background;
         }
-        let system = Prompt {
-            system: question.system,
-        };
+        let system = Prompt::of(question.system);
         Some(ModelJob {
             to: self.me.clone(),
             call: question.call,
@@ -261,4 +259,10 @@ pub(crate) fn words_of(answer: &ModelAnswer) -> String {
         | Block::Unknown => None,
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The request parts to leave out of a question that is asked once: what nobody reads again is not written to the cache.
+pub(crate) fn once(mut without: Vec<RequestPart>) -> Vec<RequestPart> {
+    without.push(RequestPart::CacheMarks);
+    without
 }

@@ -194,6 +194,7 @@ fn tools(s: &Settings) -> Vec<Row> {
     vec![
         ("tools.max_lines", t.max_lines.into(), 1, 1_000_000),
         ("tools.max_bytes", t.max_bytes, 256, 16_777_216),
+        ("tools.bash_max_bytes", t.bash_max_bytes, 256, 16_777_216),
         ("tools.max_file_bytes", t.max_file_bytes, 1, GIB),
         ("tools.max_image_bytes", t.max_image_bytes, 1, 16 << 20),
         ("tools.max_image_side", t.max_image_side.into(), 1, 65_535),

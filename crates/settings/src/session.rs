@@ -86,10 +86,14 @@ pub enum Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ToolsConfig {
+    /// Tools that sessions have in addition to the usual ones.
+    pub more: Vec<String>,
     /// Lines of a result that the model reads.
     pub max_lines: u32,
     /// Bytes of a result that the model reads.
     pub max_bytes: u64,
+    /// Bytes of a command's output that the model reads, if `max_bytes` is not smaller.
+    pub bash_max_bytes: u64,
     /// Which parts of a long result remain.
     pub shape: Shape,
     /// The largest file that Read and Edit accept.
@@ -130,8 +134,10 @@ pub struct ToolsConfig {
 impl Default for ToolsConfig {
     fn default() -> Self {
         Self {
+            more: Vec::new(),
             max_lines: 2_000,
             max_bytes: 51_200,
+            bash_max_bytes: 16_384,
             shape: Shape::HeadTail,
             max_file_bytes: 1_000_000,
             max_image_bytes: 3_000_000,

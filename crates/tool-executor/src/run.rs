@@ -241,8 +241,9 @@ async fn keep_output(
             if let Some(truncated) = &mut outcome.truncated {
                 truncated.spill = Some(name);
             }
-            let told =
-                format!("\n[All of it can be read page by page: Read with file_path \"blob:{path}\".]");
+            let told = format!(
+                "\n[The whole output is kept; do not run it again. Read a part of it: file_path \"blob:{path}\" with offset and limit.]"
+            );
             outcome.llm_text.push_str(&about);
             outcome.llm_text.push_str(&told);
             blobs.extend(spill);

@@ -345,7 +345,7 @@ async fn a_small_spilled_output_travels_with_the_result() {
     let mut world = World::new(2).await;
     world.start("spill").await;
     // The SHA-256 of `whole` starts with this.
-    let ended = "ended cut\n[All of it can be read page by page: Read with file_path \"blob:5d5766cf2d787016\".] [\"5d5766cf\"]";
+    let ended = "ended cut\n[The whole output is kept; do not run it again. Read a part of it: file_path \"blob:5d5766cf2d787016\" with offset and limit.] [\"5d5766cf\"]";
     world.expect(&["granted", ended, ENDED]).await;
 }
 

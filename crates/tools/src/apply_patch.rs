@@ -35,21 +35,21 @@ impl Tool for ApplyPatch {
             name: self.name().into(),
             aliases: &["apply_patch", "patch"],
             title: "Apply a patch".into(),
-            description: "Changes several files at once, all or none. Give either `patch`, in this form:\n\
-                          *** Begin Patch\n*** Add File: PATH\n+line\n*** Update File: PATH\n*** Move to: NEWPATH (optional)\n@@ a line before, e.g. the function's (optional)\n \
-                          line that stays\n-line that goes\n+line that comes\n*** Delete File: PATH\n*** End Patch\n\
-                          or `path`, `old` and `new` to replace a text of one file, by similarity if `fuzzy`. Paths are relative. A file that was not read in this \
-                          session is not replaced by an addition or a move, and its hunks must fit in one place only."
+            description: "Changes several files at once, all or none. Give `patch` in this form:\n\
+                          *** Begin Patch\n*** Add File: PATH\n+line\n*** Update File: PATH\n*** Move to: NEWPATH (optional)\n@@ a line before, such as the function (optional)\n \
+                          unchanged line\n-old line\n+new line\n*** Delete File: PATH\n*** End Patch\n\
+                          or `path`, `old` and `new` to replace one text, by similarity if `fuzzy`. Paths are relative. Read a file before you replace it by an \
+                          addition or a move; the hunks of a file that you have not read must fit in one place only."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "patch": { "type": "string", "minLength": 1, "description": "The patch" },
-                    "path": { "type": "string", "minLength": 1, "description": "Without `patch`: the file" },
-                    "old": { "type": "string", "minLength": 1, "description": "Without `patch`: the text to replace" },
-                    "new": { "type": "string", "description": "Without `patch`: what to put in its place" },
-                    "expected_replacements": { "type": "integer", "minimum": 1, "description": "How often `old` is there; default 1" },
-                    "fuzzy": { "type": "boolean", "description": "Take lines that are like `old` when it is not there exactly" },
-                    "min_similarity": { "type": "number", "minimum": 0.5, "maximum": 1, "description": "How much alike; default 0.92" }
+                    "patch": { "type": "string", "minLength": 1 },
+                    "path": { "type": "string", "minLength": 1, "description": "Without `patch`" },
+                    "old": { "type": "string", "minLength": 1, "description": "Without `patch`" },
+                    "new": { "type": "string", "description": "Without `patch`" },
+                    "expected_replacements": { "type": "integer", "minimum": 1, "description": "Default 1" },
+                    "fuzzy": { "type": "boolean", "description": "Accept lines that are similar to `old`" },
+                    "min_similarity": { "type": "number", "minimum": 0.5, "maximum": 1, "description": "Default 0.92" }
                 }),
                 &[],
             ),

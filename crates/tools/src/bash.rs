@@ -5,7 +5,7 @@ use crate::command_line;
 use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
-use crate::shape::ends;
+use crate::shape::{ends, left_out};
 use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Spelling, Tool};
 use crate::yielding;
@@ -44,18 +44,19 @@ impl Tool for Bash {
             ],
             title: "Run a command".into(),
             description: format!(
-                "Runs a command with bash in the working directory, without a terminal or input. Its output and error output come together, with the exit code; \
-                 of a long output the beginning and the end. It is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and variables do not stay. {}",
+                "Runs a command with bash in the working directory, without a terminal or input. Returns its output, errors included, and the exit code; of a \
+                 long output the beginning and the end. The command is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and \
+                 variables do not persist. {}",
                 limits.bash_timeout_ms,
                 limits.bash_timeout_max_ms,
                 yielding::described(limits)
             ),
             schema: object(
                 &json!({
-                    "command": { "type": "string", "minLength": 1, "description": "The command line" },
-                    "timeout_ms": { "type": "integer", "minimum": 1, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds it may take" },
-                    "yield_ms": { "type": "integer", "minimum": 0, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds to wait before it goes on in the background" },
-                    "description": { "type": "string", "description": "In a few words, what it does" }
+                    "command": { "type": "string", "minLength": 1 },
+                    "timeout_ms": { "type": "integer", "minimum": 1, "maximum": limits.bash_timeout_max_ms },
+                    "yield_ms": { "type": "integer", "minimum": 0, "maximum": limits.bash_timeout_max_ms },
+                    "description": { "type": "string", "description": "What it does, in a few words" }
                 }),
                 &["command"],
             ),
@@ -186,12 +187,20 @@ pub(crate) async fn start(
     }
 }
 
+/// The lines and bytes of a command's output that the model reads.
+pub(crate) fn most_of_output(limits: &ToolLimits) -> (usize, usize) {
+    let bytes = limits.max_bytes.min(limits.bash_max_bytes);
+    (
+        usize::try_from(limits.max_lines).unwrap_or(usize::MAX),
+        usize::try_from(bytes).unwrap_or(usize::MAX),
+    )
+}
+
 pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished {
     let output = &collected.output;
     let head = String::from_utf8_lossy(output.head()).into_owned();
     let tail = String::from_utf8_lossy(&output.tail()).into_owned();
-    let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
-    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let (max_lines, max_bytes) = most_of_output(&ctx.limits);
     let cut = ends(&head, &tail, output.skipped(), max_lines, max_bytes);
     let truncated = cut.is_some().then(|| Truncated {
         bytes: output.bytes(),
@@ -201,11 +210,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
     let mut text = match cut {
         None => format!("{head}{tail}"),
         Some((first, last)) => {
-            let notice = format!(
-                "[... the middle is left out: {} lines and {} bytes in all. Run it again with a filter (grep, head, tail) or send the output to a file and Read that ...]",
-                output.lines(),
-                output.bytes()
-            );
+            let notice = left_out(&first, &last, output.lines(), output.bytes());
             format!("{}\n{notice}\n{last}", first.trim_end_matches('\n'))
         }
     };

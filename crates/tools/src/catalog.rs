@@ -6,6 +6,7 @@ use crate::edit::Edit;
 use crate::glob::Glob;
 use crate::grep::Grep;
 use crate::job_input::BashWrite;
+use crate::job_tool::JobTool;
 use crate::job_tools::{BashKill, BashPoll, BashStart};
 use crate::loop_tools::{AskUser, TodoWrite};
 use crate::ls::Ls;
@@ -23,7 +24,7 @@ use crate::write::Write;
 use serde_json::{Value, json};
 
 /// All built-in tools.
-static TOOLS: [&dyn Tool; 23] = [
+static TOOLS: [&dyn Tool; 24] = [
     &Read,
     &Write,
     &Edit,
@@ -34,6 +35,7 @@ static TOOLS: [&dyn Tool; 23] = [
     &Glob,
     &Grep,
     &Bash,
+    &JobTool,
     &BashStart,
     &BashPoll,
     &BashWrite,
@@ -57,6 +59,39 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn Tool> {
 #[must_use]
 pub fn builtin(name: &str) -> Option<&'static dyn Tool> {
     all().find(|tool| tool.name() == name)
+}
+
+/// The tool that changes files, and the tool for background commands, of models that are trained on patches; and of all
+/// others. The rest do the same in other ways: a session has them only if it or the configuration names them.
+const PATCHING: &[&str] = &[
+    "Edit",
+    "MultiEdit",
+    "UndoPatch",
+    "BashStart",
+    "BashPoll",
+    "BashWrite",
+    "BashKill",
+];
+const EDITING: &[&str] = &[
+    "ApplyPatch",
+    "MultiEdit",
+    "UndoPatch",
+    "BashStart",
+    "BashPoll",
+    "BashWrite",
+    "BashKill",
+];
+
+/// Whether sessions have this tool unless they name their tools. `template` is the model's prompt template; without one
+/// (scripts) they have all.
+#[must_use]
+pub fn is_usual(tool: &str, template: &str) -> bool {
+    let others = match template {
+        "" => &[][..],
+        "openai" => PATCHING,
+        _ => EDITING,
+    };
+    !others.contains(&tool)
 }
 
 /// Whether calls of the tool become sub-agents.

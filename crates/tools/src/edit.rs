@@ -32,15 +32,15 @@ impl Tool for Edit {
             name: self.name().into(),
             aliases: &["edit_file", "str_replace", "replace_in_file", "search_replace", "editfile"],
             title: "Edit a file".into(),
-            description: "Replaces an exact text in a file that was read in this session and is unchanged since. `old_string` must be in the file exactly as \
-                          given, with its whitespace, without the line numbers that Read adds, and exactly once, unless `replace_all` is true."
+            description: "Replaces an exact text in a file that you have read. `old_string` must match with its whitespace, without the line numbers of Read, and \
+                          must occur once unless `replace_all` is true."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
-                    "old_string": { "type": "string", "minLength": 1, "description": "The text to replace" },
-                    "new_string": { "type": "string", "description": "What to put in its place" },
-                    "replace_all": { "type": "boolean", "description": "Replace every occurrence" }
+                    "file_path": { "type": "string", "minLength": 1 },
+                    "old_string": { "type": "string", "minLength": 1 },
+                    "new_string": { "type": "string" },
+                    "replace_all": { "type": "boolean" }
                 }),
                 &["file_path", "old_string", "new_string"],
             ),

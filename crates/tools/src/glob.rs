@@ -33,13 +33,13 @@ impl Tool for Glob {
             name: self.name().into(),
             aliases: &["glob_file_search", "find_files", "file_search", "glob_search"],
             title: "Find files by name".into(),
-            description: "Finds files whose path matches a glob pattern, sorted by path. A pattern without `/` matches names at any depth; `**` matches any \
-                          directories. Files ignored by .gitignore are left out, hidden ones too unless the pattern names them."
+            description: "Finds files by a glob pattern, sorted by path. A pattern without `/` matches names at any depth. Ignored (.gitignore) and hidden files are \
+                          left out unless the pattern names them."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "pattern": { "type": "string", "minLength": 1, "description": "For example `**/*.rs` or `*.toml`" },
-                    "path": { "type": "string", "minLength": 1, "description": "The directory to search; default: the working directory" }
+                    "pattern": { "type": "string", "minLength": 1, "description": "Such as `src/**/*.rs`" },
+                    "path": { "type": "string", "minLength": 1, "description": "Default: the working directory" }
                 }),
                 &["pattern"],
             ),

@@ -42,19 +42,19 @@ impl Tool for Grep {
             name: self.name().into(),
             aliases: &["grep_search", "search", "ripgrep", "rg", "search_files", "grep_files"],
             title: "Search in files".into(),
-            description: "Searches file contents with a regular expression (Rust syntax, line by line). Files ignored by .gitignore, hidden and binary files are \
-                          left out, unless `path` or `glob` names them."
+            description: "Searches file contents with a regular expression (Rust syntax, by line). Ignored, hidden and binary files are left out unless `path` or `glob` \
+                          names them."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "pattern": { "type": "string", "minLength": 1, "description": "The regular expression" },
-                    "path": { "type": "string", "minLength": 1, "description": "A file or directory; default: the working directory" },
-                    "glob": { "type": "string", "minLength": 1, "description": "Only files whose path matches, for example `*.rs`" },
-                    "case_insensitive": { "type": "boolean", "description": "Ignore case" },
-                    "context": { "type": "integer", "minimum": 0, "maximum": 20, "description": "Lines to show around each hit" },
+                    "pattern": { "type": "string", "minLength": 1 },
+                    "path": { "type": "string", "minLength": 1, "description": "File or directory; default: the working directory" },
+                    "glob": { "type": "string", "minLength": 1, "description": "Only paths that match, such as `*.rs`" },
+                    "case_insensitive": { "type": "boolean" },
+                    "context": { "type": "integer", "minimum": 0, "maximum": 20, "description": "Lines around each hit" },
                     "output_mode": {
                         "enum": ["content", "files_with_matches", "count"],
-                        "description": "Lines (default), only the files' paths, or hits per file"
+                        "description": "Lines (default), paths, or hits per file"
                     }
                 }),
                 &["pattern"],

@@ -105,7 +105,7 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     };
     let Some(keyboard) = job.keyboard() else {
         let text = format!(
-            "Job {number} has no terminal, so it has no input. Start it again with BashStart and `terminal`: true."
+            "Job {number} has no terminal, so it has no input. Start it again with `terminal`: true."
         );
         return refuse(Code::InvalidArgs, text).into();
     };

@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::jobs::JobEnding;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
-use crate::shape::ends;
+use crate::shape::{ends, left_out};
 use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Tool};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
@@ -183,16 +183,16 @@ async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         spill_bytes: ctx.limits.spill_bytes,
     };
     let with = if keyboard.is_some() {
-        "BashPoll reads its terminal, BashWrite types into it"
+        "Read its terminal with Job, action read; type into it with action write"
     } else {
-        "BashPoll reads its output"
+        "Read its output with Job, action read"
     };
     let (job, collecting) = Job::follow(running, spec, keyboard, None);
     // A concurrent call may have taken the last place; then the command of this one is killed.
     let Ok(job) = ctx.jobs.keep(command.to_owned(), &job, collecting, most(ctx)) else {
         return too_many(ctx).into();
     };
-    let text = format!("Job {job} runs in the background. {with}, BashKill ends it.\n");
+    let text = format!("Job {job} runs in the background. {with}; end it with action stop.\n");
     ToolOutcome {
         details: Some(json!({ "job": job })),
         ..ToolOutcome::text(ToolStatus::Ok, text)
@@ -229,7 +229,7 @@ pub(crate) fn most(ctx: &ToolContext) -> usize {
 
 fn too_many(ctx: &ToolContext) -> ToolOutcome {
     let text = format!(
-        "{} background jobs run already; end one with BashKill first. The jobs are: {}.",
+        "{} background jobs run already; end one first (Job, action stop). The jobs are: {}.",
         ctx.limits.max_jobs,
         numbers(ctx)
     );
@@ -300,14 +300,15 @@ pub(crate) fn said(number: u32, job: &Job, ctx: &ToolContext, words: Option<Stri
             unread.dropped
         ));
     }
-    let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
-    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let (max_lines, max_bytes) = bash::most_of_output(&ctx.limits);
     match ends(&unread.text, "", 0, max_lines, max_bytes) {
         None => text.push_str(&unread.text),
         Some((first, last)) => {
             job.cut();
+            let lines = unread.text.lines().count() as u64;
+            let notice = left_out(&first, &last, lines, unread.text.len() as u64);
             let first = first.trim_end_matches('\n');
-            text.push_str(&format!("{first}\n[... the middle is left out ...]\n{last}"));
+            text.push_str(&format!("{first}\n{notice}\n{last}"));
         }
     }
     if unread.text.is_empty() {

@@ -31,6 +31,7 @@ mod ignored;
 mod image;
 mod job;
 mod job_input;
+mod job_tool;
 mod job_tools;
 mod jobs;
 mod loop_tools;
@@ -73,7 +74,7 @@ pub use agentd_policy::Subject;
 pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
 pub use agentd_web::Hop;
 pub use binding::{likeness, partly_watched};
-pub use catalog::{builtin, delegates};
+pub use catalog::{builtin, delegates, is_usual};
 pub use context::{
     AddressGate, BlobSource, FileGate, Finished, Guarding, OnStart, Progress, ProgressSink, Spilled,
     ToolContext, ToolLimits,

@@ -27,16 +27,15 @@ impl Tool for TodoWrite {
             name: self.name().into(),
             aliases: &["todo_write", "update_todos", "write_todos"],
             title: "Keep a list of things to do".into(),
-            description: "Replaces your list of things to do, which people see. Use it for work of several steps; keep one item in_progress.".to_owned(),
+            description: "Replaces your to-do list, which the person sees. Use it for work of several steps; keep one item in_progress.".to_owned(),
             schema: object(
                 &json!({
                     "todos": {
                         "type": "array",
                         "maxItems": MAX_ITEMS,
-                        "description": "The whole list",
                         "items": object(
                             &json!({
-                                "content": { "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": "What is to be done" },
+                                "content": { "type": "string", "minLength": 1, "maxLength": MAX_LINE },
                                 "status": { "enum": ["pending", "in_progress", "completed"] }
                             }),
                             &["content", "status"],
@@ -74,14 +73,14 @@ impl Tool for AskUser {
             name: self.name().into(),
             aliases: &["ask_user", "ask_user_question", "ask_followup_question", "ask_human"],
             title: "Ask the person".into(),
-            description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; there may be nobody who answers.".to_owned(),
+            description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; perhaps nobody answers.".to_owned(),
             schema: object(
                 &json!({
-                    "question": { "type": "string", "minLength": 1, "maxLength": MAX_QUESTION, "description": "The question" },
+                    "question": { "type": "string", "minLength": 1, "maxLength": MAX_QUESTION },
                     "choices": {
                         "type": "array",
                         "maxItems": 10,
-                        "description": "Answers to choose from; the person may say something else",
+                        "description": "Suggested answers",
                         "items": { "type": "string", "minLength": 1, "maxLength": MAX_LINE }
                     }
                 }),

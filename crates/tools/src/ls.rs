@@ -28,9 +28,11 @@ impl Tool for Ls {
             name: self.name().into(),
             aliases: &["list_dir", "list", "list_directory", "list_files", "dir"],
             title: "List a directory".into(),
-            description: "Lists a directory: directories end with `/`, links with `@`, files come with their size in bytes.".to_owned(),
+            description:
+                "Lists a directory: `/` marks directories, `@` links; files come with their size in bytes."
+                    .to_owned(),
             schema: object(
-                &json!({ "path": { "type": "string", "minLength": 1, "description": "The directory; default: the working directory" } }),
+                &json!({ "path": { "type": "string", "minLength": 1, "description": "Default: the working directory" } }),
                 &[],
             ),
             example: json!({ "path": "src" }),

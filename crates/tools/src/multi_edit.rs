@@ -24,7 +24,7 @@ impl Tool for MultiEdit {
             name: self.name().into(),
             aliases: &["multi_edit", "edit_file_multi"],
             title: "Edit a file in several places".into(),
-            description: "Several edits of one file, as Edit makes them, in the given order: each sees what those before it made. All are made or none."
+            description: "Makes several edits of one file, like Edit, in the given order; each sees the result of those before it. All or none are made."
                 .to_owned(),
             schema: object(
                 &json!({

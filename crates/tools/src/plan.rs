@@ -27,11 +27,11 @@ impl Tool for ExitPlanMode {
             name: self.name().into(),
             aliases: &["exit_plan_mode", "plan_exit", "submit_plan"],
             title: "Show the plan for approval".into(),
-            description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what is to be changed. \
-                          Approved, plan mode is over and you carry the plan out."
+            description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what to change. After the approval plan mode is \
+                          over, and you carry out the plan."
                 .to_owned(),
             schema: object(
-                &json!({ "plan": { "type": "string", "minLength": 1, "maxLength": MAX_PLAN, "description": "The whole plan, in Markdown" } }),
+                &json!({ "plan": { "type": "string", "minLength": 1, "maxLength": MAX_PLAN, "description": "In Markdown" } }),
                 &["plan"],
             ),
             example: json!({ "plan": "# Summary\n..." }),
@@ -64,8 +64,8 @@ impl Tool for Plan {
             name: self.name().into(),
             aliases: &["update_plan", "make_plan"],
             title: "Make a plan or report a step".into(),
-            description: "With `steps`: makes the plan of the work; later it replaces the open steps, with a `reason`. With `done` and `evidence`: \
-                          reports a step done, after its check. Done steps never change."
+            description: "With `steps`: makes the plan of the work, or replaces its open steps and says the `reason`. With `done` and `evidence`: reports a step as done, \
+                          after its check. Done steps never change."
                 .to_owned(),
             schema: object(
                 &json!({
@@ -74,13 +74,13 @@ impl Tool for Plan {
                         "minItems": 1,
                         "maxItems": MAX_STEPS,
                         "items": object(
-                            &json!({ "title": line("What is done"), "check": line("How it is found out that it is done") }),
+                            &json!({ "title": line("What to do"), "check": line("How to check that it is done") }),
                             &["title", "check"],
                         )
                     },
                     "reason": line("Why the plan changes"),
                     "done": { "type": "integer", "minimum": 1, "description": "The number of a step, from 1" },
-                    "evidence": line("What the check gave")
+                    "evidence": line("What the check showed")
                 }),
                 &[],
             ),

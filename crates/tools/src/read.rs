@@ -36,15 +36,15 @@ impl Tool for Read {
             aliases: &["read_file", "readfile", "view", "view_file", "open_file", "cat"],
             title: "Read a file".into(),
             description: format!(
-                "Reads a text file of the working directory. Lines come numbered as `number|text`; the numbers are not part of the file. \
-                 At most {} lines or {} bytes are given at once; continue with `offset`. Read a file before you edit or overwrite it.",
+                "Reads a text file, an image or a stored output (`blob:...`). Each line comes as its number, a tab and the text; number and tab are not \
+                 part of the file. Returns at most {} lines or {} bytes; continue with `offset`. Read a file before you edit or overwrite it.",
                 limits.max_lines, limits.max_bytes
             ),
             schema: object(
                 &json!({
-                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
-                    "offset": { "type": "integer", "minimum": 1, "description": "The first line, from 1" },
-                    "limit": { "type": "integer", "minimum": 1, "description": "How many lines" }
+                    "file_path": { "type": "string", "minLength": 1, "description": "Relative to the working directory" },
+                    "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" },
+                    "limit": { "type": "integer", "minimum": 1, "description": "Number of lines" }
                 }),
                 &["file_path"],
             ),
@@ -188,7 +188,7 @@ fn show(
     let numbered = from_line(text, first)
         .lines()
         .enumerate()
-        .map(|(at, line)| Cow::Owned(format!("{:>6}|{}", first + at, cut_line(line, LINE_CHARS))));
+        .map(|(at, line)| Cow::Owned(format!("{}\t{}", first + at, cut_line(line, LINE_CHARS))));
     let page = page(numbered, max_lines, max_bytes);
     let last = first - 1 + page.lines;
     let mut notes = Vec::new();

@@ -38,18 +38,17 @@ impl Tool for RepoMap {
             name: self.name().into(),
             aliases: &["repo_map", "code_map"],
             title: "Map the source tree".into(),
-            description: "Shows what the source files of a directory define (types, functions, constants with their lines), the most used \
-                first, as far as it fits. Use it once to find your way in code that you do not know; then Grep and Read. \
-                With `focus` and `names` it shows what matters for those files and names."
+            description: "Shows what the source files of a directory define (types, functions, constants, with their lines), the most used first, as far as it fits. \
+                          Use it once to find your way in unknown code; then Grep and Read. `focus` and `names` select what matters."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "path": { "type": "string", "minLength": 1, "description": "The directory; the working directory if it is left out" },
-                    "focus": names("Files that you work on, relative to the working directory"),
-                    "names": names("Names (functions, types) that you look for"),
+                    "path": { "type": "string", "minLength": 1, "description": "Default: the working directory" },
+                    "focus": names("Files that you work on"),
+                    "names": names("Functions and types that you look for"),
                     "tokens": {
                         "type": "integer", "minimum": 100, "maximum": MOST_TOKENS,
-                        "description": format!("How long the map may be, in tokens; {} if it is left out", limits.repo_map_tokens)
+                        "description": format!("Length of the map; default {}", limits.repo_map_tokens)
                     }
                 }),
                 &[],

@@ -91,14 +91,14 @@ impl Tool for SemanticSearch {
             name: self.name().into(),
             aliases: &["semantic_search", "search_semantic", "codebase_search", "code_search"],
             title: "Search by meaning".into(),
-            description: "Finds the places in the files of the working directory that are most about something: say in a few words or names \
-                          what you look for. It knows what files define, and parts of names. Use Grep for exact text."
+            description: "Finds the places in the working directory that are most about something, from a few words or names. It knows what files define and parts of \
+                          names. Use Grep for exact text."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY, "description": "Words and names" },
-                    "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "The most hits; 5 if it is left out" },
-                    "path": { "type": "string", "minLength": 1, "description": "Only below this directory, or in this file" }
+                    "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "Default 5" },
+                    "path": { "type": "string", "minLength": 1, "description": "Only in this directory or file" }
                 }),
                 &["query"],
             ),

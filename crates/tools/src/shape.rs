@@ -81,6 +81,17 @@ pub(crate) fn ends(
     ))
 }
 
+/// Tells how much of an output is missing between its two ends, and at which line it begins.
+pub(crate) fn left_out(first: &str, last: &str, lines: u64, bytes: u64) -> String {
+    let count = |text: &str| text.matches('\n').count() as u64;
+    let missing = bytes.saturating_sub((first.len() + last.len()) as u64);
+    let gone = lines.saturating_sub(count(first) + last.lines().count() as u64);
+    format!(
+        "[... {missing} of {bytes} bytes are left out here: {gone} of {lines} lines, from line {} on ...]",
+        count(first) + 1
+    )
+}
+
 fn first(text: &str, max_lines: usize, max_bytes: usize) -> String {
     let fits = text
         .get(..text.floor_char_boundary(max_bytes))
@@ -180,6 +191,19 @@ mod tests {
     fn what_fits_is_not_cut() {
         assert_eq!(ends("a\nb\n", "", 0, 2, 4), None);
         assert_eq!(ends("a\nb\n", "c\n", 0, 3, 6), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_counted() {
+        let cut = |total: (u64, u64)| left_out("1\n2\n", "9\n10\n", total.0, total.1);
+        assert_eq!(
+            cut((10, 21)),
+            "[... 12 of 21 bytes are left out here: 6 of 10 lines, from line 3 on ...]"
+        );
+        assert_eq!(
+            left_out("aa", "a\n", 1, 10),
+            "[... 6 of 10 bytes are left out here: 0 of 1 lines, from line 1 on ...]"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Tool for Skill {
             title: "Read a skill".into(),
             description: "Reads the instructions of a skill that the system prompt lists.".to_owned(),
             schema: object(
-                &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64, "description": "The skill's name" } }),
+                &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64 } }),
                 &["name"],
             ),
             example: json!({ "name": "release" }),

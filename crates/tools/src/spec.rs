@@ -38,6 +38,33 @@ pub struct ToolSpec {
     pub server: Option<String>,
 }
 
+/// The limits of texts and lists: checked at a call, and no help to a model that writes one.
+const LIMITS: [&str; 4] = ["minLength", "maxLength", "minItems", "maxItems"];
+
+impl ToolSpec {
+    /// The schema as models see it: that of a built-in tool without limits of texts and lists, since every request
+    /// repeats it.
+    #[must_use]
+    pub fn sent_schema(&self) -> Value {
+        let mut schema = self.schema.clone();
+        if self.server.is_none() {
+            strip(&mut schema);
+        }
+        schema
+    }
+}
+
+fn strip(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| !(LIMITS.contains(&name.as_str()) && value.is_number()));
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// An entry of the registry; clones share it.
 #[derive(Clone)]
 pub struct ToolEntry(Arc<Entry>);
@@ -194,7 +221,10 @@ impl Registry {
         };
         let input = tool.checked(input)?;
         match tool.tool() {
-            Some(built_in) => Prepared::of(tool, built_in, input),
+            Some(built_in) => match built_in.stands_for(&input) {
+                Some((other, input)) => self.prepare(other, &input),
+                None => Prepared::of(tool, built_in, input),
+            },
             None => Ok(Prepared::remote(tool, input)),
         }
     }

@@ -27,14 +27,14 @@ impl Tool for Task {
             name: self.name().into(),
             aliases: &["spawn_agent", "delegate", "new_task", "dispatch_agent"],
             title: "Give a task to a sub-agent".into(),
-            description: "Starts a sub-agent with a conversation of its own; its last message is the result. For parts of the work that can be \
-                          described completely: it sees nothing of this conversation. Several calls in one answer work side by side."
+            description: "Starts a sub-agent with its own conversation, for a part of the work that you can describe completely: it sees nothing of this \
+                          conversation. Its last message is the result. Several calls in one message run in parallel."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "description": { "type": "string", "minLength": 1, "maxLength": MAX_PURPOSE, "description": "In a few words, what it is for" },
-                    "prompt": { "type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "The whole task: what is to be done, where, and what the answer must contain" },
-                    "agent": { "type": "string", "minLength": 1, "maxLength": MAX_AGENT, "description": "The custom agent that does it; default: one like you" }
+                    "description": { "type": "string", "minLength": 1, "maxLength": MAX_PURPOSE, "description": "Its purpose, in a few words" },
+                    "prompt": { "type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "The whole task: what to do, where, and what the answer must contain" },
+                    "agent": { "type": "string", "minLength": 1, "maxLength": MAX_AGENT, "description": "A custom agent; default: one like you" }
                 }),
                 &["description", "prompt"],
             ),

@@ -123,6 +123,12 @@ pub trait Tool: Send + Sync {
         Ok(())
     }
 
+    /// The call of another built-in tool that this call stands for: its name and arguments. That call is checked, judged
+    /// and run instead.
+    fn stands_for(&self, _input: &Value) -> Option<(&'static str, Value)> {
+        None
+    }
+
     /// Completes the call with what only the session knows.
     ///
     /// # Errors

@@ -29,12 +29,12 @@ impl Tool for UndoPatch {
             name: self.name().into(),
             aliases: &["undo_patch", "undo_edit"],
             title: "Undo a change of files".into(),
-            description: "Undoes a change that Write, Edit, MultiEdit or ApplyPatch made in this session. Refuses when a file was changed since."
+            description: "Undoes a change that Write, Edit, MultiEdit or ApplyPatch made in this session. Refuses if a file has changed since."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "undo_id": { "type": "string", "minLength": 1, "description": "The undo id that the change's result has" },
-                    "force": { "type": "boolean", "description": "Undo also what was changed since, and lose that" }
+                    "undo_id": { "type": "string", "minLength": 1, "description": "From the result of the change" },
+                    "force": { "type": "boolean", "description": "Undo later changes of the files, too" }
                 }),
                 &["undo_id"],
             ),

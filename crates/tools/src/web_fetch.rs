@@ -34,16 +34,16 @@ impl Tool for WebFetch {
             ],
             title: "Fetch a web page".into(),
             description: format!(
-                "Fetches an http or https address and gives its text, HTML as Markdown. Images, PDFs and other files that are no text cannot be read, nor can \
-                 addresses of this machine or of inner networks. A redirect to another host is not followed but named. At most {} lines or {} bytes are given at \
-                 once; continue with `offset`.",
+                "Fetches an http or https address and returns its text, HTML as Markdown. It cannot read images, PDFs and other binary files, nor addresses of \
+                 this machine and of private networks. A redirect to another host is reported, not followed. Returns at most {} lines or {} bytes; continue \
+                 with `offset`.",
                 limits.max_lines, limits.max_bytes
             ),
             schema: object(
                 &json!({
-                    "url": { "type": "string", "minLength": 1, "description": "The whole address, with https:// or http://" },
-                    "raw": { "type": "boolean", "description": "Give HTML as it is, not as Markdown" },
-                    "offset": { "type": "integer", "minimum": 1, "description": "The first line, from 1" }
+                    "url": { "type": "string", "minLength": 1 },
+                    "raw": { "type": "boolean", "description": "Return HTML unchanged" },
+                    "offset": { "type": "integer", "minimum": 1, "description": "First line, from 1" }
                 }),
                 &["url"],
             ),

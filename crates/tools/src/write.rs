@@ -31,13 +31,12 @@ impl Tool for Write {
             name: self.name().into(),
             aliases: &["write_file", "create_file", "writefile", "save_file"],
             title: "Write a file".into(),
-            description: "Creates a file (and its directories) or replaces the whole content of one. A file that exists must have been read in this \
-                          session, and be unchanged since. To change a part of a file use Edit."
+            description: "Creates a file with its directories, or replaces the whole content of a file. Read an existing file first. To change a part of a file, edit it."
                 .to_owned(),
             schema: object(
                 &json!({
-                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
-                    "content": { "type": "string", "description": "The whole content" }
+                    "file_path": { "type": "string", "minLength": 1 },
+                    "content": { "type": "string" }
                 }),
                 &["file_path", "content"],
             ),

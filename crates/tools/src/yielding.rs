@@ -41,7 +41,7 @@ pub(crate) async fn run(
     match ctx.jobs.keep(command, &job, collecting, most(ctx)) {
         Ok(number) => {
             let how = format!(
-                "[it still runs after {} ms and goes on as background job {number}: BashPoll reads on, BashKill ends it]\n",
+                "[it still runs after {} ms and continues as background job {number}: read on with Job, action read; end it with action stop]\n",
                 patience.as_millis()
             );
             said(number, &job, ctx, Some(how))
@@ -79,9 +79,9 @@ fn end(ended: Result<Collected, SandboxError>, time: Duration, ctx: &ToolContext
 /// The description for the model.
 pub(crate) fn described(limits: &ToolLimits) -> String {
     match limits.bash_yield_ms {
-        0 => "With `yield_ms` it is waited for only so long: if it still runs then, it goes on as a background job.".to_owned(),
+        0 => "If it still runs after `yield_ms`, it continues as a background job.".to_owned(),
         usual => format!(
-            "If it still runs after `yield_ms` (default {usual}; 0: wait for its end), it goes on as a background job."
+            "If it still runs after `yield_ms` (default {usual}; 0: wait for its end), it continues as a background job."
         ),
     }
 }

@@ -209,12 +209,12 @@ mod cases {
         let world = world();
         let fits = call(
             &world.ctx,
-            json!({ "command": "head -c 51200 /dev/zero | tr '\\0' x" }),
+            json!({ "command": "head -c 16384 /dev/zero | tr '\\0' x" }),
         )
         .await;
         assert_eq!(
             (fits.outcome.truncated, fits.outcome.llm_text.len()),
-            (None, 51_201)
+            (None, 16_385)
         );
         let done = call(
             &world.ctx,
@@ -227,8 +227,8 @@ mod cases {
             "{}",
             text.len()
         );
-        assert!(text.contains("the middle is left out: 3 lines and 100012 bytes in all"));
-        assert!(text.len() < 52_000, "{}", text.len());
+        assert!(text.contains("of 100012 bytes are left out here: 0 of 3 lines, from line 2 on"));
+        assert!(text.len() < 17_000, "{}", text.len());
         assert_eq!(
             done.outcome.truncated,
             Some(Truncated {
@@ -284,7 +284,7 @@ mod cases {
                 spill: None
             })
         );
-        assert!(done.outcome.llm_text.len() < 52_000);
+        assert!(done.outcome.llm_text.len() < 17_000);
         assert_eq!(done.spilled.unwrap().bytes().await.unwrap().len(), 1_000_000);
     }
 

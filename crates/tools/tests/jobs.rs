@@ -285,7 +285,7 @@ mod cases {
             (refused.status, refused.llm_text.as_str()),
             (
                 ToolStatus::Error,
-                "2 background jobs run already; end one with BashKill first. The jobs are: 7, 8."
+                "2 background jobs run already; end one first (Job, action stop). The jobs are: 7, 8."
             )
         );
         world.outcome("BashKill", json!({ "job": 7 })).await;
@@ -329,7 +329,7 @@ mod cases {
         let command = "test -t 0 && stty size; read -r line; printf '\\033[31m<%s>\\033[0m\\n' \"$line\"; cat; echo end";
         let start = json!({ "command": command, "terminal": true, "columns": 91, "rows": 17 });
         let started = world.outcome("BashStart", start).await;
-        assert!(started.llm_text.contains("BashWrite types into it"));
+        assert!(started.llm_text.contains("type into it with action write"));
         world.until(7, "17 91\n").await;
         let typed = json!({ "job": 7, "input": "git status", "wait_ms": 60_000 });
         let mut said = world.outcome("BashWrite", typed).await.llm_text;
@@ -391,8 +391,9 @@ mod cases {
         let said = world.outcome("Bash", call).await;
         assert_eq!(said.status, ToolStatus::Ok);
         assert!(
-            said.llm_text
-                .ends_with("goes on as background job 7: BashPoll reads on, BashKill ends it]\n"),
+            said.llm_text.ends_with(
+                "continues as background job 7: read on with Job, action read; end it with action stop]\n"
+            ),
             "{}",
             said.llm_text
         );

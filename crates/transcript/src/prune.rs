@@ -3,7 +3,7 @@
 use crate::shorten::measured;
 use crate::transcript::Transcript;
 use crate::{cut, estimate};
-use agentd_protocol::{Block, ContextPruned, ContextTruncated, Message, Seq};
+use agentd_protocol::{Block, ContextPruned, ContextTruncated, Message, Price, Seq};
 use std::sync::Arc;
 
 /// The replacement for an old result.
@@ -11,6 +11,32 @@ pub(crate) const CLEARED: &str =
     "[agentd] This old tool result was cleared to make room. Call the tool again if it is needed.";
 /// No tool result is cut to fewer bytes.
 const MIN_RESULT_BYTES: usize = 2_000;
+
+/// What reading from the cache and writing to it cost where no price is known, relative to fresh input: the ratios of
+/// the providers that publish theirs. A local server pays with time in the same way.
+const USUAL: Price = Price {
+    input: 1.0,
+    output: 0.0,
+    cache_read: 0.1,
+    cache_write: 1.25,
+};
+
+/// Whether a pruning costs less than it saves. It breaks the prefix, so what remains is written to the cache again
+/// instead of being read; then each further step reads `freed` tokens less.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
+pub fn pruning_pays(plan: &ContextPruned, further_steps: u64, price: Option<Price>) -> bool {
+    let price = price.filter(|price| price.input > 0.0).unwrap_or(USUAL);
+    let read = if price.cache_read > 0.0 {
+        price.cache_read
+    } else {
+        price.input
+    };
+    let write = price.cache_write.max(price.input);
+    let freed = plan.tokens_before.saturating_sub(plan.tokens_after);
+    let saved = freed as f64 * read * further_steps as f64;
+    saved > plan.tokens_after as f64 * (write - read)
+}
 
 impl Transcript {
     /// Which old tool results to clear: the newest `protect_tokens` of results stay, and at least `min_tokens` must be
@@ -199,4 +225,39 @@ fn shorten(block: &mut Block, max_bytes: usize) -> Option<u64> {
     let gain = before.saturating_sub(estimate::estimate_tokens(&cut));
     *content = cut;
     Some(gain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pruning_pays_from_the_step_on_at_which_it_has_saved_what_it_costs() {
+        let plan = |before, after| ContextPruned {
+            to_seq: 1,
+            results: 1,
+            tokens_before: before,
+            tokens_after: after,
+        };
+        let price = Price {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+        };
+        // 40,000 tokens are written again for 3.45 more each; 60,000 are not read for 0.30 at each step.
+        for price in [Some(price), None] {
+            assert!(!pruning_pays(&plan(100_000, 40_000), 7, price));
+            assert!(pruning_pays(&plan(100_000, 40_000), 8, price));
+            assert!(!pruning_pays(&plan(100_000, 80_000), 45, price));
+        }
+        // Without a cache each step pays in full, so less is better at once.
+        let uncached = Price {
+            cache_read: 0.0,
+            cache_write: 0.0,
+            ..price
+        };
+        assert!(pruning_pays(&plan(100_000, 80_000), 1, Some(uncached)));
+        assert!(!pruning_pays(&plan(100_000, 80_000), 0, Some(price)));
+    }
 }

@@ -112,9 +112,12 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
         latency: answer.latency,
         credential,
     });
+    let unread = current
+        .as_ref()
+        .and_then(|current| cache_watch::unread(draft, &current.model, &usage));
     let volatile = draft.volatile();
     volatile.warm_prefix = volatile.sent_prefix;
-    for warning in uncounted.into_iter().chain(cold) {
+    for warning in uncounted.into_iter().chain(cold).chain(unread) {
         draft.emit(warning);
     }
     if stop_reason == StopReason::Other {

@@ -8,6 +8,28 @@ use agentd_protocol::{Usage, WarningRaised};
 /// Providers keep a cached prefix for at least this long.
 const HOLDS_MS: u64 = 300_000;
 
+/// A conversation of this many tokens should be in the cache.
+const LONG: u64 = 20_000;
+
+/// The warning for a long conversation whose cache marks have no effect, once per load: the server neither wrote nor
+/// read anything, so each step costs the whole conversation.
+pub(crate) fn unread(draft: &mut Draft<'_, '_>, model: &str, usage: &Usage) -> Option<WarningRaised> {
+    let marks = (draft.scene.models)(model).ok()?.min_cache_tokens.is_some();
+    let idle = usage.cache_read == 0 && usage.cache_write == 0;
+    if !marks || !idle || usage.input < LONG || draft.seen().told_unread.is_some() {
+        return None;
+    }
+    draft.volatile().told_unread = Some(usage.input);
+    Some(WarningRaised {
+        code: "prompt_cache_unread".to_owned(),
+        message: format!(
+            "the provider cached nothing of {} tokens although agentd marked where: each step costs the whole conversation; \
+             if its gateway drops cache_control, configure the gateway, or set compat.prompt_cache = false for the provider",
+            usage.input
+        ),
+    })
+}
+
 /// The cache warning for a call that is answered now, if any. Checked once per call, at its answer.
 pub(crate) fn broken(
     draft: &Draft<'_, '_>,

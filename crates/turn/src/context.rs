@@ -204,7 +204,8 @@ fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
     }
     let pays = tokens > room.line / 2 && tokens >= preparing.prune_from;
     if left(Shrink::Prune) && rules.prune_min_tokens > 0 && pays {
-        return Some((Shrink::Prune, 0));
+        // Below the target it has to pay; above it, the alternative is a summary.
+        return Some((Shrink::Prune, room.line));
     }
     let most = u64::from(draft.durable().limits().max_messages);
     if left(Shrink::Trim) && most > 0 && sizes.messages >= most {

@@ -8,6 +8,9 @@ use agentd_tests::fault_server::Say;
 use serde_json::json;
 use std::path::Path;
 
+/// The attacks also use patches.
+const PATCHING: &str = "[tools]\nmore = [\"ApplyPatch\"]\n";
+
 fn write(path: &str) -> Say {
     Say::call("Write", json!({ "file_path": path, "content": "x\n" }))
 }
@@ -82,7 +85,7 @@ async fn i7_redteam_protected_paths_are_asked_about_in_accept_edits() {
     let server = model(says).await;
     // A rule that was written with ordinary files in mind.
     let rules = "[permission]\nrules = [{ allow = \"Bash(cp:*)\" }, { allow = \"Write(**)\" }]\n";
-    let daemon = daemon(&server, rules).await;
+    let daemon = daemon(&server, &format!("{rules}\n{PATCHING}")).await;
     let client = daemon.client().await;
     let dir = daemon.workdir("guarded");
     let path = |name: &str| Path::new(&dir).join(name);

@@ -182,6 +182,7 @@ impl Row for UsageListRow {
             Column::whole("output", 3),
             Column::whole("cache read", 6),
             Column::whole("cache write", 7),
+            Column::whole("cached", 4),
             Column::whole("cost", 0),
         ]
     }
@@ -198,6 +199,9 @@ impl Row for UsageListRow {
             tokens(row.usage.output),
             tokens(row.usage.cache_read),
             tokens(row.usage.cache_write),
+            row.usage
+                .cached_percent()
+                .map_or_else(String::new, |percent| format!("{percent} %")),
             dollars(row.cost_usd),
         ]
     }

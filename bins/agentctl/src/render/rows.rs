@@ -314,8 +314,10 @@ fn todo_line(item: &TodoItem) -> String {
 }
 
 fn usage_line(usage: &Usage, cost_usd: f64) -> String {
+    let cached = usage.cached_percent().filter(|percent| *percent > 0);
+    let cached = cached.map_or_else(String::new, |percent| format!(" ({percent} % of the input)"));
     format!(
-        "{} in, {} out, {} cache read, {} cache write, {}",
+        "{} in, {} out, {} cache read{cached}, {} cache write, {}",
         tokens(usage.input),
         tokens(usage.output),
         tokens(usage.cache_read),

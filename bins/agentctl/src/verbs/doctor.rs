@@ -1,5 +1,6 @@
 //! `doctor`: what works, what does not, and how to fix it.
 
+mod cache;
 mod checks;
 mod hooks;
 mod sandbox;

@@ -48,6 +48,8 @@ impl Used {
 pub(super) struct Cache {
     rules: Rules,
     entries: HashMap<u64, Entry>,
+    /// The blocks of the last request, for caches that keep parts of blocks.
+    last: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +63,7 @@ impl Cache {
         Self {
             rules,
             entries: HashMap::new(),
+            last: Vec::new(),
         }
     }
 
@@ -75,11 +78,13 @@ impl Cache {
             Rules::Marks { min } => self.marked(blocks, &prefixes, min, now),
             Rules::Prefix { min, step } => {
                 let hit = prefixes.iter().rev().find(|prefix| self.alive(prefix.hash, now));
-                let read = hit.map_or(0, |hit| hit.tokens / step * step);
+                let read = hit.map_or(0, |hit| hit.tokens).max(self.like_the_last(blocks));
+                let read = read / step * step;
                 let read = if read < min { 0 } else { read };
                 for prefix in &prefixes {
                     self.keep(prefix.hash, SHORT_MS, now);
                 }
+                self.last = blocks.iter().map(|block| block.text.clone()).collect();
                 Ok(Used {
                     read,
                     fresh: total - read,
@@ -87,6 +92,20 @@ impl Cache {
                 })
             }
         }
+    }
+
+    /// Tokens that the request has in common with the one before it, to the byte.
+    fn like_the_last(&self, blocks: &[Block]) -> u64 {
+        let mut tokens = 0;
+        for (last, block) in self.last.iter().zip(blocks) {
+            let same = last.bytes().zip(block.text.bytes()).take_while(|(a, b)| a == b);
+            let same = same.count();
+            if same < block.text.len() {
+                return tokens + same as u64 / 4;
+            }
+            tokens += block.tokens();
+        }
+        tokens
     }
 
     fn marked(&mut self, blocks: &[Block], prefixes: &[Prefix], min: u64, now: u64) -> Result<Used> {
@@ -251,5 +270,8 @@ mod tests {
         assert_eq!(cache.request(&blocks, 0).unwrap(), used(1_100, 0, 0));
         blocks.push(block('b', 10, None));
         assert_eq!(cache.request(&blocks, 0).unwrap(), used(86, 1_024, 0));
+        let mut half = block('a', 1_100, None);
+        half.text.push('b');
+        assert_eq!(cache.request(&[half], 0).unwrap(), used(77, 1_024, 0));
     }
 }

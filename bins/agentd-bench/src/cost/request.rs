@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn other_dialects_are_read_too() {
-        let chat = json!({ "messages": [{ "role": "system", "content": "x" }, { "role": "user", "content": "y" }] });
+        let chat =
+            json!({ "messages": [{ "role": "system", "content": "x" }, { "role": "user", "content": "y" }] });
         assert!(read(&chat).system > 0);
         assert_eq!(read(&chat).blocks.len(), 2);
         let gemini = json!({ "systemInstruction": { "parts": [{ "text": "x" }] }, "tools": [{ "functionDeclarations": [{}, {}] }],

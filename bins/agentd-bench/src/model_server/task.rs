@@ -1,7 +1,7 @@
 //! The scripted task: shell, reads and edits in a repository of 96 files, one output of 60 kB, one final text.
 
-use std::io;
 use serde_json::{Value, json};
+use std::io;
 use std::path::Path;
 
 /// Steps with a tool call.
@@ -11,7 +11,7 @@ const FILES: usize = 96;
 /// Functions of each file.
 const FUNCTIONS: usize = 14;
 /// The step that prints 60 kB.
-const LONG: usize = 10;
+const LONG: usize = 0;
 /// The person's words.
 pub const PROMPT: &str = "The parser accepts numbers with a trailing dot. Find every place that relies on it, \
     change them to use `strict_number`, and run the tests.";
@@ -63,12 +63,19 @@ pub fn call(step: usize, patches: bool) -> (&'static str, Value) {
             let new = format!("    let value = strict_number(digits, {})?;", step % FUNCTIONS);
             let path = path(step - 1);
             if patches {
-                let header = format!("pub fn field_{file}_{}(text: &str) -> Option<f64> {{", step % FUNCTIONS);
-                let patch =
-                    format!("*** Begin Patch\n*** Update File: {path}\n@@ {header}\n-{old}\n+{new}\n*** End Patch");
+                let header = format!(
+                    "pub fn field_{file}_{}(text: &str) -> Option<f64> {{",
+                    step % FUNCTIONS
+                );
+                let patch = format!(
+                    "*** Begin Patch\n*** Update File: {path}\n@@ {header}\n-{old}\n+{new}\n*** End Patch"
+                );
                 ("ApplyPatch", json!({ "patch": patch }))
             } else {
-                ("Edit", json!({ "file_path": path, "old_string": old, "new_string": new }))
+                (
+                    "Edit",
+                    json!({ "file_path": path, "old_string": old, "new_string": new }),
+                )
             }
         }
         _ => (

@@ -14,26 +14,24 @@ const MIN_BUDGET: u32 = 1_024;
 
 /// Everything before the messages, in the order in which the provider caches it.
 ///
-/// At most four cache marks are allowed. One is on the last tool and one on the system prompt, so sessions that differ
-/// in one still share the other; one is the automatic mark, which the server moves along with the conversation; the
-/// fourth belongs to the history, for steps of more blocks than the server looks back.
+/// At most four cache marks are allowed. One is at the end of what sessions share (tools and the common part of the
+/// system prompt), one at the end of the system prompt; the other two belong to the history. All are marks on blocks:
+/// gateways refuse or ignore the automatic mark of the provider's own API.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let mut body = Map::new();
     body.insert("model".into(), json!(spec.model));
     body.insert("max_tokens".into(), json!(limit(spec, params)));
     body.insert("stream".into(), json!(spec.stream));
-    if spec.compat.prompt_cache {
-        body.insert("cache_control".into(), ephemeral());
-    }
+    let system = text_parts(spec, prompt);
     if !tools.is_empty() {
         let mut all: Vec<Value> = tools.iter().map(tool).collect();
-        mark(spec, all.last_mut());
+        if system.is_empty() {
+            mark(spec, all.last_mut());
+        }
         body.insert("tools".into(), all.into());
     }
-    if !prompt.system.is_empty() {
-        let mut block = json!({ "type": "text", "text": prompt.system });
-        mark(spec, Some(&mut block));
-        body.insert("system".into(), json!([block]));
+    if !system.is_empty() {
+        body.insert("system".into(), system.into());
     }
     let mut bytes = json_bytes(&Value::Object(body));
     bytes.pop();
@@ -41,13 +39,19 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     bytes.into()
 }
 
-fn ephemeral() -> Value {
-    json!({ "type": "ephemeral" })
+/// The system prompt as text blocks, each with a cache mark where marks are sent.
+pub(crate) fn text_parts(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<Value> {
+    let part = |text: &str| {
+        let mut block = json!({ "type": "text", "text": text });
+        mark(spec, Some(&mut block));
+        block
+    };
+    prompt.parts().map(part).collect()
 }
 
 fn mark(spec: &ModelSpec, block: Option<&mut Value>) {
     if let (true, Some(map)) = (spec.compat.prompt_cache, block.and_then(Value::as_object_mut)) {
-        map.insert("cache_control".into(), ephemeral());
+        map.insert("cache_control".into(), json!({ "type": "ephemeral" }));
     }
 }
 
@@ -148,13 +152,11 @@ pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
         Role::User => (br#"{"role":"user","content":["#, true),
         Role::Assistant => (br#"{"role":"assistant","content":["#, false),
     };
-    let blocks = content.len();
     let bytes = [head, &content.join(&b','), b"]}"].concat();
     // Before the brace that closes the last block. Answers get no mark: they may end in a block that allows none.
     let markable = (user && spec.compat.prompt_cache).then(|| bytes.len().saturating_sub(3));
     Encoded {
         bytes,
-        blocks,
         markable,
         ..Encoded::default()
     }

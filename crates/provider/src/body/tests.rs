@@ -1,6 +1,7 @@
 use super::*;
 use crate::script::Script;
-use agentd_protocol::{ImageSource, Role, ThinkingLevel};
+use crate::spec::Adjust;
+use agentd_protocol::{ImageSource, ThinkingLevel};
 use agentd_settings::{CompatConfig, Dialect, ThinkingForm, ThinkingSwitch};
 use serde_json::json;
 
@@ -76,7 +77,7 @@ fn conversation() -> Vec<Arc<Message>> {
 fn body(spec: &ModelSpec, messages: &[Arc<Message>], tools: &[ToolDef], params: Params<'_>) -> Value {
     let mut history = EncodedHistory::new();
     history.extend(spec, 0, messages);
-    let prefix = encode_prefix(spec, &Prompt { system: "Be good." }, tools, &params);
+    let prefix = encode_prefix(spec, &Prompt::of("Be good."), tools, &params);
     let body = RequestBody::new(prefix, &history, encode_suffix(spec, tools, &params));
     let bytes = body.to_bytes();
     assert_eq!(body.len(), bytes.len() as u64);
@@ -169,6 +170,7 @@ fn openai_itself_gets_its_own_names_and_no_foreign_fields() {
     openai.compat = crate::spec::Compat::of(
         Dialect::OpenaiChat,
         "https://api.openai.com/v1",
+        "gpt-5.2",
         &CompatConfig::default(),
     );
     let sent = body(
@@ -201,7 +203,7 @@ fn a_call_without_tools_keeps_the_same_prefix() {
             Some(&choice)
         );
         assert_eq!(body(&spec, &conversation(), &[], off).get("tool_choice"), None);
-        let prompt = Prompt { system: "s" };
+        let prompt = Prompt::of("s");
         assert_eq!(
             encode_prefix(&spec, &prompt, &[tool()], &off),
             encode_prefix(&spec, &prompt, &[tool()], &Params::default())
@@ -738,15 +740,19 @@ fn step(calls: usize) -> [Arc<Message>; 2] {
 }
 
 #[test]
-fn the_cache_marks_are_four_at_most_and_a_long_step_has_its_own() {
+fn the_cache_marks_are_four_at_most_where_this_request_and_the_one_before_it_end() {
     let mut spec = anthropic();
     spec.compat.prompt_cache = true;
     let params = Params::default();
-    let prefix = encode_prefix(&spec, &Prompt { system: "s" }, &[tool()], &params);
+    let prompt = Prompt {
+        system: "shared",
+        own: "own",
+    };
+    let prefix = encode_prefix(&spec, &prompt, &[tool()], &params);
     let mut messages = vec![message(Role::User, vec![Block::text("go")])];
     let mut history = EncodedHistory::new();
     let mut marks = Vec::new();
-    for calls in [0, 2, 12, 1, 40] {
+    for calls in [2, 12, 1, 40] {
         messages.extend(step(calls));
         let before = history.fragments.concat();
         history.extend(&spec, 0, &messages);
@@ -772,15 +778,21 @@ fn the_cache_marks_are_four_at_most_and_a_long_step_has_its_own() {
                 own
             })
             .collect();
-        assert!(String::from_utf8_lossy(&bytes).matches("cache_control").count() <= 4);
+        assert_eq!(
+            String::from_utf8_lossy(&bytes).matches("cache_control").count(),
+            4
+        );
+        // A restart encodes everything at once and must send the same bytes.
+        let mut restarted = EncodedHistory::new();
+        restarted.extend(&spec, 0, &messages);
+        assert_eq!(restarted.pieces().concat(), history.pieces().concat());
         marks.push(marked.join(" "));
         // A repeated attempt must send the same request.
         history.extend(&spec, 0, &messages);
         let again = RequestBody::new(prefix.clone(), &history, encode_suffix(&spec, &[tool()], &params));
         assert_eq!(again.to_bytes(), bytes);
     }
-    // Before the step of twelve calls, the conversation ended with the second result of the previous step.
-    assert_eq!(marks, ["", "", "2.1", "", "6.0"]);
+    assert_eq!(marks, ["0.0 2.1", "2.1 4.11", "4.11 6.0", "6.0 8.39"]);
 }
 
 #[test]
@@ -801,8 +813,43 @@ fn a_cache_mark_is_put_in_whichever_fragment_it_belongs_to() {
     );
     assert_eq!(
         String::from_utf8_lossy(&bytes).matches("cache_control").count(),
-        1
+        2
     );
+}
+
+#[test]
+fn claude_behind_a_chat_gateway_gets_marks_on_parts() {
+    let mut claude = spec(Dialect::OpenaiChat);
+    claude.compat = crate::spec::Compat::of(
+        Dialect::OpenaiChat,
+        "https://gateway.example/v1",
+        "anthropic/claude-sonnet-5-5",
+        &CompatConfig::default(),
+    );
+    let mut messages = vec![message(Role::User, vec![Block::text("go")])];
+    messages.extend(step(2));
+    let sent = body(&claude, &messages, &[tool()], Params::default());
+    let mark = json!({"type": "ephemeral"});
+    let part = |text: &str| json!({"type": "text", "text": text, "cache_control": mark});
+    let plain = json!({"type": "text", "text": "x"});
+    assert_eq!(
+        sent.get("messages"),
+        Some(&json!([
+            {"role": "system", "content": [part("Be good.")]},
+            {"role": "user", "content": [part("go")]},
+            sent["messages"][2],
+            {"role": "tool", "tool_call_id": "0", "content": [plain]},
+            {"role": "tool", "tool_call_id": "1", "content": [part("x")]},
+        ]))
+    );
+    // What the server refused is left out for good, with the plain form of the messages.
+    let taught = claude.adjusted(&Adjust {
+        without: vec![agentd_protocol::RequestPart::CacheMarks],
+        ..Adjust::default()
+    });
+    let sent = body(&taught, &messages, &[tool()], Params::default());
+    assert!(!sent.to_string().contains("cache_control"));
+    assert_eq!(sent.pointer("/messages/1/content"), Some(&json!("go")));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn body(spec: &ModelSpec) -> RequestBody {
     history.extend(spec, 0, &conversation());
     let params = Params::default();
     RequestBody::new(
-        encode_prefix(spec, &Prompt { system: "s" }, &[], &params),
+        encode_prefix(spec, &Prompt::of("s"), &[], &params),
         &history,
         encode_suffix(spec, &[], &params),
     )
@@ -600,7 +600,8 @@ async fn a_deployment_at_azure_is_called_with_its_query_and_its_key_header() {
 #[test]
 fn azure_is_known_by_its_host() {
     use agentd_settings::CompatConfig;
-    let of = |url: &str, config: &CompatConfig| crate::spec::Compat::of(Dialect::OpenaiChat, url, config);
+    let of =
+        |url: &str, config: &CompatConfig| crate::spec::Compat::of(Dialect::OpenaiChat, url, "m", config);
     let (plain, url) = (CompatConfig::default(), "https://me.openai.azure.com/openai/v1");
     let azure = of(url, &plain);
     assert!(azure.api_key_header && azure.max_completion_tokens && !azure.replay_reasoning);

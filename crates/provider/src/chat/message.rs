@@ -34,6 +34,9 @@ fn user(spec: &ModelSpec, content: &[Block], after_text: bool) -> Encoded {
         .filter_map(|block| tool_result(spec, block))
         .map(|value| json_bytes(&value))
         .collect();
+    if spec.compat.prompt_cache {
+        return marked(spec, content);
+    }
     let images = spec.capabilities.images && content.iter().any(|block| matches!(block, Block::Image { .. }));
     if images {
         let parts: Vec<Value> = content.iter().filter_map(part).collect();
@@ -45,6 +48,37 @@ fn user(spec: &ModelSpec, content: &[Block], after_text: bool) -> Encoded {
     }
     let texts: Vec<&str> = content.iter().filter_map(text_or_gap).collect();
     user_text(results, &texts.join("\n\n"), after_text)
+}
+
+/// The same for a server that caches at marks: content is a list of parts, since only a part can carry a mark. Texts
+/// stay apart; the models that need marks accept consecutive messages of one role.
+fn marked(spec: &ModelSpec, content: &[Block]) -> Encoded {
+    let result = |block: &Block| {
+        let mut result = tool_result(spec, block)?;
+        let text = result.get_mut("content")?.take();
+        *result.get_mut("content")? = json!([{ "type": "text", "text": text }]);
+        Some(result)
+    };
+    let mut messages: Vec<Value> = content.iter().filter_map(result).collect();
+    let image = |block: &Block| spec.capabilities.images && matches!(block, Block::Image { .. });
+    let said = |block: &Block| {
+        if image(block) {
+            return part(block);
+        }
+        text_or_gap(block).map(|text| json!({ "type": "text", "text": text }))
+    };
+    let parts: Vec<Value> = content.iter().filter_map(said).collect();
+    if !parts.is_empty() {
+        messages.push(json!({ "role": "user", "content": parts }));
+    }
+    let bytes = messages.iter().map(json_bytes).collect::<Vec<_>>().join(&b',');
+    // Before the brace that closes the last part; an empty text allows no mark.
+    let markable = bytes.ends_with(b"}]}") && !bytes.ends_with(br#""text":""}]}"#);
+    Encoded {
+        markable: markable.then(|| bytes.len() - 3),
+        bytes,
+        ..Encoded::default()
+    }
 }
 
 /// Writes the messages in `before`, then the user's text, which continues the previous message where possible.

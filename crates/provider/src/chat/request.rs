@@ -1,5 +1,6 @@
 //! Requests of Chat Completions.
 
+use crate::anthropic::request::text_parts;
 use crate::body::{Params, Prompt, ToolChoice, ToolDef};
 use crate::fields::{close_messages, json_bytes};
 use crate::spec::{ModelSpec, is_openai};
@@ -39,7 +40,8 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
 
 /// The system message; empty without a system prompt.
 pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
-    if prompt.system.is_empty() {
+    let text = prompt.text();
+    if text.is_empty() {
         return Vec::new();
     }
     let role = if spec.compat.developer_role {
@@ -47,7 +49,10 @@ pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
     } else {
         "system"
     };
-    json_bytes(&json!({ "role": role, "content": prompt.system }))
+    if spec.compat.prompt_cache {
+        return json_bytes(&json!({ "role": role, "content": text_parts(spec, prompt) }));
+    }
+    json_bytes(&json!({ "role": role, "content": text }))
 }
 
 /// A tool in OpenAI's format, which most servers have adopted.

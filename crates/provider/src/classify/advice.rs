@@ -165,7 +165,9 @@ const THINKING: &[&str] = &[
 
 fn mended(text: &str) -> Option<Advice> {
     let refused = REFUSED.iter().any(|words| text.contains(words));
-    if has(text, MISSING) {
+    if refused && text.contains("cache_control") {
+        Some(Advice::Without(RequestPart::CacheMarks))
+    } else if has(text, MISSING) {
         Some(Advice::Think(vec![ThinkingLevel::Off]))
     } else if has(text, REASONING) {
         Some(Advice::Without(RequestPart::Reasoning))

@@ -439,7 +439,12 @@ fn a_refused_part_teaches_to_leave_it_out() {
     let check = |message: &str, part: agentd_protocol::RequestPart| {
         assert_eq!(advice_of(message), Some(Advice::Without(part)), "{message}");
     };
-    use agentd_protocol::RequestPart::{Reasoning, Temperature};
+    use agentd_protocol::RequestPart::{CacheMarks, Reasoning, Temperature};
+    check(
+        "system.0.cache_control: Extra inputs are not permitted",
+        CacheMarks,
+    );
+    check("Unknown field `cache_control` in messages[3]", CacheMarks);
     check("`temperature` is deprecated for this model.", Temperature);
     check(
         "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",

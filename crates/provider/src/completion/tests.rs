@@ -155,7 +155,7 @@ fn the_prompt_takes_the_place_of_the_messages() {
         schema: Some(("answer", &schema)),
         ..Params::default()
     };
-    let prefix = encode_prefix(&spec, &Prompt { system: "s" }, &[], &params);
+    let prefix = encode_prefix(&spec, &Prompt::of("s"), &[], &params);
     let asked = RequestBody::new(prefix, &history, encode_suffix(&spec, &[], &params));
     let parameters = json!({"model": "m", "stream": true, "n_predict": 100, "cache_prompt": true, "return_progress": true,
         "temperature": 0.5, "json_schema": {"type": "object"}});

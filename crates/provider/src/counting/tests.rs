@@ -43,7 +43,7 @@ fn body(spec: &ModelSpec) -> RequestBody {
     history.extend(spec, 0, &[Arc::new(message)]);
     let params = Params::default();
     RequestBody::new(
-        encode_prefix(spec, &Prompt { system: "s" }, &tools, &params),
+        encode_prefix(spec, &Prompt::of("s"), &tools, &params),
         &history,
         encode_suffix(spec, &tools, &params),
     )

@@ -16,10 +16,11 @@ const NO_IMAGE: &str = "[image not available]";
 /// Everything before the messages.
 pub(crate) fn prefix(prompt: &Prompt<'_>, tools: &[ToolDef]) -> Bytes {
     let mut body = Map::new();
-    if !prompt.system.is_empty() {
+    let system = prompt.text();
+    if !system.is_empty() {
         body.insert(
             "systemInstruction".into(),
-            json!({ "parts": [{ "text": prompt.system }] }),
+            json!({ "parts": [{ "text": system }] }),
         );
     }
     if !tools.is_empty() {

@@ -47,7 +47,7 @@ fn body(spec: &ModelSpec, messages: &[Message], tools: &[ToolDef], params: &Para
     let messages: Vec<Arc<Message>> = messages.iter().cloned().map(Arc::new).collect();
     let mut history = EncodedHistory::new();
     history.extend(spec, 0, &messages);
-    let prefix = encode_prefix(spec, &Prompt { system: "Be good." }, tools, params);
+    let prefix = encode_prefix(spec, &Prompt::of("Be good."), tools, params);
     let body = RequestBody::new(prefix, &history, encode_suffix(spec, tools, params));
     serde_json::from_slice(&body.to_bytes()).unwrap()
 }

@@ -28,8 +28,9 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -
     }
     // Some other servers ignore or refuse `instructions`; all understand a message.
     let as_field = is_openai(&spec.base_url);
-    if as_field && !prompt.system.is_empty() {
-        body.insert("instructions".into(), json!(prompt.system));
+    let system = prompt.text();
+    if as_field && !system.is_empty() {
+        body.insert("instructions".into(), json!(system));
     }
     if !tools.is_empty() {
         body.insert("tools".into(), tools.iter().map(tool).collect());
@@ -37,13 +38,13 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -
     let mut bytes = json_bytes(&Value::Object(body));
     bytes.pop();
     bytes.extend_from_slice(br#","input":["#);
-    if !as_field && !prompt.system.is_empty() {
+    if !as_field && !system.is_empty() {
         let role = if spec.compat.developer_role {
             "developer"
         } else {
             "system"
         };
-        let part = json!({ "type": "input_text", "text": prompt.system });
+        let part = json!({ "type": "input_text", "text": system });
         bytes.extend(json_bytes(&words(role, &json!([part]))));
     }
     bytes.into()

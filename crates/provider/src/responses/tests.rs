@@ -474,7 +474,7 @@ fn body(
 ) -> Value {
     let mut history = EncodedHistory::new();
     history.extend(spec, 0, messages);
-    let prefix = encode_prefix(spec, &Prompt { system }, tools, params);
+    let prefix = encode_prefix(spec, &Prompt::of(system), tools, params);
     let body = RequestBody::new(prefix, &history, encode_suffix(spec, tools, params));
     serde_json::from_slice(&body.to_bytes()).unwrap()
 }

@@ -8,12 +8,12 @@ async fn read_numbers_lines_and_says_how_to_go_on() {
     world.put("f", "a\nb\nc\n");
     assert_eq!(
         world.ok("Read", json!({ "file_path": "f" })).await,
-        "     1|a\n     2|b\n     3|c\n"
+        "1\ta\n2\tb\n3\tc\n"
     );
     let page = world
         .ok("Read", json!({ "file_path": "f", "offset": 2, "limit": 1 }))
         .await;
-    assert_eq!(page, "     2|b\n[Lines 2 to 2 of 3. Continue with offset=3.]\n");
+    assert_eq!(page, "2\tb\n[Lines 2 to 2 of 3. Continue with offset=3.]\n");
     let (code, text) = world
         .refused("Read", json!({ "file_path": "f", "offset": 4 }))
         .await;
@@ -39,20 +39,17 @@ async fn read_cuts_at_the_limits_exactly() {
     let three = world.call("Read", json!({ "file_path": "three" })).await;
     assert_eq!(
         (three.llm_text.as_str(), three.truncated),
-        ("     1|1\n     2|2\n     3|3\n", None)
+        ("1\t1\n2\t2\n3\t3\n", None)
     );
     let four = world.call("Read", json!({ "file_path": "four" })).await;
     assert!(
         four.llm_text
-            .ends_with("     3|3\n[Lines 1 to 3 of 4. Continue with offset=4.]\n")
+            .ends_with("3\t3\n[Lines 1 to 3 of 4. Continue with offset=4.]\n")
     );
     assert_eq!(four.truncated.map(|cut| (cut.bytes, cut.lines)), Some((7, 4)));
-    world.limits.max_bytes = 18;
+    world.limits.max_bytes = 9;
     let two = world.ok("Read", json!({ "file_path": "three" })).await;
-    assert_eq!(
-        two,
-        "     1|1\n     2|2\n[Lines 1 to 2 of 3. Continue with offset=3.]\n"
-    );
+    assert_eq!(two, "1\t1\n2\t2\n[Lines 1 to 2 of 3. Continue with offset=3.]\n");
 }
 
 #[tokio::test]
@@ -62,7 +59,7 @@ async fn a_file_over_the_limit_is_shown_in_part_and_cannot_be_edited() {
     world.put("big", "1\n2\n3\n");
     let text = world.ok("Read", json!({ "file_path": "big" })).await;
     assert!(
-        text.starts_with("     1|1\n     2|2\n[big has 6 bytes; only its first 4 are shown"),
+        text.starts_with("1\t1\n2\t2\n[big has 6 bytes; only its first 4 are shown"),
         "{text}"
     );
     let edit = json!({ "file_path": "big", "old_string": "1", "new_string": "x" });
@@ -78,7 +75,7 @@ async fn bad_utf8_is_shown_with_a_notice_and_binary_is_refused_with_its_kind() {
         .put("zero", b"a\0b");
     let text = world.ok("Read", json!({ "file_path": "latin" })).await;
     assert!(
-        text.starts_with("     1|caf\u{fffd}\n[The file is not valid UTF-8"),
+        text.starts_with("1\tcaf\u{fffd}\n[The file is not valid UTF-8"),
         "{text}"
     );
     let (code, text) = world.refused("Read", json!({ "file_path": "image.txt" })).await;
@@ -171,7 +168,7 @@ async fn an_absolute_path_inside_is_accepted() {
     let mut world = World::new();
     world.put("a/f", "x");
     let path = world.root().join("a/f");
-    assert_eq!(world.ok("Read", json!({ "file_path": path })).await, "     1|x\n");
+    assert_eq!(world.ok("Read", json!({ "file_path": path })).await, "1\tx\n");
     world
         .ok(
             "Edit",

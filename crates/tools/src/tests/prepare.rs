@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Prepared, Subject};
+use crate::{Prepared, Subject, is_usual};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 use std::path::Path;
@@ -37,6 +37,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
             "Glob",
             "Grep",
             "Bash",
+            "Job",
             "BashStart",
             "BashPoll",
             "BashWrite",
@@ -56,6 +57,33 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
         prepare(&spec.name, &spec.example);
         assert!(spec.schema["additionalProperties"] == json!(false));
     }
+}
+
+#[test]
+fn the_usual_tools_take_at_most_2600_tokens_and_change_files_in_one_way() {
+    for (template, edits) in [("anthropic", "Edit"), ("openai", "ApplyPatch"), ("chat", "Edit")] {
+        let usual = registry();
+        let usual: Vec<_> = usual
+            .specs()
+            .filter(|spec| is_usual(&spec.name, template))
+            .collect();
+        let ways: Vec<&str> = usual
+            .iter()
+            .map(|spec| spec.name.as_ref())
+            .filter(|name| ["Edit", "MultiEdit", "ApplyPatch", "UndoPatch"].contains(name))
+            .collect();
+        assert_eq!(ways, [edits], "{template}");
+        // Plan and Skill are there only for sessions that plan or have skills.
+        let sent = usual.iter().filter(|spec| spec.name != "Plan");
+        let bytes: usize = sent
+            .map(|spec| {
+                let sent = json!({ "name": spec.name, "description": spec.description, "input_schema": spec.sent_schema() });
+                sent.to_string().len()
+            })
+            .sum();
+        assert!(bytes / 4 <= 2_600, "{template}: {}", bytes / 4);
+    }
+    assert!(registry().specs().all(|spec| is_usual(&spec.name, "")));
 }
 
 #[test]
@@ -106,7 +134,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
     assert_eq!(code, "E_UNKNOWN_TOOL");
     assert_eq!(
         text,
-        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, MultiEdit, ApplyPatch, UndoPatch, Ls, Glob, Grep, Bash, BashStart, BashPoll, BashWrite, BashKill, TodoWrite, AskUser, ExitPlanMode, Plan, Skill, Task, RepoMap, SemanticSearch, WebFetch."
+        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, MultiEdit, ApplyPatch, UndoPatch, Ls, Glob, Grep, Bash, Job, BashStart, BashPoll, BashWrite, BashKill, TodoWrite, AskUser, ExitPlanMode, Plan, Skill, Task, RepoMap, SemanticSearch, WebFetch."
     );
     assert!(
         !refusal("deploy_to_production", &json!({}))

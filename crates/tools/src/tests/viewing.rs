@@ -53,13 +53,13 @@ async fn a_kept_output_is_read_page_by_page_by_its_own_session_only() {
     let path = |name: &str| json!({ "file_path": format!("blob:{}", &name[..16]) });
     let text = world.ok("Read", path(&name)).await;
     assert!(
-        text.contains("     2|two\n") && text.contains("Continue with offset=3"),
+        text.contains("2\ttwo\n") && text.contains("Continue with offset=3"),
         "{text}"
     );
     let mut rest = path(&name);
     rest["offset"] = json!(3);
     let text = world.ok("Read", rest).await;
-    assert!(text.contains("     3|three\n"), "{text}");
+    assert!(text.contains("3\tthree\n"), "{text}");
     let foreign = sha256(b"of another session");
     world
         .blobs

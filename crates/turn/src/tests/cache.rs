@@ -107,6 +107,27 @@ fn a_cache_that_broke_is_spoken_of_with_the_first_reason_that_applies() {
 }
 
 #[test]
+fn marks_without_effect_are_spoken_of_once_when_the_conversation_is_long() {
+    let told = |inputs: &[u64]| {
+        let mut world = warm();
+        for input in inputs {
+            world.send("more");
+            let mut answer = answer_of(vec![Block::text("Done.")], StopReason::EndTurn);
+            answer.usage = Usage {
+                input: *input,
+                ..Usage::default()
+            };
+            world.answer_with(answer);
+        }
+        let warnings = world.warnings();
+        let unread = warnings.iter().filter(|(code, _)| code == "prompt_cache_unread");
+        unread.count()
+    };
+    assert_eq!(told(&[19_999]), 0);
+    assert_eq!(told(&[20_000, 20_001]), 1);
+}
+
+#[test]
 fn a_restart_forgets_the_prefix_and_nothing_else() {
     let mut world = warm();
     world.restart();

@@ -21,7 +21,7 @@ fn before_a_call(tokens: u64, sizes: Sizes) -> World {
 fn full(tokens: u64) -> World {
     let mut world = before_a_call(tokens, Sizes::default());
     // Pruning is tried first.
-    assert_eq!(asked(&world), [(Shrink::Prune, 0)]);
+    assert_eq!(asked(&world), [(Shrink::Prune, 80_000)]);
     world.shrunk(Shrunk::Nothing);
     world
 }
@@ -146,14 +146,14 @@ fn a_step_between_them_begins_a_new_row() {
 #[test]
 fn pruning_is_asked_again_only_when_the_conversation_has_grown() {
     let mut world = before_a_call(45_000, Sizes::default());
-    assert_eq!(asked(&world), [(Shrink::Prune, 0)]);
+    assert_eq!(asked(&world), [(Shrink::Prune, 80_000)]);
     world.shrunk(Shrunk::Nothing);
     world.tokens = 49_000;
     world.tool_step("Read", json!({"n": 3}), ok());
     assert_eq!(asked(&world), []);
     world.tokens = 50_000;
     world.tool_step("Read", json!({"n": 4}), ok());
-    assert_eq!(asked(&world), [(Shrink::Prune, 0)]);
+    assert_eq!(asked(&world), [(Shrink::Prune, 80_000)]);
     world.shrink();
     assert_eq!(world.kinds(), ["context.pruned", "model.started"]);
 }

@@ -195,6 +195,7 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
             "see logs/agentd.log in its data directory",
         )),
     }
+    checks.extend(super::cache::checks(client).await);
     checks
 }
 
