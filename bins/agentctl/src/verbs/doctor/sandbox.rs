@@ -135,7 +135,7 @@ pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel
         checks.push(Check::warn(
             "rules",
             format!(
-                "for commands, {} deny rules for reading work by text only: {}{more}",
+                "the sandbox does not enforce these deny rules for reading; agentd checks only a command's text ({}): {}{more}",
                 text.len(),
                 shown.join(", ")
             ),
@@ -259,11 +259,13 @@ mod tests {
         let confined = messages(SandboxLevel::Confined);
         assert_eq!(
             confined,
-            ["for commands, 1 deny rules for reading work by text only: deny Read(**/.env)"]
+            [
+                "the sandbox does not enforce these deny rules for reading; agentd checks only a command's text (1): deny Read(**/.env)"
+            ]
         );
         std::fs::write(home.path().join(".gitconfig"), "[github]\n token = x\n").unwrap();
         assert!(messages(SandboxLevel::Confined)[0].contains("/.gitconfig: it seems"));
-        assert!(messages(SandboxLevel::None)[0].starts_with("2 rules"));
+        assert!(messages(SandboxLevel::None)[0].contains("text (2): "));
     }
 
     #[test]
@@ -339,7 +341,7 @@ mod tests {
         };
         let told = checks(None, Some(&SandboxConfig::default()), Some(&gap));
         let names = told.iter().find(|check| check.check == "names").unwrap();
-        assert!(names.message.ends_with("files: EBUSY"), "{names:?}");
+        assert!(names.message.ends_with("from commands: EBUSY"), "{names:?}");
         assert_eq!(names.fix.as_deref(), Some("leave the container"));
     }
 
