@@ -1,6 +1,7 @@
 //! Opens the address: the configured one, or any free one instead of the default.
 
 use crate::error::HttpError;
+use crate::tls::Tls;
 use agentd_settings::HttpConfig;
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
@@ -14,6 +15,16 @@ pub struct Bound {
     pub address: SocketAddr,
     /// Whether the default port was taken, so that this is another one.
     pub moved: bool,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Bound {
+    /// The URL that clients use.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
 }
 
 /// Opens the address of the settings; `None` if HTTP is off. If it is the default (`fixed` is false) and taken, the system
@@ -27,27 +38,38 @@ pub async fn bind(config: &HttpConfig, fixed: bool) -> Result<Option<Bound>, Htt
     }
     let wrong = |_| HttpError::NotAnAddress(config.listen.clone());
     let address: SocketAddr = config.listen.parse().map_err(wrong)?;
-    if !address.ip().is_loopback() && !config.behind_proxy {
+    let tls = if config.tls.is_on() {
+        Some(Tls::open(&config.tls).await?)
+    } else {
+        None
+    };
+    if !address.ip().is_loopback() && tls.is_none() && !config.behind_proxy {
         return Err(HttpError::Unencrypted(address));
     }
     match TcpListener::bind(address).await {
-        Ok(listener) => bound(listener, address, false),
+        Ok(listener) => bound(listener, address, tls, false),
         Err(error) if error.kind() != ErrorKind::AddrInUse => Err(io(address, error)),
         Err(_) if fixed => Err(HttpError::InUse(address)),
         Err(_) => {
             let any = SocketAddr::new(address.ip(), 0);
             let listener = TcpListener::bind(any).await.map_err(|error| io(any, error))?;
-            bound(listener, any, true)
+            bound(listener, any, tls, true)
         }
     }
 }
 
-fn bound(listener: TcpListener, asked: SocketAddr, moved: bool) -> Result<Option<Bound>, HttpError> {
+fn bound(
+    listener: TcpListener,
+    asked: SocketAddr,
+    tls: Option<Tls>,
+    moved: bool,
+) -> Result<Option<Bound>, HttpError> {
     let address = listener.local_addr().map_err(|error| io(asked, error))?;
     Ok(Some(Bound {
         listener,
         address,
         moved,
+        tls,
     }))
 }
 

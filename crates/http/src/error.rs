@@ -19,6 +19,14 @@ pub enum HttpError {
          http.behind_proxy = true if a proxy in front of agentd speaks TLS"
     )]
     Unencrypted(SocketAddr),
+    /// A file for TLS cannot be used.
+    #[error("http.tls: {path}: {why}")]
+    Tls {
+        /// The file.
+        path: String,
+        /// The cause.
+        why: String,
+    },
     /// The system returned an error.
     #[error("http.listen = {address}: {source}")]
     Io {

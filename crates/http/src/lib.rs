@@ -22,6 +22,7 @@ mod routes;
 mod serve;
 mod stall;
 mod streams;
+mod tls;
 mod wait;
 mod wire;
 

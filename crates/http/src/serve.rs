@@ -12,10 +12,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 /// How long open connections may take to end.
 const FAREWELL: Duration = Duration::from_secs(6);
@@ -73,8 +75,12 @@ impl Server {
             while open.try_join_next().is_some() {}
             let (router, config, shutdown) =
                 (self.router.clone(), self.config.clone(), self.shutdown.clone());
+            let tls = match &mut self.bound.tls {
+                Some(tls) => Some(tls.acceptor().await),
+                None => None,
+            };
             open.spawn(async move {
-                connection(stream, router, &config, shutdown).await;
+                secured(stream, tls, router, &config, shutdown).await;
                 drop(seat);
             });
         }
@@ -86,21 +92,41 @@ impl Server {
     }
 }
 
+/// Serves one connection, over TLS if there is an acceptor. The handshake has the time limit of the headers.
+async fn secured(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    config: &HttpConfig,
+    shutdown: watch::Receiver<bool>,
+) {
+    // Deltas are small and must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    let stream = Impatient::new(stream);
+    let Some(tls) = tls else {
+        return connection(stream, router, config, shutdown).await;
+    };
+    let limit = Duration::from_millis(config.header_ms);
+    match timeout(limit, tls.accept(stream)).await {
+        Ok(Ok(stream)) => connection(stream, router, config, shutdown).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake did not end in time"),
+    }
+}
+
 /// Serves one connection until it ends, breaks a limit, or the daemon stops.
 async fn connection(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     config: &HttpConfig,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    // Deltas are small and must not wait for each other.
-    let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(config.header_ms))
         .max_buf_size(HEADERS)
-        .serve_connection(TokioIo::new(Impatient::new(stream)), service)
+        .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut serving = std::pin::pin!(serving);
     let ended = tokio::select! {

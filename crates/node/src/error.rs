@@ -108,7 +108,7 @@ impl NodeError {
             | Self::Rules(_)
             | Self::Files(_)
             | Self::Webhook(_)
-            | Self::Http(HttpError::NotAnAddress(_) | HttpError::Unencrypted(_))
+            | Self::Http(HttpError::NotAnAddress(_) | HttpError::Unencrypted(_) | HttpError::Tls { .. })
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_)
             | Self::Http(HttpError::InUse(_))

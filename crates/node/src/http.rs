@@ -17,14 +17,14 @@ pub(crate) async fn open(loaded: &Loaded) -> Result<Option<Bound>, NodeError> {
     let fixed = loaded.origins.get("http.listen").is_some_and(Origin::is_operator);
     let bound = bind(&loaded.settings.http, fixed).await?;
     if let Some(bound) = &bound {
-        tracing::info!(address = %bound.address, "HTTP is served");
+        tracing::info!(url = bound.url(), "HTTP is served");
     }
     Ok(bound)
 }
 
 /// The URL that clients use; `off` without HTTP.
 pub(crate) fn url(bound: Option<&Bound>) -> String {
-    bound.map_or_else(|| "off".to_owned(), |bound| format!("http://{}", bound.address))
+    bound.map_or_else(|| "off".to_owned(), Bound::url)
 }
 
 /// The HTTP server. Another one after it opens the same address again.

@@ -13,4 +13,6 @@ mod server;
 #[cfg(test)]
 mod streaming;
 #[cfg(test)]
+mod tls;
+#[cfg(test)]
 mod websocket;
