@@ -258,9 +258,9 @@ impl Guard {
 }
 
 /// What a hostile tool can still do at the level none, for the log and `agentctl doctor`.
-pub const RISK_OF_NONE: &str = "a hostile tool acts as the daemon's user: it can change the user's files, kill the daemon, and \
-    start a process through cron or systemd that answers other sessions' approvals (control.local_approvals = false refuses \
-    all answers over the socket)";
+pub const RISK_OF_NONE: &str = "a hostile tool acts as the daemon's user: it can change the user's files, read the tokens that the \
+    user keeps in files, kill the daemon, and start a process through cron or systemd that answers other sessions' approvals \
+    (control.local_approvals = false refuses all answers over the socket)";
 
 /// Lists all guards.
 #[must_use]
