@@ -55,6 +55,7 @@ mod self_approval;
 mod strays;
 mod subagents;
 mod terminals;
+mod tokens;
 mod tree_files;
 mod typed_answers;
 mod upgrade;

@@ -6,7 +6,7 @@ use agentd_protocol::EventBody;
 use agentd_tests::{CANARY, Follower, check_log};
 use std::path::Path;
 
-fn files_with(dir: &Path, needle: &[u8], found: &mut Vec<String>) {
+pub(crate) fn files_with(dir: &Path, needle: &[u8], found: &mut Vec<String>) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {

@@ -1,6 +1,7 @@
 //! Starts the user's own daemon in the background.
 
-use crate::dial::{Dial, connect};
+use crate::contexts::Address;
+use crate::dial::connect;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use agentd_client::Client;
@@ -24,7 +25,7 @@ pub(crate) const GET_AGENTD: &str =
 
 /// Starts `agentd` in a process group of its own and waits until it answers.
 pub(crate) async fn start(
-    dial: &Dial,
+    socket: &Path,
     environment: &Environment,
     say: &mut impl FnMut(&str),
 ) -> Result<Client, Failure> {
@@ -33,20 +34,23 @@ pub(crate) async fn start(
             "no_agentd",
             format!(
                 "no daemon answers on {}, and `agentd` was not found",
-                dial.socket.display()
+                socket.display()
             ),
         )
         .hint(GET_AGENTD)
     })?;
     let log = log_file(environment)?;
-    let mut child = background(&program, dial, &log)?;
+    let address = Address::Socket {
+        socket: socket.to_owned(),
+    };
+    let mut child = background(&program, socket, &log)?;
     let (begun, mut ended) = (Instant::now(), None);
     loop {
-        if let Ok(client) = connect(&dial.socket, Duration::from_secs(2)).await {
+        if let Ok(client) = connect(&address, Duration::from_secs(2)).await {
             say(&format!(
                 "started {} in the background (socket {})",
                 program.display(),
-                dial.socket.display()
+                socket.display()
             ));
             say("stop it with `agentctl daemon stop`");
             return Ok(client);
@@ -108,7 +112,7 @@ fn log_file(environment: &Environment) -> Result<PathBuf, Failure> {
     clippy::disallowed_methods,
     reason = "the daemon is started here, and nothing else is"
 )]
-fn background(program: &Path, dial: &Dial, log: &Path) -> Result<std::process::Child, Failure> {
+fn background(program: &Path, socket: &Path, log: &Path) -> Result<std::process::Child, Failure> {
     let file = |append: bool| -> Result<File, Failure> {
         OpenOptions::new()
             .create(true)
@@ -122,7 +126,7 @@ fn background(program: &Path, dial: &Dial, log: &Path) -> Result<std::process::C
     drop(file(false)?);
     Command::new(program)
         .arg("--socket")
-        .arg(&dial.socket)
+        .arg(socket)
         .stdin(Stdio::null())
         .stdout(file(true)?)
         .stderr(file(true)?)

@@ -1,5 +1,6 @@
 //! Command-line arguments: parsing only.
 
+mod access;
 mod act;
 mod history;
 mod look;
@@ -8,6 +9,7 @@ mod security;
 mod turns;
 mod typed;
 
+pub(crate) use access::{AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, TokenArgs, TokenVerb};
 pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
     TargetArgs, WaitArgs, WaitFor,
@@ -178,6 +180,10 @@ pub(crate) enum Verb {
     Mcp,
     /// List and revoke permanent permission rules
     Rules(RulesArgs),
+    /// Create, list and revoke tokens for other machines
+    Token(TokenArgs),
+    /// Name daemons, also on other machines, for --context
+    Context(ContextArgs),
     /// Test permission rules: check the verdict for a call, or try out other rules
     Policy(PolicyArgs),
     /// Verify the audit trail

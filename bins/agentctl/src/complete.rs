@@ -1,6 +1,7 @@
 //! Shell completion: sessions, approvals and models from the running daemon, and the program's own fixed words.
 
 use crate::cli::{Cli, Global, understood, verb};
+use crate::contexts::Address;
 use crate::dial::{Dial, connect};
 use crate::environment::Environment;
 use crate::render::one_line;
@@ -14,7 +15,6 @@ use clap::CommandFactory as _;
 use clap_complete::CompletionCandidate;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ const MOST: u32 = 200;
 /// Completers are plain functions without parameters for context, so `remember` leaves it here.
 static TYPED: OnceLock<Typed> = OnceLock::new();
 
-/// The daemon's socket, and the verb that precedes the word being completed.
+/// The daemon's address, and the verb that precedes the word being completed.
 struct Typed {
-    socket: PathBuf,
+    address: Address,
     verb: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn remember(environment: &Environment, args: impl Iterator<Item = OsS
     };
     let verb = verb(&line).1.to_owned();
     let _ = TYPED.set(Typed {
-        socket: dial.socket,
+        address: dial.address,
         verb,
     });
 }
@@ -194,7 +194,7 @@ fn ask<T>(question: impl AsyncFnOnce(Client) -> Option<T>) -> Option<T> {
         .build()
         .ok()?;
     runtime.block_on(async {
-        let asked = async { question(connect(&typed.socket, DEADLINE).await.ok()?).await };
+        let asked = async { question(connect(&typed.address, DEADLINE).await.ok()?).await };
         tokio::time::timeout(DEADLINE, asked).await.ok().flatten()
     })
 }
@@ -202,6 +202,7 @@ fn ask<T>(question: impl AsyncFnOnce(Client) -> Option<T>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn the_line_chooses_the_daemon_wherever_its_flags_stand() {

@@ -2,12 +2,11 @@
 
 use crate::autostart;
 use crate::cli::Global;
-use crate::contexts::Contexts;
+use crate::contexts::{Address, Contexts};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use agentd_client::{Client, ClientError, ConnectOptions};
 use agentd_protocol::Fault;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -26,27 +25,27 @@ pub(crate) enum Chosen {
 /// The daemon's address.
 #[derive(Debug, Clone)]
 pub(crate) struct Dial {
-    pub(crate) socket: PathBuf,
+    pub(crate) address: Address,
     pub(crate) chosen: Chosen,
 }
 
 impl Dial {
-    /// The socket: `--socket`, else `--context`, else `AGENTD_SOCKET`, else a current context, else the default.
+    /// The daemon: `--socket`, else `--context`, else `AGENTD_SOCKET`, else a current context, else the default.
     pub(crate) fn choose(global: &Global, environment: &Environment) -> Result<Self, Failure> {
-        let named = |socket| Self {
-            socket,
+        let named = |address| Self {
+            address,
             chosen: Chosen::Named,
         };
-        if let Some(socket) = &global.socket {
-            return Ok(named(socket.clone()));
+        if let Some(socket) = global.socket.clone() {
+            return Ok(named(Address::Socket { socket }));
         }
         let context = global.context.as_deref();
         if let (None, Some(socket)) = (context, environment.path("AGENTD_SOCKET")) {
-            return Ok(named(socket));
+            return Ok(named(Address::Socket { socket }));
         }
         let context = context.or_else(|| environment.get("AGENTCTL_CONTEXT"));
-        if let Some(socket) = Contexts::load(environment)?.socket(context)? {
-            return Ok(named(socket));
+        if let Some(address) = Contexts::load(environment)?.address(context)? {
+            return Ok(named(address));
         }
         let socket = environment.default_socket().ok_or_else(|| {
             Fault::invalid(
@@ -57,7 +56,7 @@ impl Dial {
         })?;
         let off = environment.get("AGENTCTL_AUTOSTART") == Some("0");
         Ok(Self {
-            socket,
+            address: Address::Socket { socket },
             chosen: if off { Chosen::LocalNoStart } else { Chosen::Local },
         })
     }
@@ -73,16 +72,18 @@ impl Dial {
         environment: &Environment,
         mut say: impl FnMut(&str),
     ) -> Result<Client, Failure> {
-        match self.try_connect().await {
-            Err(ClientError::Unreachable { .. }) if self.chosen == Chosen::Local => {
-                autostart::start(self, environment, &mut say).await
+        match (self.try_connect().await, &self.address) {
+            (Err(ClientError::Unreachable { .. }), Address::Socket { socket })
+                if self.chosen == Chosen::Local =>
+            {
+                autostart::start(socket, environment, &mut say).await
             }
-            outcome => outcome.map_err(|error| self.explain(error)),
+            (outcome, _) => outcome.map_err(|error| self.explain(error)),
         }
     }
 
     pub(crate) async fn try_connect(&self) -> Result<Client, ClientError> {
-        connect(&self.socket, CONNECT_DEADLINE).await
+        connect(&self.address, CONNECT_DEADLINE).await
     }
 
     fn explain(&self, error: ClientError) -> Failure {
@@ -90,6 +91,9 @@ impl Dial {
             return error.into();
         }
         let hint = match self.chosen {
+            Chosen::Named if matches!(self.address, Address::Web { .. }) => {
+                "check the address (`agentctl context ls`) and whether agentd listens there ([http] in its configuration)"
+            }
             Chosen::Named => "check the socket's path and whether its daemon is running: `agentctl doctor`",
             Chosen::LocalNoStart => {
                 "start it with `agentd`; AGENTCTL_AUTOSTART=0 prevents agentctl from starting it"
@@ -102,19 +106,27 @@ impl Dial {
     }
 }
 
-/// Connects to a socket within a deadline.
-pub(crate) async fn connect(socket: &Path, deadline: Duration) -> Result<Client, ClientError> {
+/// Connects to a daemon within a deadline.
+pub(crate) async fn connect(address: &Address, deadline: Duration) -> Result<Client, ClientError> {
     let options = ConnectOptions {
         client: concat!("agentctl/", env!("CARGO_PKG_VERSION")).to_owned(),
         deadline,
-        ..ConnectOptions::default()
     };
-    Client::connect(socket, &options).await
+    match address {
+        Address::Socket { socket } => Client::connect(socket, &options).await,
+        Address::Web { .. } => match address.remote().map_err(ClientError::Refused)? {
+            Some(remote) => Client::connect_remote(&remote, &options).await,
+            None => Err(ClientError::Lost(
+                "it is no address of another machine".to_owned(),
+            )),
+        },
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn choose(socket: Option<&str>, variables: &[(&str, &str)]) -> (PathBuf, Chosen) {
         let global = Global {
@@ -123,7 +135,7 @@ mod tests {
         };
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
         let dial = Dial::choose(&global, &Environment::new(variables, None)).unwrap();
-        (dial.socket, dial.chosen)
+        (dial.address.to_string().into(), dial.chosen)
     }
 
     #[test]

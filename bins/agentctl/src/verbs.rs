@@ -7,6 +7,7 @@ mod backup;
 mod before_run;
 mod config;
 mod context;
+mod contexts;
 mod daemon;
 mod demo;
 mod doctor;
@@ -23,6 +24,7 @@ mod rules;
 mod run;
 mod send;
 mod set;
+mod token;
 mod transfer;
 pub(crate) mod tree;
 mod usage;
@@ -76,6 +78,8 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Tools => look::tools(ctx).await,
         Verb::Mcp => look::servers(ctx).await,
         Verb::Rules(args) => rules::rules(ctx, &args.verb).await,
+        Verb::Token(args) => token::token(ctx, &args.verb).await,
+        Verb::Context(args) => contexts::contexts(ctx, &args.verb),
         Verb::Policy(args) => policy::policy(ctx, &args.verb).await,
         Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,

@@ -1,12 +1,10 @@
 //! Opens a connection: connect, hello and welcome, all within one deadline.
 
 use crate::error::ClientError;
-use agentd_wire::{
-    ClientFrame, Decoder, FrameLimits, Hello, ServerFrame, VersionRange, Welcome, decode, encode,
-};
+use crate::transport::{Incoming, Outgoing};
+use agentd_wire::{ClientFrame, FrameLimits, Hello, ServerFrame, VersionRange, Welcome, decode, encode};
 use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 /// Options for connecting.
@@ -14,8 +12,6 @@ use tokio::net::UnixStream;
 pub struct ConnectOptions {
     /// The client program and its version, for the daemon's log.
     pub client: String,
-    /// Proof of identity, where access to the socket alone is not enough.
-    pub token: Option<String>,
     /// The time limit for connecting and receiving the welcome together.
     pub deadline: Duration,
 }
@@ -24,29 +20,29 @@ impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             client: concat!("agentd-client/", env!("CARGO_PKG_VERSION")).to_owned(),
-            token: None,
             deadline: Duration::from_secs(5),
         }
     }
 }
 
-/// A connection after the welcome. The decoder may already hold the start of further frames.
+/// A connection after the welcome.
 pub(crate) struct Greeted {
-    pub(crate) stream: UnixStream,
-    pub(crate) decoder: Decoder,
+    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: Outgoing,
     pub(crate) welcome: Welcome,
 }
 
 pub(crate) async fn greet(path: &Path, options: &ConnectOptions) -> Result<Greeted, ClientError> {
     let unreachable = |why: String| ClientError::Unreachable {
-        path: path.to_owned(),
+        address: path.display().to_string(),
         why,
     };
     let attempt = async {
         let stream = UnixStream::connect(path)
             .await
             .map_err(|error| unreachable(error.to_string()))?;
-        say_hello(stream, options).await
+        let (read, write) = stream.into_split();
+        say_hello(Incoming::socket(read), Outgoing::Socket(write), options).await
     };
     tokio::time::timeout(options.deadline, attempt)
         .await
@@ -58,35 +54,28 @@ pub(crate) async fn greet(path: &Path, options: &ConnectOptions) -> Result<Greet
         })
 }
 
-async fn say_hello(mut stream: UnixStream, options: &ConnectOptions) -> Result<Greeted, ClientError> {
-    let lost = |error: std::io::Error| ClientError::Lost(error.to_string());
+pub(crate) async fn say_hello(
+    mut incoming: Incoming,
+    mut outgoing: Outgoing,
+    options: &ConnectOptions,
+) -> Result<Greeted, ClientError> {
     let hello = ClientFrame::Hello(Hello {
         protocol: VersionRange::OURS,
         client: options.client.clone(),
-        token: options.token.clone(),
+        token: None,
     });
     let limits = FrameLimits::of_answers();
     // A daemon that refuses us may close before it reads, so ignore a write error until its fault has been read.
-    let written = stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await;
-    let mut decoder = Decoder::new(limits);
-    let mut chunk = [0; 4_096];
-    let body = loop {
-        if let Some(body) = decoder.next_frame()? {
-            break body;
-        }
-        let read = stream.read(&mut chunk).await.map_err(lost)?;
-        if read == 0 {
-            let why = written
-                .err()
-                .map_or_else(|| "closed before the welcome".to_owned(), |e| e.to_string());
-            return Err(ClientError::Lost(why));
-        }
-        decoder.feed(chunk.get(..read).unwrap_or_default());
-    };
+    let written = outgoing.send(encode(&hello, limits.max_frame_bytes)?).await;
+    let body = incoming.next().await.map_err(|error| match (error, written) {
+        (ClientError::Lost(_), Err(why)) => ClientError::Lost(why),
+        (ClientError::Lost(why), Ok(())) => ClientError::Lost(format!("{why} before the welcome")),
+        (other, _) => other,
+    })?;
     match decode::<ServerFrame>(&body, limits)? {
         ServerFrame::Welcome(welcome) => Ok(Greeted {
-            stream,
-            decoder,
+            incoming,
+            outgoing,
             welcome,
         }),
         ServerFrame::Fault { fault, .. } => Err(ClientError::Refused(fault)),

@@ -4,16 +4,16 @@ use crate::connect::{ConnectOptions, Greeted, greet};
 use crate::error::ClientError;
 use crate::pending::{Routed, Shared};
 use crate::subscription::{Inbox, Subscription};
+use crate::transport::Incoming;
+use crate::web::{self, Remote};
 use agentd_protocol::{Fault, Subscribed};
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, ServerFrame, Welcome, decode, encode};
+use agentd_wire::{ClientFrame, FrameLimits, Request, ServerFrame, Welcome, decode, encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -44,23 +44,33 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`] if no daemon answers in time, [`ClientError::Refused`] with the daemon's fault.
     pub async fn connect(path: &Path, options: &ConnectOptions) -> Result<Self, ClientError> {
-        let Greeted {
-            stream,
-            decoder,
-            welcome,
-        } = greet(path, options).await?;
-        let (read, write) = stream.into_split();
+        Ok(Self::over(greet(path, options).await?))
+    }
+
+    /// Connects to a daemon on another machine.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub async fn connect_remote(remote: &Remote, options: &ConnectOptions) -> Result<Self, ClientError> {
+        Ok(Self::over(web::greet(remote, options).await?))
+    }
+
+    fn over(greeted: Greeted) -> Self {
         let (outgoing, frames) = mpsc::channel(OUTGOING_FRAMES);
         let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(read_all(read, decoder, Arc::clone(&shared), outgoing.downgrade()));
-        tokio::spawn(write_all(write, frames));
+        let task = tokio::spawn(read_all(
+            greeted.incoming,
+            Arc::clone(&shared),
+            outgoing.downgrade(),
+        ));
+        tokio::spawn(greeted.outgoing.run(frames));
         let reader = task.abort_handle();
-        Ok(Self(Arc::new(Inner {
+        Self(Arc::new(Inner {
             shared,
             outgoing,
-            welcome,
+            welcome: greeted.welcome,
             reader,
-        })))
+        }))
     }
 
     /// The daemon's greeting.
@@ -199,57 +209,39 @@ fn read_answer<A: DeserializeOwned>(method: &str, ok: Value) -> Result<A, Client
     })
 }
 
-async fn read_all(
-    mut read: OwnedReadHalf,
-    mut decoder: Decoder,
-    shared: Arc<Shared>,
-    outgoing: mpsc::WeakSender<Vec<u8>>,
-) {
+async fn read_all(mut incoming: Incoming, shared: Arc<Shared>, outgoing: mpsc::WeakSender<Vec<u8>>) {
     let why = loop {
-        if let Err(error) = deliver(&mut decoder, &shared, &outgoing).await {
+        let delivered = match incoming.next().await {
+            Ok(body) => deliver(&body, &shared, &outgoing).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = delivered {
             break error;
-        }
-        let mut chunk = [0; 16_384];
-        match read.read(&mut chunk).await {
-            Ok(0) => break ClientError::Lost("closed by the daemon".to_owned()),
-            Ok(length) => decoder.feed(chunk.get(..length).unwrap_or_default()),
-            Err(error) => break ClientError::Lost(error.to_string()),
         }
     };
     shared.lose(&why);
 }
 
-/// Delivers every complete frame. Waits while a subscription is full and no request is pending.
+/// Delivers a frame. Waits while its subscription is full and no request is pending.
 async fn deliver(
-    decoder: &mut Decoder,
+    body: &[u8],
     shared: &Shared,
     outgoing: &mpsc::WeakSender<Vec<u8>>,
 ) -> Result<(), ClientError> {
-    while let Some(body) = decoder.next_frame()? {
-        let frame = decode::<ServerFrame>(&body, FrameLimits::of_answers())?;
-        match shared.route(frame)? {
-            Routed::Done => {}
-            Routed::Push(inbox, push) => {
-                while inbox.full() && !shared.someone_waits() {
-                    shared.room.notified().await;
-                }
-                inbox.push(push);
+    let frame = decode::<ServerFrame>(body, FrameLimits::of_answers())?;
+    match shared.route(frame)? {
+        Routed::Done => {}
+        Routed::Push(inbox, push) => {
+            while inbox.full() && !shared.someone_waits() {
+                shared.room.notified().await;
             }
-            Routed::Unwanted(sub) => {
-                if let Some(outgoing) = outgoing.upgrade() {
-                    send_detach(&outgoing, sub);
-                }
+            inbox.push(push);
+        }
+        Routed::Unwanted(sub) => {
+            if let Some(outgoing) = outgoing.upgrade() {
+                send_detach(&outgoing, sub);
             }
         }
     }
     Ok(())
-}
-
-async fn write_all(mut write: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>) {
-    while let Some(frame) = frames.recv().await {
-        if write.write_all(&frame).await.is_err() {
-            // The reader sees the end of the stream, preceded by the daemon's reason if it sent one.
-            return;
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use agentd_protocol::Fault;
 use agentd_wire::WireError;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The reason why a call failed.
@@ -10,10 +9,10 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum ClientError {
     /// No daemon listens, or access is denied.
-    #[error("no daemon answers on {}: {why}", path.display())]
+    #[error("no daemon answers on {address}: {why}")]
     Unreachable {
-        /// The socket.
-        path: PathBuf,
+        /// The socket, or the host and port.
+        address: String,
         /// The system's error message.
         why: String,
     },

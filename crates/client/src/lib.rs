@@ -3,7 +3,9 @@
 //! One connection carries many concurrent requests and any number of subscriptions. Every wait has a deadline.
 //! Reconnecting is up to the caller, because only it knows the `seq` from which to continue (I2).
 //!
-//! Flow: [`Client::connect`] -> [`Client::call`] or a typed method -> answer; [`Client::attach`] -> [`Subscription::next`].
+//! Invariant: I8 (a token leaves only in the header of a connection that nobody else can read, and prints nowhere).
+//!
+//! Flow: [`Client::connect`] or [`Client::connect_remote`] -> [`Client::call`] or a typed method -> answer; [`Client::attach`] -> [`Subscription::next`].
 
 mod connect;
 mod connection;
@@ -11,9 +13,12 @@ mod error;
 mod methods;
 mod pending;
 mod subscription;
+mod transport;
+mod web;
 
 pub use agentd_wire::{Ended, Limits, Push, StoredEvent, Welcome};
 pub use connect::ConnectOptions;
 pub use connection::Client;
 pub use error::ClientError;
 pub use subscription::Subscription;
+pub use web::Remote;

@@ -5,11 +5,12 @@ use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
-    BlobPart, CancelInputParams, CancelTurnParams, CreateParams, Created, DecideParams, Decided,
-    DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams,
+    BlobPart, CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams,
+    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams,
     LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
-    SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, Summary, TokenCreated, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -44,6 +45,10 @@ methods! {
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
     /// Changes settings of a session.
     update(UpdateParams) -> Done = "session.update", LONG;
+    /// Creates a token. The answer is the only place that ever has its text.
+    create_token(CreateTokenParams) -> TokenCreated = "token.create", LONG;
+    /// Ends a token for good.
+    revoke_token(RevokeTokenParams) -> TokenRow = "token.revoke", LONG;
     remove_rule(RemoveRuleParams) -> RuleRow = "rule.remove", LONG;
     /// Closes a session: it takes no more input.
     close(LifecycleParams) -> Done = "session.close", LONG;
@@ -186,6 +191,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn rules(&self) -> Result<Vec<RuleRow>, ClientError> {
         self.call("rule.list", &json!({}), SHORT).await
+    }
+
+    /// The tokens, those that ended recently included.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn tokens(&self) -> Result<Vec<TokenRow>, ClientError> {
+        self.call("token.list", &json!({}), SHORT).await
     }
 
     /// The daemon's effective settings and their sources.

@@ -60,6 +60,12 @@ pub struct TokenRow {
 pub struct ClearToken(String);
 
 impl ClearToken {
+    /// The token in this text, for example of a file.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
     /// The text itself, for the person who asked for it or for a request's `Authorization`. Never for a log.
     #[must_use]
     pub fn expose(&self) -> &str {

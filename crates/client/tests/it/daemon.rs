@@ -11,14 +11,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-struct Daemon {
-    h: Harness,
-    path: PathBuf,
+pub(crate) struct Daemon {
+    pub(crate) h: Harness,
+    pub(crate) path: PathBuf,
     stop: watch::Sender<bool>,
 }
 
 impl Daemon {
-    async fn start(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn start(change: impl FnOnce(&mut Settings)) -> Self {
         let h = Harness::with(change).await;
         let path = h.dir.path().join("agentd.sock");
         let listener = agentd_control::bind(&path).await.unwrap();

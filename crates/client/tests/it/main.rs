@@ -8,3 +8,5 @@ mod daemon;
 mod harness;
 #[cfg(test)]
 mod strangers;
+#[cfg(test)]
+mod web;

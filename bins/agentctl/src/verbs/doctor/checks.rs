@@ -145,7 +145,7 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
     let welcome = client.welcome();
     let socket = ctx
         .dial()
-        .map(|dial| dial.socket.display().to_string())
+        .map(|dial| dial.address.to_string())
         .unwrap_or_default();
     let mut checks = vec![Check::ok(
         "daemon",

@@ -1,0 +1,130 @@
+//! Arguments of `token` and `context`.
+
+use crate::values::{duration, label};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `token`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A token lets a program or a person on another machine use agentd's HTTP API. Its events say by: token:NAME. \
+With --label it reaches only sessions that have these labels, and sessions that it makes get them.\n\nExamples:\n  agentctl token create ci --scope read,steer -l team=a --ttl 30d > ci.token\n  agentctl token ls\n  agentctl token revoke ci"
+)]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    pub(crate) verb: TokenVerb,
+}
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenVerb {
+    /// Create one and print it, this one time; agentd keeps only its hash
+    Create(CreateTokenArgs),
+    /// List them: scopes, labels, expiry, last use
+    #[command(alias = "list")]
+    Ls,
+    /// End them for good, and their open streams within a second
+    #[command(alias = "rm")]
+    Revoke {
+        /// Names as `token ls` shows them
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+}
+
+/// `token create`.
+#[derive(Debug, Args)]
+pub(crate) struct CreateTokenArgs {
+    /// Its name: 1 to 63 of A-Z a-z 0-9 . _ -
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What it may do; several with commas, or several times
+    #[arg(
+        long = "scope",
+        value_enum,
+        value_name = "SCOPE",
+        required = true,
+        value_delimiter = ','
+    )]
+    pub(crate) scopes: Vec<ScopeArg>,
+    /// Reach only sessions with this label; several must all be there
+    #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// How long it is valid, such as 30d [default: until it is revoked]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// A scope of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// See sessions, usage and the daemon's state
+    Read,
+    /// Create sessions, send inputs, cancel, close
+    Steer,
+    /// Answer approvals
+    Approve,
+    /// Import logs
+    Import,
+    /// Stop the daemon, make backups and tokens
+    Admin,
+}
+
+impl ScopeArg {
+    /// The name on the wire.
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// `context`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A context names a daemon, so that --context NAME or AGENTCTL_CONTEXT chooses it. The token stays in its file, which agentctl \
+reads at every connection. Contexts are in ~/.config/agentctl/config.toml.\n\nExamples:\n  agentctl context add prod https://host:7433 --token-file prod.token\n  agentctl --context prod ps\n  agentctl context use prod"
+)]
+pub(crate) struct ContextArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ContextVerb,
+}
+
+/// What to do with contexts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContextVerb {
+    /// Name a daemon
+    Add(AddContextArgs),
+    /// List them; a star marks the one in use
+    #[command(alias = "list")]
+    Ls,
+    /// Use one for all commands that name no daemon; without NAME, the daemon of this machine
+    Use {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Forget one; its token file stays
+    Rm {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// `context add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddContextArgs {
+    /// The name for it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// https://HOST:PORT, http://localhost:PORT, or the path of a control socket
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: String,
+    /// The file with the token that `agentctl token create` printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Certificates to trust in addition to the system's, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+}
