@@ -203,7 +203,10 @@ mod tests {
                 .hint("did you mean session.create?")
         );
         let hint = |name| method(name).unwrap_err().hint.unwrap_or_default();
-        assert_eq!(hint("rule.everything.about.it"), "the verbs of rule are list, remove");
+        assert_eq!(
+            hint("rule.everything.about.it"),
+            "the verbs of rule are list, remove"
+        );
         assert!(
             hint("coffee")
                 .ends_with("fleet, input, mcp, model, node, rule, session, token, tool, turn, usage")
