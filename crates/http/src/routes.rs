@@ -215,4 +215,23 @@ mod tests {
             .collect();
         assert_eq!(places.len(), ROUTES.len());
     }
+
+    #[test]
+    fn every_place_is_on_the_page() {
+        let page = include_str!("../../../docs/http.md");
+        for route in &ROUTES {
+            let mut rows = page.lines();
+            let row = rows.find(|row| row.starts_with(&format!("| `{}` |", route.path)));
+            let place = format!(
+                "{} `{}`",
+                format!("{:?}", route.verb).to_uppercase(),
+                route.method
+            );
+            assert!(
+                row.is_some_and(|row| row.contains(&place)),
+                "{place} {}",
+                route.path
+            );
+        }
+    }
 }
