@@ -15,7 +15,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 12] = [
+pub(crate) const RULES: [(&str, Rule); 13] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -31,6 +31,7 @@ pub(crate) const RULES: [(&str, Rule); 12] = [
     ("a file fits on a few screens", sources::file_sizes),
     ("lib.rs holds docs, modules and re-exports", sources::lib_files),
     ("names say what a thing is", sources::names),
+    ("there is one loop, and its machine is pure", sources::one_machine),
     ("a test neither sleeps nor is ignored", sources::honest_tests),
     ("every invariant is named by a test", sources::invariants),
     (

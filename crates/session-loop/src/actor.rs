@@ -84,7 +84,10 @@ impl Shell {
                 by,
                 key,
                 done,
-            } => self.command(*command, by, key, done).await,
+            } => {
+                self.core.command(*command, by, key, done);
+                self.run_followers().await
+            }
             SessionMsg::Model { call, attempt, event } => self.model_news(call, attempt, event).await,
             SessionMsg::Tool {
                 tool_call,
@@ -122,10 +125,7 @@ impl Shell {
             SessionMsg::CompactionOverdue { call, attempt } => self.summary_overdue((call, attempt)).await,
             SessionMsg::SideOverdue { call } => self.side_overdue(call).await,
             SessionMsg::Counted { call, tokens } => self.weighed(call, tokens).await,
-            SessionMsg::AppendOverdue { number } => {
-                self.overdue(number);
-                Ok(())
-            }
+            SessionMsg::AppendOverdue { number } => self.overdue(number).await,
             SessionMsg::Timer { key, generation } => self.timer(key, generation).await,
             SessionMsg::Start => self.start().await,
             SessionMsg::Idle => {
@@ -140,12 +140,9 @@ impl Shell {
         self.advance(Input::Deciders { approval, count }).await
     }
 
-    /// Ignores a timer that was cleared or set again in the meantime.
     async fn timer(&mut self, key: TimerKey, generation: u64) -> Result<(), LoopError> {
-        if self.timers.fired(key, generation) {
-            return self.advance(Input::Timer { key, generation }).await;
-        }
-        Ok(())
+        self.core.fired(key, generation);
+        self.run_followers().await
     }
 
     async fn summary_overdue(&mut self, id: (CallId, u32)) -> Result<(), LoopError> {
@@ -154,13 +151,13 @@ impl Shell {
 
     /// A folded log continues where it stopped; a new session waits for its first command.
     async fn start(&mut self) -> Result<(), LoopError> {
-        if self.agent.durable().head == 0 {
+        if self.core.agent.durable().head == 0 {
             return Ok(());
         }
         self.live.touch();
         self.services.feed.cast(FeedMsg::Loaded {
             session: self.session,
-            head: self.agent.durable().head,
+            head: self.core.agent.durable().head,
         });
         self.advance(Input::Recover).await
     }
@@ -170,6 +167,6 @@ impl Shell {
         self.flush();
         self.report();
         self.settle_down();
-        self.stop
+        self.core.stop()
     }
 }

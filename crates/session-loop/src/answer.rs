@@ -6,7 +6,7 @@ use agentd_turn::{Command, Reply};
 
 /// The part of a command that its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// A new session.
     Create,
     /// An input.
@@ -20,7 +20,7 @@ pub enum Asked {
 impl Asked {
     /// The part that this command needs.
     #[must_use]
-    pub const fn of(command: &Command) -> Self {
+    pub(crate) const fn of(command: &Command) -> Self {
         match command {
             Command::Create { .. } => Self::Create,
             Command::Send(_) => Self::Send,
@@ -41,7 +41,7 @@ impl Asked {
     }
 
     /// Fills in the answer that a repetition of the command gets, unless the caller already did.
-    pub fn keep(self, key: &mut IdempotencyKey, session: SessionId, name: &str, reply: &Reply) {
+    pub(crate) fn keep(self, key: &mut IdempotencyKey, session: SessionId, name: &str, reply: &Reply) {
         if !key.answer.is_empty() {
             return;
         }

@@ -85,7 +85,7 @@ impl Shell {
         tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
         let rules = self.services.config.now().context;
         let target = wanted.target_tokens;
-        let transcript = &self.transcript;
+        let transcript = &self.core.transcript;
         let shrunk = match wanted.how {
             Shrink::Compact => match transcript.plan_compaction(rules.keep_recent_tokens, target) {
                 Some(plan) => return self.compact(wanted, plan).await,
@@ -98,7 +98,7 @@ impl Shell {
                 .filter(|plan| plan.tokens_before > target || self.pays(plan))
                 .map(Shrunk::Pruned),
             Shrink::Trim => transcript
-                .plan_trimming(self.agent.durable().limits().max_messages as usize)
+                .plan_trimming(self.core.agent.durable().limits().max_messages as usize)
                 .map(Shrunk::Trimmed),
         };
         self.shrunk(wanted.id, shrunk.unwrap_or(Shrunk::Nothing));
@@ -106,14 +106,14 @@ impl Shell {
 
     /// Whether a pruning saves money. A session is expected to take as many further steps as it has taken.
     fn pays(&self, plan: &ContextPruned) -> bool {
-        let durable = self.agent.durable();
+        let durable = self.core.agent.durable();
         let spec = self.services.models.get(durable.model()).ok();
         let price = spec.and_then(|(spec, _)| spec.price);
         pruning_pays(plan, durable.totals.steps, price)
     }
 
     fn shrunk(&mut self, (call, attempt): (CallId, u32), shrunk: Shrunk) {
-        self.follow.push_back(Task::of(Input::Shrunk {
+        self.core.push(Task::of(Input::Shrunk {
             call,
             attempt,
             shrunk,
@@ -150,7 +150,10 @@ impl Shell {
             .saturating_add(summary_tokens(plan.tokens_before))
             .saturating_add(words);
         let room = window.saturating_sub(besides);
-        let parts = self.transcript.parts_to_retell(plan, bytes(room, PART_PERCENT));
+        let parts = self
+            .core
+            .transcript
+            .parts_to_retell(plan, bytes(room, PART_PERCENT));
         let call = self.services.clock.stamp().call();
         let within = Duration::from_millis(by.within_ms);
         let overdue = SessionMsg::CompactionOverdue {
@@ -255,7 +258,11 @@ impl Shell {
     }
 
     fn summarised(&mut self, compacting: Compacting) {
-        match self.transcript.with_summary(&compacting.plan, &compacting.so_far) {
+        match self
+            .core
+            .transcript
+            .with_summary(&compacting.plan, &compacting.so_far)
+        {
             Some(mut told) => {
                 told.summarised_by = Some(compacting.by.model);
                 told.usage = Some(compacting.usage);
@@ -301,7 +308,7 @@ impl Shell {
         let call = compacting.call;
         self.kids.kill(&Work::Model { call, attempt: 1 });
         if compacting.usage.total() > 0 || compacting.cost_usd.is_some() {
-            self.follow.push_back(Task::of(Input::SideEnded(SideEnded {
+            self.core.push(Task::of(Input::SideEnded(SideEnded {
                 call,
                 purpose: SidePurpose::Compaction,
                 model: compacting.by.model,

@@ -1,11 +1,10 @@
 //! Carries out the effects that the core requests.
 
-use crate::outbox::After;
 use crate::shell::Shell;
 use crate::weighing::Weighing;
-use crate::work::{ModelRun, Task, ToolRun};
+use crate::work::{Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
-use agentd_actor_kit::{Done, FeedMsg, GateMsg, SessionMsg, Work};
+use agentd_actor_kit::{Alarm, Done, FeedMsg, GateMsg, SessionMsg, Work};
 use agentd_protocol::{
     ApprovalId, CallId, FailureClass, Principal, RequestPart, ThinkingLevel, ToolCallId, ToolOutcome,
     ToolProtocol, ToolStatus,
@@ -15,6 +14,7 @@ use agentd_turn::{Effect, Input, ModelFailure};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The parts that start an attempt.
 struct StartModel {
@@ -66,8 +66,12 @@ impl Shell {
                 key,
                 generation,
                 after_ms,
-            } => self.timers.set(&self.me, key, generation, after_ms),
-            Effect::ClearTimer { key } => self.timers.clear(key),
+            } => {
+                let after = Duration::from_millis(after_ms);
+                let fires = SessionMsg::Timer { key, generation };
+                self.timers.insert(key, Alarm::set(&self.me, after, fires));
+            }
+            Effect::ClearTimer { key } => drop(self.timers.remove(&key)),
             Effect::CountDeciders { approval } => self.count_deciders(approval),
             Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,
             Effect::DropHooks { number } => self.drop_hooks(number),
@@ -126,34 +130,14 @@ impl Shell {
         }
     }
 
-    /// Carries out what waited for a commit.
-    pub(crate) async fn go_on(&mut self, ready: Vec<After>) {
-        for after in ready {
-            match after {
-                After::Reply(asker, reply) => asker.done.answer(reply),
-                After::Effect(effect) => self.carry_out(effect).await,
-            }
-        }
-    }
-
     async fn start_model(&mut self, start: StartModel) {
         let (call, attempt) = (start.call, start.attempt);
         self.watched.asks_model(call, attempt);
         match self.spawn_model(start).await {
-            Ok(()) => {
-                self.model = Some(ModelRun {
-                    call,
-                    attempt,
-                    waits: None,
-                });
-            }
+            Ok(()) => self.core.model_started((call, attempt)),
             Err((class, message)) => {
                 let failure = ModelFailure::new(class, message);
-                self.follow.push_back(Task::of(Input::ModelFailed {
-                    call,
-                    attempt,
-                    failure,
-                }));
+                self.core.could_not_start((call, attempt), failure);
             }
         }
         self.live.touch();
@@ -165,7 +149,7 @@ impl Shell {
             .models
             .get(&start.model)
             .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
-        let created = self.agent.durable().settings.as_ref();
+        let created = self.core.agent.durable().settings.as_ref();
         let mut without = start.without;
         services.models.marks(&spec.provider, &mut without);
         let adjust = Adjust {
@@ -179,11 +163,11 @@ impl Shell {
         let sample = self.services.models.sample(&start.model);
         let body = self
             .requests
-            .body(&self.kit, &spec, &self.transcript, start.tools_off, sample);
+            .body(&self.kit, &spec, &self.core.transcript, start.tools_off, sample);
         // Only scripts and recorders need the messages; other models get the encoded body.
         let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
         let messages = if wants_messages {
-            self.transcript.messages().to_vec()
+            self.core.transcript.messages().to_vec()
         } else {
             Vec::new()
         };
@@ -202,7 +186,7 @@ impl Shell {
                 created,
                 &spec,
                 (start.credential, start.insists),
-                self.transcript.estimate_tokens(),
+                self.core.transcript.estimate_tokens(),
             ),
             spec,
             client,
@@ -222,17 +206,12 @@ impl Shell {
 
     pub(crate) fn kill_model(&mut self, call: CallId, attempt: u32) {
         self.kids.kill(&Work::Model { call, attempt });
-        if self
-            .model
-            .is_some_and(|run| run.call == call && run.attempt == attempt)
-        {
-            self.model = None;
-        }
+        self.core.drop_model((call, attempt));
         self.live.touch();
     }
 
     async fn run_tool(&mut self, tool_call: ToolCallId, name: &str, input: &Value) {
-        self.watched.runs_tool(tool_call, self.outbox.durable());
+        self.watched.runs_tool(tool_call, self.core.outbox.durable());
         self.runs = self.runs.saturating_add(1);
         let attempt = self.runs;
         self.enters(tool_call);
@@ -248,8 +227,7 @@ impl Shell {
             }
             Err(outcome) => {
                 let outcome = *outcome;
-                self.follow
-                    .push_back(Task::of(Input::ToolEnded { tool_call, outcome }));
+                self.core.push(Task::of(Input::ToolEnded { tool_call, outcome }));
             }
         }
         self.live.touch();
@@ -275,7 +253,7 @@ impl Shell {
             attempt,
             prepared,
             workdir: PathBuf::from(self.workdir()),
-            seen: Arc::clone(&self.seen),
+            seen: Arc::clone(&self.core.seen),
             jobs: self.jobs.clone(),
             executor: services.tools.clone(),
             mandate,
@@ -290,7 +268,7 @@ impl Shell {
 
     fn kill_tool(&mut self, tool_call: ToolCallId) {
         // The call may not have started: its intent may still be on the way to the store.
-        self.outbox.forget_run(tool_call);
+        self.core.forget_run(tool_call);
         self.forget_plan(tool_call);
         self.told.remove(&tool_call);
         if let Some(run) = self.tools.remove(&tool_call) {

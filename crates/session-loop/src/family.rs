@@ -80,7 +80,7 @@ impl Shell {
         tool_call: ToolCallId,
         order: Delegation,
     ) -> Result<(NewSubagent, String), String> {
-        let durable = self.agent.durable();
+        let durable = self.core.agent.durable();
         let settings = durable.settings.clone().ok_or("its parent was not created")?;
         let mut path = durable.path();
         if path.is_empty() {
@@ -128,7 +128,7 @@ impl Shell {
 
     /// The sessions whose viewers may answer its questions: itself and the root.
     pub(crate) fn watched_at(&self) -> Vec<SessionId> {
-        let root = self.agent.durable().root();
+        let root = self.core.agent.durable().root();
         std::iter::once(self.session)
             .chain((root != self.session).then_some(root))
             .collect()
@@ -136,7 +136,7 @@ impl Shell {
 
     /// Shows the viewers of the root what is open here.
     pub(crate) fn tell_root(&self) {
-        let durable = self.agent.durable();
+        let durable = self.core.agent.durable();
         self.services.feed.cast(FeedMsg::Delta {
             session: durable.root(),
             delta: Delta::Asks {

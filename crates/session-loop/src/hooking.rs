@@ -47,7 +47,7 @@ impl Shell {
         };
         let tool = planned.prepared.name.to_string();
         let asked = planned.questioned
-            || self.agent.durable().is_allowed(tool_call)
+            || self.core.agent.durable().is_allowed(tool_call)
             || !self.services.hooks.hears(HookEvent::PermissionRequest, &tool);
         if asked {
             return false;
@@ -171,7 +171,7 @@ impl Shell {
         self.leaves(tool_call, CallStage::PreHook, outcome);
         let records = ran.records;
         // A call that is already in the log was decided before a restart: with this input and no other.
-        let decided = self.agent.durable().call_input(tool_call).is_some();
+        let decided = self.core.agent.durable().call_input(tool_call).is_some();
         self.advance(Input::Hooked { tool_call, records }).await?;
         match changed {
             Some(_) if decided && !denied => {

@@ -24,8 +24,7 @@ impl Shell {
             Err(outcome) => {
                 self.leaves(tool_call, CallStage::Discovery, "refused");
                 let judged = Judged::Refused(*outcome);
-                self.follow
-                    .push_back(Task::of(Input::Judged { tool_call, judged }));
+                self.core.push(Task::of(Input::Judged { tool_call, judged }));
                 return;
             }
         };
@@ -78,12 +77,12 @@ impl Shell {
         let prepared = registry.prepare(name, input).map_err(Box::new)?;
         prepared
             .within(Path::new(&self.workdir()))
-            .knowing(&self.seen)
+            .knowing(&self.core.seen)
             .map_err(Box::new)
     }
 
     fn request(&self, prepared: &Prepared, grants: Vec<String>) -> JudgeRequest {
-        let settings = self.agent.durable().settings.as_ref();
+        let settings = self.core.agent.durable().settings.as_ref();
         JudgeRequest {
             session: self.session,
             tool: prepared.name.clone().into_owned(),
@@ -95,14 +94,14 @@ impl Shell {
                 .map(|settings| settings.rules.clone())
                 .unwrap_or_default(),
             grants,
-            always: self.agent.durable().always.clone(),
+            always: self.core.agent.durable().always.clone(),
         }
     }
 
     /// What a call may do when it runs: what a person approved, and who judges the address that a server redirects it to.
     /// `permitted` says whether a hook answered the rules' question.
     pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared, permitted: bool) -> Mandate {
-        let durable = self.agent.durable();
+        let durable = self.core.agent.durable();
         let judges = || {
             let request = self.request(prepared, durable.grants.clone());
             (self.services.gate.clone(), Box::new(request))

@@ -7,7 +7,7 @@ use crate::work::Task;
 use agentd_actor_kit::{CallEvent, CallStage, Down, FeedMsg, RunEvent, Work};
 use agentd_hooks::Hooks;
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
-use agentd_turn::{Input, ModelFailure, Phase};
+use agentd_turn::{Input, ModelFailure};
 
 impl Shell {
     /// An event of a model call.
@@ -23,81 +23,41 @@ impl Shell {
         if self.is_beside(call) {
             return self.side_news(call, event).await;
         }
-        let Some(run) = self
-            .model
-            .as_mut()
-            .filter(|run| run.call == call && run.attempt == attempt)
-        else {
+        let id = (call, attempt);
+        if !self.core.is_running(id) {
             return Ok(());
-        };
+        }
         match event {
             CallEvent::Waiting(place) => {
-                run.waits = Some(place);
+                self.core.model_waits(id, place);
                 self.live.touch();
             }
             CallEvent::Granted { window } => {
-                run.waits = None;
+                self.core.model_granted(id, window);
                 self.live.touch();
-                self.found_window(window);
             }
-            CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
+            CallEvent::Delta(delta, _credit) => {
+                if let Delta::Text(fragment) = &delta {
+                    self.core.model_text(id, fragment.text.clone());
+                }
+                self.services.feed.cast(FeedMsg::Delta {
+                    session: self.session,
+                    delta,
+                });
+            }
             CallEvent::Answered(answer) => {
-                self.model = None;
                 tracing::info!(
                     session = %self.session, %call, attempt, stop = ?answer.stop_reason,
                     tokens = answer.usage.total(), ms = answer.latency.total_ms, "the model answered"
                 );
-                return self
-                    .advance(Input::ModelAnswered {
-                        call,
-                        attempt,
-                        answer: *answer,
-                    })
-                    .await;
+                self.core.model_answered(id, *answer);
             }
             CallEvent::Failed(failure) => {
-                self.model = None;
                 tracing::warn!(session = %self.session, %call, attempt, class = ?failure.class, "the model call failed");
-                return self
-                    .advance(Input::ModelFailed {
-                        call,
-                        attempt,
-                        failure,
-                    })
-                    .await;
+                self.core.model_failed(id, failure);
             }
         }
-        Ok(())
-    }
-
-    /// The model's server has a smaller window than the configuration says: the next call is prepared for that window.
-    fn found_window(&mut self, window: Option<u64>) {
-        let turn = self.agent.durable().turn.as_ref();
-        if let Some(window) = window
-            && let Some(Phase::Streaming(attempt)) = turn.map(|turn| &turn.phase)
-        {
-            self.windows.insert(attempt.model.clone(), window);
-        }
-    }
-
-    async fn fragment(&mut self, call: CallId, attempt: u32, delta: Delta) -> Result<(), LoopError> {
-        let text = match &delta {
-            Delta::Text(fragment) => Some(fragment.text.clone()),
-            Delta::Thinking(_)
-            | Delta::ToolInput(_)
-            | Delta::ToolOutput { .. }
-            | Delta::Status(_)
-            | Delta::Asks { .. }
-            | Delta::Unknown => None,
-        };
-        self.services.feed.cast(FeedMsg::Delta {
-            session: self.session,
-            delta,
-        });
-        match text {
-            Some(text) => self.advance(Input::ModelText { call, attempt, text }).await,
-            None => Ok(()),
-        }
+        self.run_followers().await
     }
 
     /// An event of a tool call.

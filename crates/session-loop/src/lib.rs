@@ -11,7 +11,6 @@
 mod actor;
 mod answer;
 mod ask;
-mod command;
 mod commit;
 mod compacting;
 mod conceal;
@@ -27,9 +26,9 @@ mod kids;
 mod kit;
 mod live;
 mod load;
+mod machine;
 mod models;
 mod occasions;
-mod outbox;
 mod request;
 mod rest;
 mod rework;
@@ -41,7 +40,6 @@ mod spawn;
 mod stages;
 mod talk;
 mod telling;
-mod timers;
 mod tree;
 mod watched;
 mod weighing;
@@ -49,9 +47,8 @@ mod work;
 mod workers;
 
 pub use actor::{LoopArgs, SessionLoop};
-pub use answer::{Asked, taken};
+pub use answer::taken;
 pub use ask::Sharing;
-pub use commit::{LOST, is_revocable};
 pub use errand::{
     COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
     unanswered,
@@ -60,10 +57,11 @@ pub use error::LoopError;
 pub use fallen::tell_of_fault;
 pub use judging::verdict;
 pub use load::{Folded, fresh, load};
+pub use machine::{Committed, Decided, LOST, Lost, Machine, Mutant, Outside};
 pub use models::Models;
-pub use outbox::{After, Asker, Batch, Lost, MAX_UNACKNOWLEDGED, Outbox, Settled, waits_for_commit};
 pub use services::{Services, Timing};
 pub use shell::Shell;
 pub use spawn::WorkerSpawner;
 pub use talk::talk;
+pub use work::Task;
 pub use workers::{CountJob, ModelJob, ReworkJob, ToolJob, Workers};

@@ -40,11 +40,11 @@ impl Shell {
     /// Reports the status to the supervisor and the viewers if it changed.
     pub(crate) fn report(&mut self) {
         // Reports only durable state: a reader of `idle` may look for the end of the turn in the log.
-        if !self.live.touched || self.outbox.unacknowledged() > 0 {
+        if !self.live.touched || self.core.outbox.unacknowledged() > 0 {
             return;
         }
         self.live.touched = false;
-        let seq = self.agent.durable().head;
+        let seq = self.core.agent.durable().head;
         if seq == 0 {
             return;
         }
@@ -52,7 +52,7 @@ impl Shell {
         let news = self.live.news(&status);
         // The stored row has only the lasting status. A status known only at this moment must not look older than the row.
         let outrun = seq > self.live.seq && {
-            let row = self.agent.lasting_status(self.services.clock.now());
+            let row = self.core.agent.lasting_status(self.services.clock.now());
             row.state != status.state
         };
         if news || outrun {
@@ -76,9 +76,9 @@ impl Shell {
 
     fn status(&self) -> Status {
         let now = self.services.clock.now();
-        let status = self.agent.status(now);
+        let status = self.core.agent.status(now);
         match status.state {
-            RunState::RunningModel => match self.model.and_then(|run| run.waits) {
+            RunState::RunningModel => match self.core.model().and_then(|run| run.waits) {
                 Some(place) => in_line(&status, place, now),
                 None => status,
             },

@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl Shell {
     /// Notifies the hooks, unless the core no longer waits for them.
     pub(crate) async fn tell_of(&mut self, number: u64, topic: Topic) {
-        if !self.agent.awaits_hooks(number) {
+        if !self.core.agent.awaits_hooks(number) {
             return;
         }
         let event = topic.event();
@@ -72,7 +72,7 @@ impl Shell {
     }
 
     fn of_session(&self) -> Vec<(&'static str, Value)> {
-        let settings = self.agent.durable().settings.as_ref();
+        let settings = self.core.agent.durable().settings.as_ref();
         settings.map_or_else(Vec::new, |settings| {
             vec![
                 ("title", json!(settings.title)),
@@ -90,7 +90,13 @@ impl Shell {
                 None
             }
         };
-        let texts: Vec<_> = self.transcript.waiting(input).iter().filter_map(text).collect();
+        let texts: Vec<_> = self
+            .core
+            .transcript
+            .waiting(input)
+            .iter()
+            .filter_map(text)
+            .collect();
         texts.join("\n")
     }
 }

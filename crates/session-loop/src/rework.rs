@@ -6,12 +6,11 @@ use crate::shell::Shell;
 use crate::work::Task;
 use crate::workers::ReworkJob;
 use agentd_actor_kit::{Down, Earlier, SessionMsg, Work};
-use agentd_protocol::{Event, EventBody, HistoryFailed, Seq, UndoApplied};
+use agentd_protocol::{HistoryFailed, Seq, UndoApplied};
 use agentd_store::Blob;
 use agentd_tool_executor::{PutBack, put_back};
 use agentd_turn::{Input, OpenHistory, Reworked};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 impl Shell {
     /// Starts the work. Its intent is already durable.
@@ -30,7 +29,7 @@ impl Shell {
             Ok(kid) => self.kids.add(kid, Work::Rework { seq }),
             Err(error) => {
                 let failed = not_done(&format!("it could not be started: {error}"));
-                self.follow.push_back(Task::of(Input::Reworked(failed)));
+                self.core.push(Task::of(Input::Reworked(failed)));
             }
         }
         self.live.touch();
@@ -44,38 +43,14 @@ impl Shell {
         blobs: Vec<Blob>,
         earlier: Option<Box<Earlier>>,
     ) -> Result<(), LoopError> {
-        if !self.is_reworking(seq) {
-            return Ok(());
-        }
-        self.earlier = earlier;
-        let done = self.run(Task::with_blobs(Input::Reworked(reworked), blobs)).await;
-        self.earlier = None;
-        done
+        self.core.reworked(seq, reworked, blobs, earlier);
+        self.run_followers().await
     }
 
     /// The worker is down. If its last message came first, the work is no longer open.
     pub(crate) async fn rework_down(&mut self, seq: Seq, why: &Down) -> Result<(), LoopError> {
         self.reworked(seq, not_done(&why.to_string()), Vec::new(), None)
             .await
-    }
-
-    fn is_reworking(&self, seq: Seq) -> bool {
-        let open = self.agent.durable().history.as_ref();
-        open.is_some_and(|open| open.seq == seq)
-    }
-
-    /// Adds an event to the conversation. A rewind uses the earlier conversation prepared for it.
-    pub(crate) fn converse(&mut self, event: &Event) {
-        match (&event.body, self.earlier.take()) {
-            (EventBody::SessionRewound(_), Some(earlier)) => {
-                self.transcript.replace(earlier.transcript);
-                Arc::make_mut(&mut self.seen).knows_again(earlier.seen);
-            }
-            (_, earlier) => {
-                self.earlier = earlier;
-                self.transcript.apply(event);
-            }
-        }
     }
 }
 

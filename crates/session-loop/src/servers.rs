@@ -48,7 +48,7 @@ impl Shell {
         if let Some(kit) = self.next_kit.take() {
             self.kit = kit;
         }
-        let Some(created) = self.agent.durable().settings.clone() else {
+        let Some(created) = self.core.agent.durable().settings.clone() else {
             return;
         };
         if self.asking || self.services.remote.is_none() {
@@ -63,7 +63,7 @@ impl Shell {
     /// The servers reported their current offers; without an answer nothing changes.
     pub(crate) fn servers_said(&mut self, found: Option<Vec<Offered>>) {
         self.asking = false;
-        let durable = self.agent.durable();
+        let durable = self.core.agent.durable();
         let (Some(found), Some(created)) = (found, &durable.settings) else {
             return;
         };
@@ -83,7 +83,7 @@ impl Shell {
         for (server, why) in missing {
             if self.warned.insert(server.clone()) {
                 let message = format!("the tools of the server {server} are missing: {why}");
-                self.follow.push_back(Task::of(Input::Warned {
+                self.core.push(Task::of(Input::Warned {
                     code: "tool_server",
                     message,
                 }));

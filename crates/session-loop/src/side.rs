@@ -86,7 +86,7 @@ impl Shell {
                     },
                 );
             }
-            Err(why) => self.follow.push_back(Task::of(Input::SideEnded(SideEnded {
+            Err(why) => self.core.push(Task::of(Input::SideEnded(SideEnded {
                 call,
                 purpose,
                 model,
@@ -134,8 +134,8 @@ impl Shell {
 
     fn question(&self, side: &SideCall) -> Result<SideQuestion, String> {
         Ok(match side.purpose {
-            SidePurpose::Title => title_question(&self.transcript.digest(TITLE_BYTES)),
-            SidePurpose::Summary => summary_question(&self.transcript.digest(SUMMARY_BYTES)),
+            SidePurpose::Title => title_question(&self.core.transcript.digest(TITLE_BYTES)),
+            SidePurpose::Summary => summary_question(&self.core.transcript.digest(SUMMARY_BYTES)),
             SidePurpose::Intent => intent_question(&side.words),
             SidePurpose::Compaction => return Err("a compaction is asked for otherwise".to_owned()),
         })
@@ -157,7 +157,7 @@ impl Shell {
             schema: question.schema.as_ref().map(|(name, schema)| (*name, schema)),
             ..Params::default()
         };
-        let created = self.agent.durable().settings.as_ref();
+        let created = self.core.agent.durable().settings.as_ref();
         let credential = (question.credential, false);
         let mut ask = self
             .services

@@ -51,7 +51,7 @@ impl Shell {
         }
         let now = self.services.clock.now();
         let since = self.track.since.insert(tool_call, now);
-        let turn = self.agent.durable().turn.as_ref();
+        let turn = self.core.agent.durable().turn.as_ref();
         self.track.stages.tell(Traced::Stage(StageDone {
             at: now,
             session: self.session,
@@ -69,8 +69,8 @@ impl Shell {
         if !self.track.stages.is_on() {
             return;
         }
-        let turn = self.agent.durable().turn.as_ref();
-        let messages = self.transcript.messages();
+        let turn = self.core.agent.durable().turn.as_ref();
+        let messages = self.core.transcript.messages();
         let before = messages.len().saturating_sub(LAST_MESSAGES);
         self.track.stages.tell(Traced::Request(Box::new(RequestSent {
             at: self.services.clock.now(),

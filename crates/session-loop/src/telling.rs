@@ -18,7 +18,7 @@ impl Shell {
         outcome: Box<ToolOutcome>,
         blobs: Vec<Blob>,
     ) -> Option<(Box<ToolOutcome>, Vec<Blob>)> {
-        let named = self.agent.durable().call_input(tool_call);
+        let named = self.core.agent.durable().call_input(tool_call);
         let Some((name, input)) = named.map(|(name, input)| (name.to_owned(), input.clone())) else {
             return Some((outcome, blobs));
         };

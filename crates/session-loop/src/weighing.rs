@@ -41,7 +41,7 @@ impl Shell {
 
     fn count_job(&self, weighing: Weighing) -> Option<CountJob> {
         let (of, client) = self.services.models.get(&weighing.model).ok()?;
-        let created = self.agent.durable().settings.as_ref();
+        let created = self.core.agent.durable().settings.as_ref();
         let adjust = Adjust {
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),
             max_output: created.and_then(|created| created.limits.max_output),
@@ -52,7 +52,7 @@ impl Shell {
         Some(CountJob {
             to: self.me.clone(),
             call: weighing.call,
-            body: self.requests.ahead(&self.kit, &spec, &self.transcript),
+            body: self.requests.ahead(&self.kit, &spec, &self.core.transcript),
             spec,
             client,
             credential: weighing.credential,
@@ -68,8 +68,8 @@ impl Shell {
         if let Some(tokens) = tokens
             && let Ok((spec, _)) = self.services.models.get(&model)
         {
-            tracing::debug!(session = %self.session, tokens, estimate = self.transcript.estimate_tokens(), "counted");
-            self.transcript.counted_as(&spec.model, tokens);
+            tracing::debug!(session = %self.session, tokens, estimate = self.core.transcript.estimate_tokens(), "counted");
+            self.core.transcript.counted_as(&spec.model, tokens);
         }
         self.advance(Input::Counted { call }).await
     }

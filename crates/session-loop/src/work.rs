@@ -1,8 +1,8 @@
 //! The work in progress of a loop.
 
 use crate::answer::Asked;
-use crate::outbox::Asker;
-use agentd_actor_kit::QueuePosition;
+use crate::machine::Asker;
+use agentd_actor_kit::{Earlier, QueuePosition};
 use agentd_hooks::Narrowing;
 use agentd_policy::Judgement;
 use agentd_protocol::{CallId, HookEvent};
@@ -51,18 +51,23 @@ pub(crate) struct Planned {
 
 /// An input with its blobs and its caller.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub struct Task {
     pub(crate) input: Input,
     pub(crate) blobs: Vec<Blob>,
     pub(crate) asker: Option<(Asker, Asked, Option<IdempotencyKey>)>,
+    /// The earlier conversation that the session returns to.
+    pub(crate) earlier: Option<Box<Earlier>>,
 }
 
 impl Task {
-    pub(crate) const fn of(input: Input) -> Self {
+    /// An input without any of these.
+    #[must_use]
+    pub const fn of(input: Input) -> Self {
         Self {
             input,
             blobs: Vec::new(),
             asker: None,
+            earlier: None,
         }
     }
 

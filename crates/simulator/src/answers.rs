@@ -42,7 +42,7 @@ impl World {
             && let Some(Ok(Some(stored))) = self.disk.backend.key(&ana(), key).now_or_never()
         {
             let answer = taken(&stored.answer, stored.method == name(&order.command));
-            self.asker(&order).done.answer(answer);
+            self.done(&order).answer(answer);
             return self.take_answers();
         }
         self.route(order);

@@ -53,7 +53,7 @@ impl World {
                 return Some(format!("session {}: {:?}", session.short(), summary.status.state));
             }
         }
-        if let Some(hot) = self.loops.values().find(|hot| !hot.quiet()) {
+        if let Some(hot) = self.loops.values().find(|hot| !hot.core.quiet()) {
             return Some(format!("loop {} is busy", hot.number));
         }
         if !self.errands.is_empty() {
@@ -160,12 +160,12 @@ impl World {
         let Some(hot) = number.and_then(|number| self.loops.get(&number)) else {
             return self.row_is_true(session, &agent);
         };
-        if agent.durable() != hot.agent.durable() {
+        if agent.durable() != hot.core.agent().durable() {
             return Err(Violation::of("fold", "the folded log is not the living state"));
         }
         let told = conversation(&self.disk, session, head)
             .map_err(|error| Violation::of("I1", error.to_string()))?;
-        match told.messages() == hot.transcript.messages() {
+        match told.messages() == hot.core.transcript().messages() {
             true => Ok(()),
             false => Err(Violation::of(
                 "fold",

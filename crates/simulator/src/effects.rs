@@ -1,6 +1,6 @@
 //! Effects: schedules what the agent wants done.
 
-use crate::hot::{Hot, Planned, Task};
+use crate::hot::{Hot, Planned};
 use crate::kids::Work;
 use crate::messages::{Happening, Message};
 use crate::models::Call;
@@ -8,11 +8,11 @@ use crate::options::{Flaw, Knob};
 use crate::world::World;
 use agentd_policy::{Judgement, Request, judge};
 use agentd_protocol::{
-    Binding, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId, ToolOutcome,
-    ToolStatus, VerdictKind,
+    Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId,
+    ToolOutcome, ToolStatus, VerdictKind,
 };
-use agentd_session_loop::{After, talk, verdict};
-use agentd_turn::{Effect, Input, Judged, ModelFailure, TimerKey, Topic};
+use agentd_session_loop::{Task, talk, verdict};
+use agentd_turn::{Effect, Input, Judged, ModelFailure, Topic};
 use serde_json::Value;
 
 impl World {
@@ -28,9 +28,8 @@ impl World {
             } => self.start_model(hot, (call, attempt), &model, (credential, insists)),
             effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(hot, effect),
             Effect::KillModel { call, attempt } => {
-                if let Some((_, _, kid)) = hot.model.take_if(|run| (run.0, run.1) == (call, attempt)) {
-                    self.kill(kid);
-                }
+                hot.core.drop_model((call, attempt));
+                self.kill_call(hot, (call, attempt));
             }
             Effect::Judge {
                 tool_call,
@@ -53,7 +52,15 @@ impl World {
                 self.spawn(hot.number, hot.session, work, 30);
             }
             Effect::KillJobs => self.kill_jobs(hot),
-            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(hot, &effect),
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => self.post(
+                after_ms,
+                Happening::Loop(hot.number, Message::Timer { key, generation }),
+            ),
+            Effect::ClearTimer { .. } => {}
             Effect::CountDeciders { approval } => {
                 let count = self.feed.deciders(hot.session);
                 self.tell(hot.number, 5, Message::Deciders { approval, count });
@@ -78,25 +85,8 @@ impl World {
         }
     }
 
-    fn of_timers(&mut self, hot: &mut Hot, effect: &Effect) {
-        if let Effect::SetTimer {
-            key,
-            generation,
-            after_ms,
-        } = *effect
-        {
-            hot.timers.insert(key, generation);
-            if self.disk.flaw != Flaw::LostTimer || key != TimerKey::Backoff {
-                let fires = Message::Timer { key, generation };
-                self.post(after_ms, Happening::Loop(hot.number, fires));
-            }
-        } else if let Effect::ClearTimer { key } = effect {
-            hot.timers.remove(key);
-        }
-    }
-
     fn kill_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId) {
-        hot.outbox.forget_run(tool_call);
+        hot.core.forget_run(tool_call);
         if let Some(kid) = hot.planned.remove(&tool_call).and_then(|planned| planned.hooking) {
             self.kill(kid);
         }
@@ -108,27 +98,24 @@ impl World {
         }
     }
 
-    pub(crate) fn go_on(&mut self, hot: &mut Hot, ready: Vec<After>) {
-        for after in ready {
-            match after {
-                After::Reply(asker, reply) => asker.done.answer(reply),
-                After::Effect(effect) => self.carry_out(hot, effect),
-            }
-        }
-        self.take_answers();
+    /// Kills the worker of a model call.
+    pub(crate) fn kill_call(&mut self, hot: &Hot, id: (CallId, u32)) {
+        self.kill_where(|kid| {
+            kid.owner == hot.number && matches!(&kid.work, Work::Model(call) if call.id == id)
+        });
     }
 
     fn start_model(
         &mut self,
         hot: &mut Hot,
-        (call, attempt): (agentd_protocol::CallId, u32),
+        (call, attempt): (CallId, u32),
         model: &str,
         (credential, insists): (Option<String>, bool),
     ) {
         if let Err(violation) = hot
             .witness
             .asks_model(call, attempt)
-            .and_then(|()| self.may_go_on(&hot.agent))
+            .and_then(|()| self.may_go_on(&hot.core.agent()))
             .and_then(|()| self.sends(hot))
         {
             return self.fail(violation);
@@ -137,27 +124,25 @@ impl World {
             Ok(facts) => facts,
             Err(error) => {
                 let failure = ModelFailure::new(agentd_protocol::FailureClass::InvalidRequest, error.message);
-                let input = Input::ModelFailed {
-                    call,
-                    attempt,
-                    failure,
-                };
-                return hot.follow.push_back(Task { input, order: None });
+                return hot.core.could_not_start((call, attempt), failure);
             }
         };
         let call_of = Call::new(
             (call, attempt),
             &facts,
-            hot.transcript.estimate_tokens(),
+            hot.core.transcript().estimate_tokens(),
             (credential, insists),
         );
-        let kid = self.spawn(hot.number, hot.session, Work::Model(Box::new(call_of)), 2);
-        hot.model = Some((call, attempt, kid));
+        self.spawn(hot.number, hot.session, Work::Model(Box::new(call_of)), 2);
+        hot.core.model_started((call, attempt));
     }
 
     /// Checks a request: it is sound, and the previous request is its prefix.
     fn sends(&self, hot: &mut Hot) -> agentd_turn::Held {
-        let (messages, generation) = (hot.transcript.messages(), hot.transcript.generation());
+        let (messages, generation) = (
+            hot.core.transcript().messages(),
+            hot.core.transcript().generation(),
+        );
         agentd_turn::sound_request(messages)?;
         if let Some((before, then)) = &hot.sent {
             agentd_turn::stable_prefix((before, *then), (messages, generation))?;
@@ -172,7 +157,7 @@ impl World {
             Err(outcome) => {
                 let judged = Judged::Refused(outcome);
                 let input = Input::Judged { tool_call, judged };
-                return hot.follow.push_back(Task { input, order: None });
+                return hot.core.push(Task::of(input));
             }
         };
         let said = self.gate(hot, &prepared, grants);
@@ -199,8 +184,8 @@ impl World {
     }
 
     fn gate(&self, hot: &Hot, prepared: &agentd_tools::Prepared, grants: &[String]) -> Judgement {
-        let settings = hot.agent.durable().settings.as_ref();
-        let workdir = hot.workdir();
+        let settings = hot.core.agent().durable().settings.as_ref();
+        let workdir = hot.core.workdir();
         let request = Request {
             tool: &prepared.name,
             subject: &prepared.subject,
@@ -278,7 +263,7 @@ impl World {
     }
 
     pub(crate) fn run_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId, name: &str, input: &Value) {
-        if let Err(violation) = hot.witness.runs_tool(tool_call, Self::durable(hot)) {
+        if let Err(violation) = hot.witness.runs_tool(tool_call, hot.core.durable_seq()) {
             return self.fail(violation);
         }
         let prepared = match hot.planned.remove(&tool_call) {
@@ -320,7 +305,7 @@ impl World {
     }
 
     fn ask_hooks(&mut self, hot: &Hot, number: u64, topic: &Topic) {
-        if hot.agent.awaits_hooks(number) {
+        if hot.core.agent().awaits_hooks(number) {
             self.spawn(hot.number, hot.session, Work::Hooks(number, topic.event()), 200);
         }
     }
@@ -354,7 +339,7 @@ impl World {
 
 fn ended(hot: &mut Hot, tool_call: ToolCallId, outcome: ToolOutcome) {
     let input = Input::ToolEnded { tool_call, outcome };
-    hot.follow.push_back(Task { input, order: None });
+    hot.core.push(Task::of(input));
 }
 
 /// The result of a tool whose worker died.

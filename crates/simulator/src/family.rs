@@ -155,7 +155,7 @@ fn first_event(
     tool_call: ToolCallId,
     order: Delegation,
 ) -> Result<(Box<SessionCreated>, String), String> {
-    let durable = hot.agent.durable();
+    let durable = hot.core.agent().durable();
     let settings = durable.settings.clone().ok_or("its parent was not created")?;
     let mut path = durable.path();
     if path.is_empty() {

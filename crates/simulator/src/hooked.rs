@@ -33,7 +33,7 @@ impl World {
 
     /// Passes a result to the hooks, which may add to it.
     pub(crate) fn tell_after(&mut self, hot: &mut Hot, tool_call: ToolCallId, outcome: ToolOutcome) {
-        let open = hot.agent.durable().call_input(tool_call).is_some();
+        let open = hot.core.agent().durable().call_input(tool_call).is_some();
         if !open || !self.has_call_hooks() {
             hot.tools.remove(&tool_call);
             return self.advance(hot, Input::ToolEnded { tool_call, outcome });

@@ -7,6 +7,7 @@ use crate::models::Call;
 use crate::node::conversation;
 use crate::options::Knob;
 use crate::world::World;
+use agentd_actor_kit::Earlier;
 use agentd_protocol::{
     CallId, EffectClass, HistoryFailed, HookEvent, Seq, SessionId, ToolCallId, ToolOutcome, ToolStatus,
     UndoApplied,
@@ -188,7 +189,10 @@ impl World {
             _ if self.chance(Knob::ToolFail, 100) => failed("the disk is full"),
             Some(upto) => match conversation(&self.disk, kid.session, upto) {
                 Ok(then) => {
-                    earlier = Some(Box::new(then));
+                    earlier = Some(Box::new(Earlier {
+                        transcript: then,
+                        ..Earlier::default()
+                    }));
                     Reworked::Done(nothing())
                 }
                 Err(error) => failed(&error.to_string()),
@@ -219,11 +223,6 @@ fn nothing() -> UndoApplied {
 }
 
 impl Kid {
-    /// Whether it is a model call without a permit.
-    pub(crate) fn waits(&self) -> bool {
-        matches!(&self.work, Work::Model(call) if !call.is_granted())
-    }
-
     /// I5: according to the session's log, the work is still in progress.
     pub(crate) fn may_run(&self, durable: &Durable, beside: impl Fn(CallId) -> bool) -> Held {
         match &self.work {

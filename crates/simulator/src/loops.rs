@@ -1,14 +1,13 @@
 //! A loop's messages, its appends to the store, and how it comes to rest.
 
-use crate::hot::{Hot, Task};
+use crate::hot::{Hot, ana, idempotency_key};
 use crate::messages::{Happening, Message, News, Order};
 use crate::options::{Flaw, Knob};
 use crate::world::World;
-use agentd_protocol::{CallId, FailureClass, Fault, Principal, Seq, ToolCallId, ToolOutcome};
-use agentd_session_loop::{LOST, Lost, MAX_UNACKNOWLEDGED, Settled, taken};
-use agentd_store::{Append, Outcome};
-use agentd_transcript::Transcript;
-use agentd_turn::{Command, Input, ModelFailure, Phase, Reworked, TimerKey, Violation};
+use agentd_protocol::{CallId, Principal, ToolCallId, ToolOutcome};
+use agentd_session_loop::{Committed, Lost};
+use agentd_store::Append;
+use agentd_turn::{Input, Violation};
 
 /// The longest time that an append may take.
 const APPEND_MS: u64 = 30_000;
@@ -33,6 +32,7 @@ impl World {
             return self.crash(hot);
         }
         self.take(&mut hot, message);
+        self.take_answers();
         if self.broken.is_some() {
             return;
         }
@@ -41,8 +41,9 @@ impl World {
         if let Err(violation) = self.looks(&hot) {
             return self.fail(violation);
         }
-        match hot.stop {
+        match hot.core.stop() {
             Some(reason) => self.stopped(hot, reason),
+            None if hot.cold => self.stopped(hot, "cold"),
             None => drop(self.loops.insert(number, hot)),
         }
     }
@@ -50,7 +51,7 @@ impl World {
     /// A mailbox was dropped: its callers learn that there will be no answer.
     fn undelivered(&mut self, message: Message) {
         if let Message::Command(order) = message {
-            drop(self.asker(&order));
+            drop(self.done(&order));
             self.take_answers();
         }
     }
@@ -75,14 +76,23 @@ impl World {
             }
             Message::Judged { tool_call, judgement } => self.gate_spoke(hot, tool_call, judgement),
             Message::Detailed { tool_call, known } => self.detailed(hot, tool_call, known),
-            Message::Stored(outcome) => self.stored(hot, outcome),
-            Message::Retry(number) => self.retry(hot, number),
-            Message::Overdue(number) => {
-                if number == hot.appends && hot.outbox.again().is_some() {
-                    self.lose(hot, &Lost::Unknown);
+            Message::Stored(outcome) => {
+                let committed = hot.core.stored(outcome);
+                self.follow_up(hot, committed);
+            }
+            Message::Retry(number) => {
+                if let Some(append) = hot.core.retry(number) {
+                    self.send(hot, number, append);
                 }
             }
-            Message::Timer { key, generation } => self.timer(hot, key, generation),
+            Message::Overdue(number) => {
+                let committed = hot.core.overdue(number);
+                self.follow_up(hot, committed);
+            }
+            Message::Timer { key, generation } => {
+                hot.core.fired(key, generation);
+                self.run_followers(hot);
+            }
             Message::Deciders { approval, count } => self.advance(hot, Input::Deciders { approval, count }),
             Message::Hooked { tool_call, kid } => self.hooked(hot, tool_call, kid),
             Message::Told { heard } => self.advance(hot, Input::Told { heard }),
@@ -93,11 +103,14 @@ impl World {
                 seq,
                 reworked,
                 earlier,
-            } => self.reworked(hot, seq, *reworked, earlier),
+            } => {
+                hot.core.reworked(seq, *reworked, Vec::new(), earlier);
+                self.run_followers(hot);
+            }
             Message::SummaryOverdue { call, attempt } => self.hurry_summary(hot, Some((call, attempt))),
             Message::Idle(number) => {
                 if number == hot.idle && self.rests(hot) {
-                    hot.stop = Some("cold");
+                    hot.cold = true;
                 }
             }
             Message::Drain => self.drain(hot),
@@ -105,13 +118,14 @@ impl World {
     }
 
     fn start(&mut self, hot: &mut Hot) {
-        if hot.agent.durable().head == 0 {
+        if hot.core.agent().durable().head == 0 {
             return;
         }
-        self.feed.loaded(hot.session, hot.agent.durable().head);
+        self.feed.loaded(hot.session, hot.core.agent().durable().head);
         if self.disk.flaw == Flaw::RunAgain {
             let open: Vec<_> = hot
-                .agent
+                .core
+                .agent()
                 .durable()
                 .open_calls()
                 .filter(|call| call.is_running())
@@ -125,20 +139,14 @@ impl World {
     }
 
     fn command(&mut self, hot: &mut Hot, order: Box<Order>) {
-        hot.handled += 1;
-        if let Some(fault) = refusal(hot, &order.command) {
-            self.asker(&order).done.answer(Err(fault));
-            return self.take_answers();
-        }
-        let input = Input::Command {
-            command: order.command.clone(),
-            by: match order.errand {
-                Some(_) => Principal::agentd(),
-                None => crate::hot::ana(),
-            },
+        let by = match order.errand {
+            Some(_) => Principal::agentd(),
+            None => ana(),
         };
-        let order = Some(order);
-        self.run(hot, Task { input, order });
+        let key = order.key.as_ref().map(|key| idempotency_key(key, &order));
+        let done = self.done(&order);
+        hot.core.command(order.command, by, key, done);
+        self.run_followers(hot);
     }
 
     fn model_news(&mut self, hot: &mut Hot, (call, attempt): (CallId, u32), news: News) {
@@ -148,45 +156,15 @@ impl World {
         if hot.sides.contains_key(&call) {
             return self.side_news(hot, call, news);
         }
-        if hot.model.is_none_or(|run| (run.0, run.1) != (call, attempt)) {
-            return;
-        }
+        let id = (call, attempt);
         match news {
-            News::Waiting => {}
-            News::Granted(window) => {
-                let turn = hot.agent.durable().turn.as_ref();
-                if let Some(window) = window
-                    && let Some(Phase::Streaming(attempt)) = turn.map(|turn| &turn.phase)
-                {
-                    hot.windows.insert(attempt.model.clone(), window);
-                }
-            }
-            News::Text(text) => self.advance(hot, Input::ModelText { call, attempt, text }),
-            News::Answered(answer) => {
-                hot.model = None;
-                let answer = *answer;
-                self.advance(
-                    hot,
-                    Input::ModelAnswered {
-                        call,
-                        attempt,
-                        answer,
-                    },
-                );
-            }
-            News::Failed(failure) => {
-                hot.model = None;
-                let failure = *failure;
-                self.advance(
-                    hot,
-                    Input::ModelFailed {
-                        call,
-                        attempt,
-                        failure,
-                    },
-                );
-            }
+            News::Waiting => hot.core.model_waits(id, None),
+            News::Granted(window) => hot.core.model_granted(id, window),
+            News::Text(text) => hot.core.model_text(id, text),
+            News::Answered(answer) => hot.core.model_answered(id, *answer),
+            News::Failed(failure) => hot.core.model_failed(id, *failure),
         }
+        self.run_followers(hot);
     }
 
     fn tool_news(&mut self, hot: &mut Hot, (tool_call, kid): (ToolCallId, u64), outcome: ToolOutcome) {
@@ -195,37 +173,17 @@ impl World {
         }
     }
 
-    fn timer(&mut self, hot: &mut Hot, key: TimerKey, generation: u64) {
-        if hot.timers.get(&key) == Some(&generation) {
-            hot.timers.remove(&key);
-            self.advance(hot, Input::Timer { key, generation });
-        }
-    }
-
-    fn reworked(&mut self, hot: &mut Hot, seq: Seq, reworked: Reworked, earlier: Option<Box<Transcript>>) {
-        let open = hot.agent.durable().history.as_ref();
-        if open.is_some_and(|open| open.seq == seq) {
-            hot.earlier = earlier;
-            self.advance(hot, Input::Reworked(reworked));
-            hot.earlier = None;
-        }
-    }
-
     /// Appends what is staged, if no append is in flight.
     fn flush(&mut self, hot: &mut Hot) {
-        if hot.stop.is_some() {
-            return;
-        }
         let id = self.dice.stamp(self.now).append();
-        if let Some(append) = hot.outbox.next(id) {
-            hot.appends += 1;
-            self.send(hot, append);
+        if let Some((number, append)) = hot.core.flush(id) {
+            self.send(hot, number, append);
         }
     }
 
-    fn send(&mut self, hot: &Hot, append: Append) {
+    fn send(&mut self, hot: &Hot, number: u64, append: Append) {
         let (from, era) = (hot.number, self.era);
-        self.post(APPEND_MS, Happening::Loop(from, Message::Overdue(hot.appends)));
+        self.post(APPEND_MS, Happening::Loop(from, Message::Overdue(number)));
         if self.permille(Knob::Overdue) {
             // The disk stalls; whatever comes in the meantime queues behind it.
             let until = self.now.0 + self.dice.between(APPEND_MS - 2, APPEND_MS * 2);
@@ -243,102 +201,55 @@ impl World {
         self.disk.free_at - self.now.0
     }
 
-    fn stored(&mut self, hot: &mut Hot, outcome: Option<Outcome>) {
-        match hot.outbox.settle(outcome) {
-            Settled::Durable(ready) => {
-                self.go_on(hot, ready);
+    /// Carries out what follows the store's answer.
+    fn follow_up(&mut self, hot: &mut Hot, committed: Committed) {
+        match committed {
+            Committed::Ready(effects) => {
+                for effect in effects {
+                    self.carry_out(hot, effect);
+                }
                 self.run_followers(hot);
             }
-            Settled::Again => {
-                let number = hot.appends;
+            Committed::Later => {
+                let number = hot.core.appends();
                 self.post(RETRY_MS, Happening::Loop(hot.number, Message::Retry(number)));
             }
-            Settled::Lost(lost) => self.lose(hot, &lost),
-            Settled::Stale => {}
-        }
-    }
-
-    fn retry(&mut self, hot: &Hot, number: u64) {
-        if number == hot.appends
-            && let Some(append) = hot.outbox.again()
-        {
-            self.send(hot, append);
-        }
-    }
-
-    /// The loop's state and the durable log differ: the loop stops, and the log is folded again.
-    fn lose(&mut self, hot: &mut Hot, lost: &Lost) {
-        self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
-        if *lost == Lost::Unknown {
-            self.feed.unsure(hot.session);
-        }
-        let again = || Fault::unavailable("retry", "the session is being loaded again");
-        let reason = match lost {
-            Lost::Unknown | Lost::Refused(_) => LOST,
-            Lost::Full => "reload",
-            Lost::Fenced => "fenced",
-            Lost::KeyTaken { .. } => "reload",
-        };
-        let mut taken_answer = match lost {
-            Lost::KeyTaken { answer, same_body } => Some(taken(answer, *same_body)),
-            Lost::Fenced | Lost::Unknown | Lost::Full | Lost::Refused(_) => None,
-        };
-        for asker in hot.outbox.give_up() {
-            match taken_answer.take_if(|_| asker.keyed) {
-                Some(answer) => asker.done.answer(answer),
-                None => asker.done.answer(Err(again())),
+            Committed::Lost(lost) => {
+                self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
+                if lost == Lost::Unknown {
+                    self.feed.unsure(hot.session);
+                }
+                self.halt(hot);
             }
+            Committed::Nothing => {}
         }
-        self.take_answers();
-        self.halt(hot);
-        hot.stop = Some(reason);
     }
 
     /// Kills all workers of the loop.
     pub(crate) fn halt(&mut self, hot: &mut Hot) {
         let number = hot.number;
         self.kill_where(|kid| kid.owner == number);
-        hot.model = None;
         hot.compacting = None;
         hot.sides.clear();
         hot.told.clear();
         hot.tools.clear();
         hot.jobs.clear();
         hot.planned.clear();
-        hot.follow.clear();
-        hot.timers.clear();
     }
 
     fn drain(&mut self, hot: &mut Hot) {
-        hot.draining = true;
-        self.advance(hot, Input::Drain);
+        hot.core.drain();
+        self.run_followers(hot);
         self.hurry_summary(hot, None);
-        // A call that was not admitted has sent nothing, so it does not delay the drain.
-        let waiting = hot
-            .model
-            .filter(|(_, _, kid)| self.kids.get(kid).is_some_and(crate::kids::Kid::waits));
-        if let Some((call, attempt, kid)) = waiting {
-            self.kill(kid);
-            hot.model = None;
-            let failure = ModelFailure {
-                retry_after_ms: Some(1),
-                refused: true,
-                ..ModelFailure::new(FailureClass::Transient, "not sent: the daemon stopped")
-            };
-            self.advance(
-                hot,
-                Input::ModelFailed {
-                    call,
-                    attempt,
-                    failure,
-                },
-            );
+        if let Some(id) = hot.core.leave_line() {
+            self.kill_call(hot, id);
         }
+        self.run_followers(hot);
     }
 
     /// I5 and related checks: whatever runs for the loop is running according to its log.
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
-        let durable = hot.agent.durable();
+        let durable = hot.core.agent().durable();
         for kid in self.kids.values().filter(|kid| kid.owner == hot.number) {
             let summary = hot.compacting.as_ref().map(|run| run.call);
             kid.may_run(durable, |call| {
@@ -349,26 +260,5 @@ impl World {
             hot.witness.settled()?;
         }
         Ok(())
-    }
-}
-
-fn refusal(hot: &Hot, command: &Command) -> Option<Fault> {
-    if hot.stop.is_some() {
-        return Some(Fault::unavailable("retry", "the session is being loaded again"));
-    }
-    if hot.outbox.is_full() {
-        return Some(Fault::storage("disk_full", "the store has no space"));
-    }
-    if hot.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED {
-        return Some(Fault::busy(
-            "store_behind",
-            "too much of this session waits for the store",
-        ));
-    }
-    let create = matches!(command, Command::Create { .. });
-    match (create, hot.agent.durable().head) {
-        (false, 0) => Some(Fault::not_found("unknown_session", "no such session")),
-        (true, 1..) => Some(Fault::conflict("session_exists", "the session exists already")),
-        (true, 0) | (false, 1..) => None,
     }
 }

@@ -1,12 +1,11 @@
 //! The events of the schedule, and the messages to a loop.
 
-use agentd_actor_kit::Published;
+use agentd_actor_kit::{Earlier, Published};
 use agentd_policy::Judgement;
 use agentd_protocol::{
     ApprovalId, CallId, Fault, HookFinished, InputId, Seq, SessionId, ToolCallId, ToolOutcome,
 };
 use agentd_store::{Append, Claim, Outcome};
-use agentd_transcript::Transcript;
 use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
 
 /// One scheduled event.
@@ -140,7 +139,7 @@ pub(crate) enum Message {
     Reworked {
         seq: Seq,
         reworked: Box<Reworked>,
-        earlier: Option<Box<Transcript>>,
+        earlier: Option<Box<Earlier>>,
     },
     SummaryOverdue {
         call: CallId,

@@ -54,10 +54,6 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) const fn is_granted(&self) -> bool {
-        self.grant.is_some()
-    }
-
     pub(crate) fn new(
         id: (CallId, u32),
         facts: &ModelFacts,

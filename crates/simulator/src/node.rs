@@ -5,7 +5,6 @@ use crate::hot::Hot;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
 use crate::options::Flaw;
-use crate::rest::wake_at;
 use crate::world::World;
 use agentd_protocol::{Fault, Seq, SessionId};
 use agentd_session_loop::LOST;
@@ -36,12 +35,12 @@ impl World {
     pub(crate) fn route(&mut self, order: Box<Order>) {
         let session = order.session;
         if !self.alive {
-            drop(self.asker(&order));
+            drop(self.done(&order));
             return self.take_answers();
         }
         if self.disk.deleted.contains(&session) {
             let fault = Fault::not_found("unknown_session", "no such session");
-            self.asker(&order).done.answer(Err(fault));
+            self.done(&order).answer(Err(fault));
             return self.take_answers();
         }
         if self.draining == Some(self.era)
@@ -52,7 +51,7 @@ impl World {
                 ))
         {
             let fault = Fault::unavailable("draining", "the daemon is stopping");
-            self.asker(&order).done.answer(Err(fault));
+            self.done(&order).answer(Err(fault));
             return self.take_answers();
         }
         let slot = self.slots.entry(session).or_default();
@@ -75,7 +74,7 @@ impl World {
             .slots
             .get(&hot.session)
             .filter(|slot| slot.hot == Some(hot.number));
-        slot.map_or(hot.handled, |slot| slot.routed)
+        slot.map_or(hot.core.handled(), |slot| slot.routed)
     }
 
     pub(crate) fn load_soon(&mut self, session: SessionId, after: u64) {
@@ -109,7 +108,7 @@ impl World {
                 self.say(|| format!("session {} cannot be loaded: {error}", session.short()));
                 let fault = Fault::from(error);
                 for order in waiting {
-                    self.asker(&order).done.answer(Err(fault.clone()));
+                    self.done(&order).answer(Err(fault.clone()));
                 }
                 self.take_answers();
             }
@@ -149,7 +148,7 @@ impl World {
         let waiting = self.slots.remove(&session).map(|slot| slot.waiting);
         for order in waiting.into_iter().flatten() {
             let fault = Fault::from(StoreError::NotFound(session));
-            self.asker(&order).done.answer(Err(fault));
+            self.done(&order).answer(Err(fault));
         }
         self.take_answers();
     }
@@ -159,8 +158,16 @@ impl World {
         let number = self.last_loop;
         let session = agent.durable().session;
         self.say(|| format!("loop {number} of {} with epoch {epoch}", session.short()));
-        self.loops
-            .insert(number, Hot::new(number, agent, epoch, transcript, witness));
+        #[cfg_attr(
+            not(debug_assertions),
+            expect(unused_mut, reason = "mutants are for debug builds")
+        )]
+        let mut hot = Hot::new(number, agent, epoch, transcript, witness);
+        #[cfg(debug_assertions)]
+        if let Some(mutant) = self.disk.flaw.mutant() {
+            hot.core.plant(mutant);
+        }
+        self.loops.insert(number, hot);
         let slot = self.slots.entry(session).or_default();
         (slot.hot, slot.loading) = (Some(number), false);
         let waiting = std::mem::take(&mut slot.waiting);
@@ -182,7 +189,7 @@ impl World {
     pub(crate) fn stopped(&mut self, mut hot: Hot, reason: &'static str) {
         self.say(|| format!("loop {} stops: {reason}", hot.number));
         if reason == "cold" {
-            let wake = wake_at(&hot, self.now);
+            let wake = hot.core.wake_at(self.now);
             self.vacate(&hot);
             self.feed.cold(hot.session);
             if let Some(at) = wake {
@@ -205,13 +212,13 @@ impl World {
     }
 
     /// Its last append may still be in flight: then only a claim is ordered after it, and the row may be read too early.
-    fn gone(&mut self, mut hot: Hot, unknown: bool) {
-        for asker in hot.outbox.give_up() {
-            drop(asker);
-        }
-        self.take_answers();
+    fn gone(&mut self, hot: Hot, unknown: bool) {
         let (session, era) = (hot.session, self.era);
-        if self.vacate(&hot) {
+        let current = self.vacate(&hot);
+        // Whoever waits for an answer of this loop learns that there is none.
+        drop(hot);
+        self.take_answers();
+        if current {
             self.feed.cold(session);
             match unknown && self.disk.flaw != Flaw::EarlyLook {
                 true => self.load_soon(session, LOOK_MS),
@@ -257,6 +264,13 @@ impl World {
         }
     }
 
+    /// Kills a session's loop, as every deletion does first.
+    pub(crate) fn evict(&mut self, session: SessionId) {
+        if let Some(number) = self.slots.get(&session).and_then(|slot| slot.hot) {
+            self.replaced(number);
+        }
+    }
+
     /// The node crashes. Appends in flight have either arrived or been lost.
     pub(crate) fn die(&mut self) {
         if !self.alive {
@@ -278,7 +292,7 @@ impl World {
         }
         let slots = std::mem::take(&mut self.slots);
         for order in slots.into_values().flat_map(|slot| slot.waiting) {
-            drop(self.asker(&order));
+            drop(self.done(&order));
         }
         self.kids.clear();
         self.take_answers();

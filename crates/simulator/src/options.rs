@@ -2,6 +2,8 @@
 //! that is always on hides bugs that need it off.
 
 use crate::dice::Dice;
+#[cfg(debug_assertions)]
+use agentd_session_loop::Mutant;
 use std::fmt;
 use std::str::FromStr;
 
@@ -112,6 +114,14 @@ pub enum Flaw {
     EarlyAnswer,
     /// An effect is executed before its intent is durable.
     EarlyEffect,
+    /// A commit drops the effects that waited for it.
+    LostEffect,
+    /// The failure of a model call is ignored.
+    LostDown,
+    /// A tool is started twice.
+    DoubleStart,
+    /// A loop that lost its log continues.
+    Deaf,
     /// A call that was started before a crash runs again.
     RunAgain,
     /// The permit of a killed call is not returned.
@@ -148,10 +158,14 @@ pub enum Flaw {
 
 impl Flaw {
     /// All flaws, by name.
-    pub const ALL: [(&'static str, Self); 19] = [
+    pub const ALL: [(&'static str, Self); 23] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::EarlyAnswer),
         ("early-effect", Self::EarlyEffect),
+        ("lost-effect", Self::LostEffect),
+        ("lost-down", Self::LostDown),
+        ("double-start", Self::DoubleStart),
+        ("deaf", Self::Deaf),
         ("run-again", Self::RunAgain),
         ("lost-permit", Self::LostPermit),
         ("lost-frame", Self::LostFrame),
@@ -169,6 +183,23 @@ impl Flaw {
         ("deaf-hook", Self::DeafHook),
         ("trusted-import", Self::TrustedImport),
     ];
+
+    /// The bug to plant in the shipped loop; `None`: the simulated world has it.
+    #[cfg(debug_assertions)]
+    pub(crate) const fn mutant(self) -> Option<Mutant> {
+        Some(match self {
+            Self::EarlyAnswer => Mutant::EarlyAnswer,
+            Self::EarlyEffect => Mutant::EarlyEffect,
+            Self::EarlyChild => Mutant::EarlyChild,
+            Self::LostEffect => Mutant::LostEffect,
+            Self::LostDown => Mutant::LostDown,
+            Self::DoubleStart => Mutant::DoubleStart,
+            Self::Deaf => Mutant::Deaf,
+            Self::LostTimer => Mutant::LostTimer,
+            Self::Forgotten => Mutant::Forgotten,
+            _ => return None,
+        })
+    }
 }
 
 /// The parameters of one run.

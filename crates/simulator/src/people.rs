@@ -91,9 +91,12 @@ impl World {
             return None;
         }
         if self.chance(Knob::Delete, 100) {
-            if self.dice.percent(40) && !self.is_in_tree(session) && self.disk.delete(session) {
-                self.say(|| format!("session {} is deleted", session.short()));
-                return None;
+            if self.dice.percent(40) && !self.is_in_tree(session) {
+                self.evict(session);
+                if self.disk.delete(session) {
+                    self.say(|| format!("session {} is deleted", session.short()));
+                    return None;
+                }
             }
             let force = self.dice.percent(60);
             return Some(Command::Close {

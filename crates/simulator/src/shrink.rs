@@ -1,12 +1,13 @@
 //! Shortens a conversation: immediately if a plan is enough, after a model call if a model writes the summary. If that
 //! call fails in any way, the summary that needs no model is used.
 
-use crate::hot::{Compacting, Hot, Task};
+use crate::hot::{Compacting, Hot};
 use crate::kids::Work;
 use crate::messages::{Happening, Message, News};
 use crate::models::Call;
 use crate::world::World;
 use agentd_protocol::{Block, CallId, ContextCompacted};
+use agentd_session_loop::Task;
 use agentd_turn::{Effect, Input, Shrink, Shrunk, Summariser};
 
 /// Bytes per token in the estimate's worst case.
@@ -33,7 +34,7 @@ impl World {
 
     fn shrink(&mut self, hot: &mut Hot, id: (CallId, u32), how: Shrink, target: u64, by: Option<Summariser>) {
         let rules = self.config.context;
-        let transcript = &hot.transcript;
+        let transcript = &hot.core.transcript();
         let shrunk = match how {
             Shrink::Compact => match transcript.plan_compaction(rules.keep_recent_tokens, target) {
                 Some(plan) => return self.compact(hot, id, plan, by),
@@ -48,7 +49,7 @@ impl World {
                 .plan_pruning(rules.prune_protect_tokens, rules.prune_min_tokens)
                 .map(Shrunk::Pruned),
             Shrink::Trim => {
-                let most = hot.agent.durable().limits().max_messages as usize;
+                let most = hot.core.agent().durable().limits().max_messages as usize;
                 transcript.plan_trimming(most).map(Shrunk::Trimmed)
             }
         };
@@ -95,7 +96,7 @@ impl World {
         });
         let usage = answer.as_ref().map(|answer| answer.usage).or(run.usage);
         let cost_usd = answer.and_then(|answer| answer.cost_usd);
-        let told = text.and_then(|text| hot.transcript.with_summary(&run.plan, &text));
+        let told = text.and_then(|text| hot.core.transcript().with_summary(&run.plan, &text));
         let summarised_by = told.is_some().then(|| run.model.clone());
         let plan = ContextCompacted {
             usage,
@@ -124,5 +125,5 @@ fn shrunk_to(hot: &mut Hot, (call, attempt): (CallId, u32), shrunk: Shrunk) {
         attempt,
         shrunk,
     };
-    hot.follow.push_back(Task { input, order: None });
+    hot.core.push(Task::of(input));
 }

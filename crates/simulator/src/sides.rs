@@ -1,12 +1,13 @@
 //! Questions to models outside of the turns. Each has a deadline; whatever its outcome, the session continues.
 
-use crate::hot::{Hot, Task};
+use crate::hot::Hot;
 use crate::kids::Work;
 use crate::messages::{Happening, Message, News};
 use crate::models::Call;
 use crate::options::Flaw;
 use crate::world::World;
 use agentd_protocol::{Block, CallId, SidePurpose, Usage};
+use agentd_session_loop::Task;
 use agentd_turn::{Input, SideCall, SideEnded};
 
 /// The size of a question in tokens.
@@ -36,7 +37,7 @@ impl World {
                     usage: Usage::default(),
                     cost_usd: None,
                 });
-                return hot.follow.push_back(Task { input, order: None });
+                return hot.core.push(Task::of(input));
             }
         };
         let mut asked = Call::new((call, 1), &facts, TOKENS, (side.credential, false));

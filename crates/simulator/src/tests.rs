@@ -64,6 +64,17 @@ fn i4_effects_before_their_intent_and_effects_twice_are_found() {
     assert!(["I4", "I5"].contains(&again.as_str()), "{again}");
 }
 
+/// Bugs planted in the shipped loop, besides those below that are named for what they break.
+#[test]
+fn i4_i6_mutants_of_the_shipped_loop_are_found() {
+    let busy = "tools=85,mode=3,children=0";
+    assert_eq!(found("double-start", busy, 40), "I4");
+    assert_eq!(found("lost-effect", busy, 40), "I6");
+    assert_eq!(found("lost-down", "fail=70", 40), "I6");
+    let lost = found("deaf", "failover=8,actions=40,tools=85", 80);
+    assert!(["I6", "fold"].contains(&lost.as_str()), "{lost}");
+}
+
 #[test]
 fn i4_a_sub_agent_that_no_log_tells_of_is_found() {
     assert_eq!(

@@ -233,7 +233,7 @@ impl World {
             match happening {
                 Happening::Disk { era, append, .. } => appends.push((era, *append)),
                 // Mailboxes are gone; callers notice by their dropped tickets.
-                Happening::Loop(_, Message::Command(order)) => drop(self.asker(&order)),
+                Happening::Loop(_, Message::Command(order)) => drop(self.done(&order)),
                 other => drop(self.schedule.insert(at, other)),
             }
         }

@@ -61,6 +61,8 @@ impl Transcript {
     /// before is invalid.
     pub fn replace(&mut self, mut earlier: Self) {
         earlier.went_back();
+        // Going back into an imported log ends it here: otherwise the next event would, and drop the waiting inputs with it.
+        earlier.end_quote();
         earlier.inputs.append(&mut self.inputs);
         earlier.generation = earlier.generation.max(self.generation.saturating_add(1));
         *self = earlier;

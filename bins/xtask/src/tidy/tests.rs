@@ -2,7 +2,7 @@ use super::dependencies::acceptable;
 use super::documents::undocumented;
 use super::layers::{Member, upward};
 use super::redteam::{ROWS, covered, rows};
-use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, words};
+use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, one_machine, words};
 use super::tree::{Source, Tree};
 
 fn tree(files: &[(&str, &str)]) -> Tree {
@@ -70,6 +70,21 @@ fn logic_in_lib_rs_is_found() {
         lib_files(&tree(&[("crates/a/src/lib.rs", bad)])).unwrap().len(),
         1
     );
+}
+
+#[test]
+fn a_second_loop_and_an_impure_machine_are_found() {
+    let found = |path, text| one_machine(&tree(&[(path, text)])).unwrap();
+    let scene = "fn decide() { agent.step(input, Scene { stamp }) }";
+    let second = found("crates/simulator/src/hot.rs", scene);
+    assert_eq!(
+        second,
+        ["crates/simulator/src/hot.rs: `Scene {`: a second loop; use `Machine`"]
+    );
+    let machine = "crates/session-loop/src/machine/commit.rs";
+    assert_eq!(found(machine, scene), [""; 0]);
+    assert_eq!(found(machine, "use tokio::time;").len(), 1);
+    assert_eq!(found("crates/turn/src/agent.rs", "pub struct Scene {"), [""; 0]);
 }
 
 #[test]

@@ -7,22 +7,22 @@ use agentd_turn::{Effect, Reply};
 use std::collections::VecDeque;
 
 /// Events that may wait for their commit before new commands get `busy`.
-pub const MAX_UNACKNOWLEDGED: usize = 64;
+pub(crate) const MAX_UNACKNOWLEDGED: usize = 64;
 
 /// The recipient of an answer.
 #[derive(Debug)]
-pub struct Asker {
+pub(crate) struct Asker {
     /// The channel for the answer.
-    pub done: Done<Result<Reply, Fault>>,
+    pub(crate) done: Done<Result<Reply, Fault>>,
     /// The command carried an idempotency key.
-    pub keyed: bool,
+    pub(crate) keyed: bool,
     /// It ends running work: the answer does not wait for space on a full disk.
-    pub urgent: bool,
+    pub(crate) urgent: bool,
 }
 
 /// What is held back until everything before it is durable.
 #[derive(Debug)]
-pub enum After {
+pub(crate) enum After {
     /// An answer (I1).
     Reply(Asker, Result<Reply, Fault>),
     /// An effect on the world (I4).
@@ -31,22 +31,22 @@ pub enum After {
 
 /// The events of one decision.
 #[derive(Debug)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// The events.
-    pub events: Vec<EncodedEvent>,
+    pub(crate) events: Vec<EncodedEvent>,
     /// The blobs that they name.
-    pub blobs: Vec<Blob>,
+    pub(crate) blobs: Vec<Blob>,
     /// The key of the command that caused them.
-    pub key: Option<IdempotencyKey>,
+    pub(crate) key: Option<IdempotencyKey>,
     /// The list row after these events.
-    pub summary: Summary,
+    pub(crate) summary: Summary,
     /// From a command to a session with nothing in progress: can be revoked until it is durable.
-    pub revocable: bool,
+    pub(crate) revocable: bool,
 }
 
 /// The meaning of a store's answer.
 #[derive(Debug)]
-pub enum Settled {
+pub(crate) enum Settled {
     /// These may proceed.
     Durable(Vec<After>),
     /// Nothing was written: repeat the same append later.
@@ -79,7 +79,7 @@ pub enum Lost {
 
 /// At most one append in flight; events decided meanwhile go into the next one.
 #[derive(Debug)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     session: SessionId,
     epoch: u64,
     durable: Seq,
@@ -98,7 +98,7 @@ const MOST_REFUSALS: u32 = 2;
 
 /// Whether an effect must wait until everything decided before it is durable: it changes or informs the world (I4).
 #[must_use]
-pub const fn waits_for_commit(effect: &Effect) -> bool {
+pub(crate) const fn waits_for_commit(effect: &Effect) -> bool {
     matches!(
         effect,
         Effect::RunTool { .. }
@@ -117,7 +117,7 @@ pub const fn waits_for_commit(effect: &Effect) -> bool {
 impl Outbox {
     /// The outbox of an owner with this epoch, whose log is durable up to `head`.
     #[must_use]
-    pub const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {
+    pub(crate) const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {
         Self {
             session,
             epoch,
@@ -132,13 +132,13 @@ impl Outbox {
     }
 
     /// Stages the events of a decision.
-    pub fn stage(&mut self, batch: Batch) {
+    pub(crate) fn stage(&mut self, batch: Batch) {
         self.staged.push_back(batch);
     }
 
     /// Holds something back until everything decided so far is durable; returns it when that is already so.
     #[must_use]
-    pub fn after(&mut self, after: After) -> Option<After> {
+    pub(crate) fn after(&mut self, after: After) -> Option<After> {
         let tail = self.tail();
         if tail == self.durable {
             return Some(after);
@@ -149,7 +149,7 @@ impl Outbox {
 
     /// The next append, when none is in flight and something is staged. It carries at most one idempotency key, so that a
     /// key that was already taken identifies its command.
-    pub fn next(&mut self, id: AppendId) -> Option<Append> {
+    pub(crate) fn next(&mut self, id: AppendId) -> Option<Append> {
         if self.in_flight.is_some() || self.staged.is_empty() {
             return None;
         }
@@ -172,12 +172,12 @@ impl Outbox {
 
     /// The append in flight, to resend it.
     #[must_use]
-    pub fn again(&self) -> Option<Append> {
+    pub(crate) fn again(&self) -> Option<Append> {
         self.in_flight.clone()
     }
 
     /// Processes the store's answer; `None` means that no answer came.
-    pub fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
+    pub(crate) fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
         let Some(append) = &self.in_flight else {
             return Settled::Stale;
         };
@@ -217,7 +217,7 @@ impl Outbox {
     }
 
     /// The answers that do not wait for space.
-    pub fn urgent(&mut self) -> Vec<Asker> {
+    pub(crate) fn urgent(&mut self) -> Vec<Asker> {
         let (urgent, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|(_, after)| matches!(after, After::Reply(asker, _) if asker.urgent));
@@ -226,7 +226,7 @@ impl Outbox {
     }
 
     /// Drops the start of a call that was killed before it could start.
-    pub fn forget_run(&mut self, call: ToolCallId) -> bool {
+    pub(crate) fn forget_run(&mut self, call: ToolCallId) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|(_, after)| {
             !matches!(after, After::Effect(Effect::RunTool { tool_call, .. }) if *tool_call == call)
@@ -236,12 +236,12 @@ impl Outbox {
 
     /// The last durable seq.
     #[must_use]
-    pub const fn durable(&self) -> Seq {
+    pub(crate) const fn durable(&self) -> Seq {
         self.durable
     }
 
     /// Gives up; returns the recipients of the pending answers, the oldest first.
-    pub fn give_up(&mut self) -> Vec<Asker> {
+    pub(crate) fn give_up(&mut self) -> Vec<Asker> {
         self.staged.clear();
         self.in_flight = None;
         askers(std::mem::take(&mut self.waiting)).collect()
@@ -262,20 +262,20 @@ impl Outbox {
 
     /// Whether everything decided is durable and carried out.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.staged.is_empty() && self.in_flight.is_none() && self.waiting.is_empty()
     }
 
     /// The number of events that the store has not acknowledged.
     #[must_use]
-    pub fn unacknowledged(&self) -> usize {
+    pub(crate) fn unacknowledged(&self) -> usize {
         let flying = self.in_flight.as_ref().map_or(0, |append| append.events.len());
         flying + self.staged.iter().map(|batch| batch.events.len()).sum::<usize>()
     }
 
     /// The store has no space.
     #[must_use]
-    pub const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.full
     }
 }

@@ -1,30 +1,28 @@
-//! Commands of principals.
+//! Which commands a loop accepts.
 
-use crate::answer::Asked;
-use crate::commit::disk_full;
+use super::commit::disk_full;
+use super::outbox::{Asker, MAX_UNACKNOWLEDGED};
+use crate::answer::{Asked, again};
 use crate::conceal;
-use crate::error::LoopError;
-use crate::outbox::{Asker, MAX_UNACKNOWLEDGED};
-use crate::shell::Shell;
+use crate::machine::Machine;
 use crate::work::Task;
 use agentd_actor_kit::Done;
 use agentd_protocol::{Fault, Principal};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Input, Reply};
 
-impl Shell {
+impl Machine {
     /// Takes a command. The answer comes when the command is durable, or immediately when it is refused.
-    pub(crate) async fn command(
+    pub fn command(
         &mut self,
         command: Command,
         by: Principal,
         key: Option<IdempotencyKey>,
         done: Done<Result<Reply, Fault>>,
-    ) -> Result<(), LoopError> {
+    ) {
         self.handled = self.handled.saturating_add(1);
         if let Some(fault) = self.refusal(&command) {
-            done.answer(Err(fault));
-            return Ok(());
+            return done.answer(Err(fault));
         }
         let command = conceal::command(command);
         let asked = Asked::of(&command);
@@ -33,22 +31,17 @@ impl Shell {
             keyed: key.is_some(),
             urgent: is_urgent(&command),
         };
-        self.run(Task::of_command(
+        self.push(Task::of_command(
             Input::Command { command, by },
             asker,
             asked,
             key,
-        ))
-        .await?;
-        if self.outbox.is_full() {
-            self.answer_urgent();
-        }
-        Ok(())
+        ));
     }
 
     fn refusal(&self, command: &Command) -> Option<Fault> {
         if self.stop.is_some() {
-            return Some(crate::answer::again("the session is being loaded again"));
+            return Some(again("the session is being loaded again"));
         }
         // An urgent command passes even when nothing can be written; there is at most one per turn, so they stay few.
         let urgent = is_urgent(command);

@@ -1,0 +1,46 @@
+//! Bugs that the simulator plants into the shipped code, to prove that its seeds find them. Only a debug build can hold
+//! one: in a release build nothing can set a mutant, and the checks compile to nothing.
+
+use crate::machine::Machine;
+
+/// A planted bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// Effects do not wait for the commit of their intent.
+    EarlyEffect,
+    /// A child does not wait for it.
+    EarlyChild,
+    /// A command is answered before it is durable.
+    EarlyAnswer,
+    /// A commit drops the effects that waited for it.
+    LostEffect,
+    /// The end of a back-off is ignored.
+    LostTimer,
+    /// The failure of a model call, or the exit of its worker, is ignored.
+    LostDown,
+    /// A tool is started twice.
+    DoubleStart,
+    /// A list row does not say that its session continues by itself.
+    Forgotten,
+    /// After an append was lost, the loop continues.
+    Deaf,
+}
+
+impl Machine {
+    /// Plants a bug.
+    #[cfg(debug_assertions)]
+    pub const fn plant(&mut self, mutant: Mutant) {
+        self.mutant = Some(mutant);
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) fn has(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
+    }
+
+    #[cfg(not(debug_assertions))]
+    #[expect(clippy::unused_self, reason = "the debug build reads it")]
+    pub(super) const fn has(&self, _: Mutant) -> bool {
+        false
+    }
+}
