@@ -8,8 +8,8 @@ use crate::options::{Flaw, Knob};
 use crate::world::World;
 use agentd_policy::{Judgement, Request, judge};
 use agentd_protocol::{
-    Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId,
-    ToolOutcome, ToolStatus, VerdictKind,
+    ApprovalId, Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel,
+    ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
 };
 use agentd_session_loop::{Task, talk, verdict};
 use agentd_turn::{Effect, Input, Judged, ModelFailure, Topic};
@@ -27,10 +27,7 @@ impl World {
                 ..
             } => self.start_model(hot, (call, attempt), &model, (credential, insists)),
             effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(hot, effect),
-            Effect::KillModel { call, attempt } => {
-                hot.core.drop_model((call, attempt));
-                self.kill_call(hot, (call, attempt));
-            }
+            Effect::KillModel { call, attempt } => self.kill_model(hot, (call, attempt)),
             Effect::Judge {
                 tool_call,
                 name,
@@ -56,15 +53,11 @@ impl World {
                 key,
                 generation,
                 after_ms,
-            } => self.post(
-                after_ms,
-                Happening::Loop(hot.number, Message::Timer { key, generation }),
-            ),
-            Effect::ClearTimer { .. } => {}
-            Effect::CountDeciders { approval } => {
-                let count = self.feed.deciders(hot.session);
-                self.tell(hot.number, 5, Message::Deciders { approval, count });
+            } => {
+                let fires = Message::Timer { key, generation };
+                self.post(after_ms, Happening::Loop(hot.number, fires));
             }
+            Effect::CountDeciders { approval } => self.count_deciders(hot, approval),
             Effect::AskHooks { number, topic } => self.ask_hooks(hot, number, &topic),
             Effect::DropHooks { number } => {
                 self.kill_where(|kid| {
@@ -74,8 +67,8 @@ impl World {
             Effect::AddRule { rule, .. } => self.add_rule(&rule),
             Effect::StartSide(side) => self.start_side(hot, side),
             Effect::DropSide { call } => self.drop_side(hot, call),
-            // Token counting is not configured.
-            Effect::CountTokens { .. } | Effect::DropCount { .. } => {}
+            // The machine ignores a cleared timer. Token counting is not configured.
+            Effect::ClearTimer { .. } | Effect::CountTokens { .. } | Effect::DropCount { .. } => {}
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
             | Effect::Lead { .. }
@@ -98,6 +91,16 @@ impl World {
         }
     }
 
+    fn count_deciders(&mut self, hot: &Hot, approval: ApprovalId) {
+        let count = self.feed.deciders(hot.session);
+        self.tell(hot.number, 5, Message::Deciders { approval, count });
+    }
+
+    fn kill_model(&mut self, hot: &mut Hot, id: (CallId, u32)) {
+        hot.core.drop_model(id);
+        self.kill_call(hot, id);
+    }
+
     /// Kills the worker of a model call.
     pub(crate) fn kill_call(&mut self, hot: &Hot, id: (CallId, u32)) {
         self.kill_where(|kid| {
@@ -115,7 +118,7 @@ impl World {
         if let Err(violation) = hot
             .witness
             .asks_model(call, attempt)
-            .and_then(|()| self.may_go_on(&hot.core.agent()))
+            .and_then(|()| self.may_go_on(hot.core.agent()))
             .and_then(|()| self.sends(hot))
         {
             return self.fail(violation);
