@@ -23,6 +23,7 @@ mod frozen;
 mod herd;
 mod history;
 mod hooks;
+mod http;
 mod idempotency;
 mod inheriting;
 mod jobs;

@@ -69,13 +69,7 @@ pub(crate) fn run(
         system: loaded.settings.limits.filesystem_files as usize,
         ..limits
     });
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_keep_alive(BLOCKING_KEPT)
-        .thread_name("agentd")
-        .build()
-    {
+    let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return fail(EXIT_INTERNAL, &format!("cannot start the async runtime: {error}")),
     };
@@ -87,6 +81,15 @@ pub(crate) fn run(
         Ok(Ended::Failed(why)) => fail(EXIT_INTERNAL, &why),
         Err(error) => fail(error.exit_code(), &error.to_string()),
     }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(BLOCKING_KEPT)
+        .thread_name("agentd")
+        .build()
 }
 
 /// Prints the result of a restore.

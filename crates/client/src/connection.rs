@@ -44,7 +44,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`] if no daemon answers in time, [`ClientError::Refused`] with the daemon's fault.
     pub async fn connect(path: &Path, options: &ConnectOptions) -> Result<Self, ClientError> {
-        Ok(Self::over(greet(path, options).await?))
+        // Boxed: its buffers would make the future of every caller large.
+        Ok(Self::over(Box::pin(greet(path, options)).await?))
     }
 
     /// Connects to a daemon on another machine.
@@ -52,7 +53,7 @@ impl Client {
     /// # Errors
     /// As [`Self::connect`].
     pub async fn connect_remote(remote: &Remote, options: &ConnectOptions) -> Result<Self, ClientError> {
-        Ok(Self::over(web::greet(remote, options).await?))
+        Ok(Self::over(Box::pin(web::greet(remote, options)).await?))
     }
 
     fn over(greeted: Greeted) -> Self {

@@ -1,6 +1,6 @@
 //! A running node: started from settings; ended by a signal, a client, or a failure that restarts cannot fix.
 
-use crate::children::Handles;
+use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
 use crate::paths::Paths;
 use crate::reload::{Present, Reloader};
@@ -17,6 +17,7 @@ use agentd_sandbox::{Sandboxing, level_in_words, recorded};
 use agentd_settings::{Loaded, Settings, Sources};
 use agentd_store::{Backend, Mirror};
 use ractor::ActorRef;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,39 +102,18 @@ impl Node {
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
         let child_args = crate::start::child_args(&args, &settings, &opened, &present, times).await?;
-        let sandboxing = child_args.executor.sandboxing.clone();
-        let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
-        let subagents = Arc::clone(&child_args.subagents);
+        let (servers, subagents) = (child_args.servers.clone(), Arc::clone(&child_args.subagents));
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
-        let (stop_tx, stop_requests) = mpsc::channel(4);
+        let (stop, stop_requests) = mpsc::channel(4);
         let (audit, audits) = mpsc::channel(AUDITS);
-        let reload = Reloader::new(
-            &args,
-            present.clone(),
-            (&handles, opened.http),
-            (clock, audit.clone()),
-        );
-        let parts = Parts {
-            supervisor: handles.supervisor.clone(),
-            store: handles.store.clone(),
-            feed: handles.feed.clone(),
-            gate: handles.gate.clone(),
-            backend: Arc::clone(&backend),
-            view: Arc::new(View::new(present.models, &handles, &health, servers.clone())),
-            registry,
-            places: crate::start::places(&settings, &args.environment),
-            loaded: present.settings,
-            reload: Arc::<Reloader>::clone(&reload),
-            clock,
-            facts: facts(&args.loaded, &args.paths, clock, (&sandboxing, http.as_ref())),
-            stop: stop_tx.clone(),
-            audit,
-        };
+        let reload = Reloader::new(&args, present, (&handles, opened.http), (clock, audit.clone()));
+        let facts = facts(&args, tree.child_args(), http.as_ref());
+        let parts = parts(&args, &tree, facts, (&reload, &stop, audit));
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
-        services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop_tx)));
+        services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(
             &args,
             (&handles, &backend, clock),
@@ -283,18 +263,42 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     }
 }
 
-fn facts(
-    loaded: &Loaded,
-    paths: &Paths,
-    clock: Clock,
-    (sandboxing, http): (&Sandboxing, Option<&Bound>),
-) -> NodeFacts {
-    let settings = &loaded.settings;
+/// The parts of the API.
+fn parts(
+    args: &NodeArgs,
+    tree: &Tree,
+    facts: NodeFacts,
+    (reload, stop, audit): (&Arc<Reloader>, &mpsc::Sender<StopRequest>, mpsc::Sender<Value>),
+) -> Parts {
+    let (child_args, handles) = (tree.child_args(), &tree.handles);
+    let models = child_args.present.models.clone();
+    let servers = child_args.servers.clone();
+    Parts {
+        supervisor: handles.supervisor.clone(),
+        store: handles.store.clone(),
+        feed: handles.feed.clone(),
+        gate: handles.gate.clone(),
+        backend: Arc::clone(&child_args.backend),
+        view: Arc::new(View::new(models, handles, &tree.health, servers)),
+        registry: child_args.tools.clone(),
+        places: crate::start::places(&args.loaded.settings, &args.environment),
+        loaded: child_args.present.settings.clone(),
+        reload: Arc::<Reloader>::clone(reload),
+        clock: child_args.clock,
+        facts,
+        stop: stop.clone(),
+        audit,
+    }
+}
+
+fn facts(args: &NodeArgs, child_args: &ChildArgs, http: Option<&Bound>) -> NodeFacts {
+    let (settings, paths) = (&args.loaded.settings, &args.paths);
+    let sandboxing = &child_args.executor.sandboxing;
     NodeFacts {
         node: crate::start::node_name(settings),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
-        started_at: clock.now(),
+        started_at: child_args.clock.now(),
         socket: paths.socket.display().to_string(),
         http: crate::http::url(http),
         store: agentd_settings::mask_url(&settings.store.url),

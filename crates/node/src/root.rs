@@ -88,6 +88,11 @@ impl Tree {
         }
     }
 
+    /// What the children start from.
+    pub(crate) const fn child_args(&self) -> &ChildArgs {
+        &self.args.child_args
+    }
+
     /// Starts the root, the singletons and these services.
     pub(crate) async fn start(self, services: Vec<Service>) -> Result<ActorRef<RootMsg>, NodeError> {
         let args = RootArgs {
