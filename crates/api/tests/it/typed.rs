@@ -241,7 +241,7 @@ async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_words_are_in_the_pro
         .iter()
         .map(|source| source.name.rsplit('/').next().unwrap())
         .collect();
-    assert_eq!(names, ["environment", "base", "plan", "reviewer.md", "AGENTS.md"]);
+    assert_eq!(names, ["base", "plan", "reviewer.md", "AGENTS.md", "environment"]);
     assert!(shown.text.contains("You review code.") && shown.text.contains("Use tabs."));
     let unknown = json!({ "workdir": h.workdir(), "agent": "revewer" });
     assert_eq!(h.refused("session.create", unknown).await.1, "unknown_agent");

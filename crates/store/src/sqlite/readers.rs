@@ -113,6 +113,6 @@ mod tests {
         assert!(fails().await.is_err());
         let mut fatal = store.fatal();
         let why = fatal.wait_for(Option::is_some).await.unwrap().clone().unwrap();
-        assert!(why.contains("agentd.db-wal was cut"), "{why}");
+        assert!(why.contains("agentd.db-wal was truncated"), "{why}");
     }
 }
