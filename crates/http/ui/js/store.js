@@ -1,0 +1,294 @@
+// The state of the page: rows of the fleet, open approvals, the connection. ONE stream feeds it: the fleet's, or that of the
+// session on display (`follow`), because a browser allows only six connections to a server for all its tabs.
+
+import { applyEvent, asks, settles } from './apply.js';
+
+/** How often changed rows are read again. */
+const REFRESH = 700;
+/** Rows of one request; the daemon's default for `limits.list_rows`. */
+const PAGE = 200;
+/** Rows that the page keeps; the rest stays with the daemon. */
+export const MOST_ROWS = 20_000;
+/** Without a fleet stream, approvals are read this often. */
+const POLL = 4_000;
+
+/** @typedef {{rows: boolean, order: boolean, approvals: boolean, connection: boolean, changed: Set<string>}} Change */
+
+const nothing = () => ({ rows: false, order: false, approvals: false, connection: false, changed: new Set() });
+
+export class Store {
+  /** @param {import('./client.js').Client} client */
+  constructor(client) {
+    this.client = client;
+    /** @type {Map<string, import('./types.js').Row>} */
+    this.rows = new Map();
+    /** @type {import('./types.js').Approval[]} */
+    this.approvals = [];
+    /** @type {import('./types.js').Connection} */
+    this.connection = { state: 'connecting' };
+    /** Whether the first page of the fleet and the approvals are here. */
+    this.loaded = false;
+    /** Whether all rows are here, and not only the newest. */
+    this.complete = false;
+    /** Whether closed sessions are loaded, too. */
+    this.all = false;
+    /** @type {Error|null} */
+    this.error = null;
+    /** @type {Set<(change: Change) => void>} */
+    this.listeners = new Set();
+    /** @type {Change} */
+    this.change = nothing();
+    this.frame = 0;
+    /** @type {Set<string>} */
+    this.dirty = new Set();
+    /** @type {string|null} */
+    this.cursor = null;
+    /** @type {AbortController|null} */
+    this.fleet = null;
+    this.loading = 0;
+    this.timer = 0;
+    this.approvalsAsked = false;
+    this.batches = true;
+  }
+
+  /**
+   * `fn` is called at most once per animation frame, with what changed.
+   * @param {(change: Change) => void} fn
+   * @returns {() => void}
+   */
+  subscribe(fn) {
+    this.listeners.add(fn);
+    return () => this.listeners.delete(fn);
+  }
+
+  /** @param {string} [row] */
+  touch(row) {
+    if (row) this.change.changed.add(row);
+    if (this.frame) return;
+    // A hidden tab has no frames, but its title counts.
+    const later = document.hidden ? (/** @type {FrameRequestCallback} */ fn) => window.setTimeout(fn, 200) : requestAnimationFrame;
+    this.frame = later(() => {
+      this.frame = 0;
+      const change = this.change;
+      this.change = nothing();
+      for (const fn of [...this.listeners]) fn(change);
+    });
+  }
+
+  /** Starts the fleet stream. */
+  start() {
+    if (this.fleet) return;
+    const stop = new AbortController();
+    this.fleet = stop;
+    void this.client.stream('/events', {
+      after: this.cursor,
+      signal: stop.signal,
+      onState: (connection) => this.connect(connection),
+      onEnd: (error) => {
+        // A cursor of another data directory: begin anew.
+        this.cursor = null;
+        this.error = error;
+        this.fleet = null;
+        if (error.status === 400) this.start();
+        else this.connect({ state: 'waiting', why: error.message, retryAt: Date.now() + 3_600_000 });
+      },
+      onEvent: (message) => this.heard(message),
+    });
+  }
+
+  stop() {
+    this.fleet?.abort();
+    this.fleet = null;
+    clearTimeout(this.timer);
+    this.timer = 0;
+  }
+
+  /**
+   * Follows another stream in place of the fleet's, until `signal` aborts. Approvals stay current meanwhile, and the fleet
+   * continues afterwards without a gap.
+   * @param {string} path
+   * @param {import('./client.js').StreamOptions & {query?: Record<string, any>, signal: AbortSignal}} options
+   */
+  follow(path, options) {
+    this.stop();
+    const poll = setInterval(() => this.readApprovals(), POLL);
+    if (!this.loaded) void this.load();
+    options.signal.addEventListener('abort', () => {
+      clearInterval(poll);
+      this.start();
+    }, { once: true });
+    return this.client.stream(path, {
+      ...options,
+      onState: (connection) => {
+        this.connect(connection);
+        options.onState?.(connection);
+      },
+      onEvent: (message) => {
+        if (message.event === '' && message.data) this.happened(message.data);
+        options.onEvent(message);
+      },
+    });
+  }
+
+  /** @param {import('./types.js').Connection} connection */
+  connect(connection) {
+    this.connection = connection;
+    this.change.connection = true;
+    this.touch();
+  }
+
+  /** @param {import('./types.js').Message} message */
+  heard(message) {
+    if (message.id !== null) this.cursor = message.id;
+    if (message.event === '' && message.data) {
+      this.happened(message.data);
+    } else if (message.event === 'synced') {
+      if (message.data?.cursor !== undefined) this.cursor = String(message.data.cursor);
+      // Whatever was read before the stream began may be old by now.
+      void this.load();
+    }
+  }
+
+  /** @param {import('./types.js').LogEvent} event */
+  happened(event) {
+    const old = this.rows.get(event.session);
+    const row = applyEvent(old, event);
+    if (row) this.rows.set(event.session, row);
+    this.change.rows = true;
+    if (!old) this.change.order = true;
+    if (event.type === 'session.deleted') this.forget(event.session);
+    if (asks(event)) this.readApprovals();
+    else if (settles(event) && this.approvals.some((open) => open.session === event.session)) this.readApprovals();
+    this.mark(event.session);
+    this.touch(event.session);
+  }
+
+  /** @param {string} session */
+  forget(session) {
+    this.rows.delete(session);
+    this.change.rows = true;
+    this.change.order = true;
+    this.touch();
+  }
+
+  /** The row is out of date. @param {string} session */
+  mark(session) {
+    this.dirty.add(session);
+    if (!this.timer) this.timer = window.setTimeout(() => void this.refresh(), REFRESH);
+  }
+
+  /** Reads the rows that changed. */
+  async refresh() {
+    const ids = [...this.dirty].slice(0, PAGE);
+    for (const id of ids) this.dirty.delete(id);
+    try {
+      await this.readRows(ids);
+      this.error = null;
+    } catch (error) {
+      this.error = /** @type {Error} */ (error);
+    }
+    this.timer = this.dirty.size ? window.setTimeout(() => void this.refresh(), REFRESH) : 0;
+  }
+
+  /** @param {string[]} ids */
+  async readRows(ids) {
+    if (!ids.length) return;
+    if (this.batches && ids.length > 1) {
+      try {
+        const { items } = await this.client.get('/sessions', { sessions: ids, all: true });
+        this.take(items);
+        const found = new Set(items.map((/** @type {import('./types.js').Row} */ row) => row.session));
+        for (const id of ids) if (!found.has(id)) this.forget(id);
+        return;
+      } catch (error) {
+        if (/** @type {any} */ (error).status !== 400) throw error;
+        this.batches = false;
+      }
+    }
+    for (let at = 0; at < ids.length; at += 8) {
+      await Promise.all(ids.slice(at, at + 8).map((id) => this.readRow(id)));
+    }
+  }
+
+  /** @param {string} id */
+  async readRow(id) {
+    try {
+      this.take([await this.client.get(`/sessions/${encodeURIComponent(id)}`)]);
+    } catch (error) {
+      if (/** @type {any} */ (error).status === 404) this.forget(id);
+      else throw error;
+    }
+  }
+
+  /** @param {import('./types.js').Row[]} rows */
+  take(rows) {
+    for (const row of rows) {
+      const old = this.rows.get(row.session);
+      // An answer that was on its way while events came is older than the row.
+      if (old && old.seq > row.seq) {
+        this.mark(row.session);
+        continue;
+      }
+      if (!old) this.change.order = true;
+      if (old?.last) row.last = old.last;
+      this.rows.set(row.session, row);
+      this.change.changed.add(row.session);
+    }
+    this.change.rows = true;
+    this.touch();
+  }
+
+  /** Reads the fleet, page by page, and the approvals. A later call ends an earlier one. */
+  async load() {
+    const run = ++this.loading;
+    this.readApprovals();
+    /** @type {string|null} */
+    let after = null;
+    const seen = new Set();
+    const before = new Set(this.rows.keys());
+    try {
+      do {
+        /** @type {{items: import('./types.js').Row[], next: string|null}} */
+        const page = await this.client.get('/sessions', { limit: PAGE, after, all: this.all });
+        if (run !== this.loading) return;
+        for (const row of page.items) seen.add(row.session);
+        this.take(page.items);
+        this.change.order = true;
+        this.loaded = true;
+        this.error = null;
+        after = page.next;
+      } while (after && seen.size < MOST_ROWS);
+      this.complete = !after;
+      // What is gone meanwhile: closed or deleted.
+      if (this.complete) for (const id of before) if (!seen.has(id) && !this.dirty.has(id)) this.rows.delete(id);
+      this.change.order = true;
+    } catch (error) {
+      if (run === this.loading) this.error = /** @type {Error} */ (error);
+    }
+    this.touch();
+  }
+
+  /** Loads closed sessions, too, or drops them. @param {boolean} all */
+  setAll(all) {
+    if (this.all === all) return;
+    this.all = all;
+    void this.load();
+  }
+
+  /** Reads the open approvals, at most one request at a time. */
+  readApprovals() {
+    if (this.approvalsAsked) return;
+    this.approvalsAsked = true;
+    setTimeout(async () => {
+      this.approvalsAsked = false;
+      try {
+        const { items } = await this.client.get('/approvals');
+        this.approvals = items;
+        this.change.approvals = true;
+        this.touch();
+      } catch (error) {
+        this.error = /** @type {Error} */ (error);
+      }
+    }, 60);
+  }
+}
