@@ -33,7 +33,7 @@ export class Shell {
         h('nav', { 'aria-label': 'Views' }, [...this.links.values()]),
         h('div', { class: 'tools' }, this.pill, this.theme,
           h('button', { type: 'button', class: 'icon', title: 'Keys (?)', 'aria-label': 'Show the keys', on: { click: () => void help() } }, '?'),
-          h('button', { type: 'button', class: 'icon', title: `Sign out${person.name ? ` ${person.name}` : ''}`, 'aria-label': 'Sign out', on: { click: leave } }, '⏻'))),
+          h('button', { type: 'button', class: 'quiet', title: `Sign out${person.name ? ` ${person.name}` : ''}`, on: { click: leave } }, 'Sign out'))),
       this.banner);
     this.retry = retry;
     this.showTheme();

@@ -7,11 +7,20 @@ import { applyEvent, asks, settles } from './apply.js';
 const REFRESH = 700;
 /** Rows of one request; the daemon's default for `limits.list_rows`. */
 const PAGE = 200;
+/** Rows that are read at first, and whenever the table's window comes near the end of those. */
+const FIRST_ROWS = 5_000;
+const MORE_ROWS = 1_000;
 /** Rows that the page keeps; the rest stays with the daemon. */
 export const MOST_ROWS = 20_000;
+/** Orders that the daemon knows. */
+const SORTS = ['updated', 'name', 'state', 'steps', 'tokens', 'cost'];
+/** States that can begin and end without an event, and how often they are read again. */
+const MOVING = /^(queued|starting|backing_off|compacting|running|waiting\((permit|rate_limit|provider|child|quota|credentials|workspace))/;
+const RECHECK = 3_000;
 /** Without a fleet stream, approvals are read this often. */
 const POLL = 4_000;
 
+/** @typedef {{states: string[], labels: string, search: string, sort: string, desc: boolean, all: boolean}} View */
 /** @typedef {{rows: boolean, order: boolean, approvals: boolean, connection: boolean, changed: Set<string>}} Change */
 
 const nothing = () => ({ rows: false, order: false, approvals: false, connection: false, changed: new Set() });
@@ -30,8 +39,14 @@ export class Store {
     this.loaded = false;
     /** Whether all rows are here, and not only the newest. */
     this.complete = false;
-    /** Whether closed sessions are loaded, too. */
-    this.all = false;
+    /** @type {View} */
+    this.view = { states: [], labels: '', search: '', sort: 'created', desc: true, all: false };
+    /** Where the next page begins. @type {string|null} */
+    this.next = null;
+    this.busy = false;
+    /** Whether the daemon sorts. */
+    this.sorts = true;
+    this.rechecked = 0;
     /** @type {Error|null} */
     this.error = null;
     /** @type {Set<(change: Change) => void>} */
@@ -238,41 +253,82 @@ export class Store {
     this.touch();
   }
 
-  /** Reads the fleet, page by page, and the approvals. A later call ends an earlier one. */
-  async load() {
+  /**
+   * What the fleet's table shows. If not all rows are here, the daemon filters and sorts them.
+   * @param {View} view
+   */
+  setView(view) {
+    const same = JSON.stringify(view) === JSON.stringify(this.view);
+    const closed = view.all && !this.view.all;
+    this.view = view;
+    if (closed) this.complete = false;
+    if (!same && this.loaded && !this.complete) void this.load();
+  }
+
+  /** Loads the next rows, if there are more: the table's window is near its end. */
+  more() {
+    if (this.next && !this.busy) void this.load(this.next);
+  }
+
+  /**
+   * Reads the fleet, page by page, and the approvals. A later call ends an earlier one.
+   * @param {string|null} [after] continue after this session
+   */
+  async load(after = null) {
     const run = ++this.loading;
-    this.readApprovals();
-    /** @type {string|null} */
-    let after = null;
+    if (!after) this.readApprovals();
+    const { states, labels, search, sort, desc, all } = this.view;
+    const filtered = Boolean(states.length || labels || search);
     const seen = new Set();
     const before = new Set(this.rows.keys());
+    const most = this.sorts ? (after ? MORE_ROWS : FIRST_ROWS) : MOST_ROWS;
+    this.busy = true;
+    this.next = after;
     try {
       do {
+        const order = this.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
         /** @type {{items: import('./types.js').Row[], next: string|null}} */
-        const page = await this.client.get('/sessions', { limit: PAGE, after, all: this.all });
+        const page = await this.client.get('/sessions', { limit: PAGE, after: this.next, all, states, labels, ...order });
         if (run !== this.loading) return;
         for (const row of page.items) seen.add(row.session);
         this.take(page.items);
         this.change.order = true;
         this.loaded = true;
         this.error = null;
-        after = page.next;
-      } while (after && seen.size < MOST_ROWS);
-      this.complete = !after;
-      // What is gone meanwhile: closed or deleted.
-      if (this.complete) for (const id of before) if (!seen.has(id) && !this.dirty.has(id)) this.rows.delete(id);
+        this.next = page.next;
+      } while (this.next && seen.size < most && this.rows.size < MOST_ROWS);
+      if (!this.next && !filtered) {
+        this.complete = true;
+        // What is gone meanwhile: closed or deleted.
+        if (!after) for (const id of before) if (!seen.has(id) && !this.dirty.has(id)) this.rows.delete(id);
+      }
+      if (this.rows.size >= MOST_ROWS) this.next = null;
       this.change.order = true;
+      this.change.rows = true;
     } catch (error) {
-      if (run === this.loading) this.error = /** @type {Error} */ (error);
+      if (run !== this.loading) return;
+      if (this.sorts && /** @type {any} */ (error).status === 400) {
+        // A daemon that cannot sort: the page does it.
+        this.sorts = false;
+        void this.load();
+        return;
+      }
+      this.error = /** @type {Error} */ (error);
+      this.change.rows = true;
     }
+    this.busy = false;
     this.touch();
   }
 
-  /** Loads closed sessions, too, or drops them. @param {boolean} all */
-  setAll(all) {
-    if (this.all === all) return;
-    this.all = all;
-    void this.load();
+  /**
+   * Reads rows again that can change without an event, such as those that wait for a permit.
+   * @param {string[]} ids
+   */
+  recheck(ids) {
+    const now = Date.now();
+    if (now - this.rechecked < RECHECK) return;
+    this.rechecked = now;
+    for (const id of ids) if (MOVING.test(this.rows.get(id)?.state ?? '')) this.mark(id);
   }
 
   /** Reads the open approvals, at most one request at a time. */

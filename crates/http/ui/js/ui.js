@@ -113,14 +113,17 @@ export function curl(verb, path, body) {
   return `curl -sS${as}${data} -H "Authorization: Bearer $TOKEN" ${quote(`${location.origin}/v1${path}`)}`;
 }
 
+const copyIcon = () => svg('svg', { class: 'glyph', viewBox: '0 0 16 16', 'aria-hidden': 'true' },
+  svg('rect', { x: 5.5, y: 5.5, width: 8, height: 8, rx: 1.5 }), svg('path', { d: 'M3 10.5h-.5V3.5a1 1 0 0 1 1-1h7V3' }));
+
 /**
  * Two buttons: "copy as agentctl" and "copy as curl".
  * @param {() => {command: string, curl: string}} make
  */
 export function copies(make) {
   return h('span', { class: 'copies' },
-    h('button', { type: 'button', class: 'quiet', title: 'Copy as agentctl command', on: { click: () => void copy(make().command, 'the agentctl command') } }, '⧉ agentctl'),
-    h('button', { type: 'button', class: 'quiet', title: 'Copy as curl command', on: { click: () => void copy(make().curl, 'the curl command') } }, '⧉ curl'));
+    h('button', { type: 'button', class: 'quiet', title: 'Copy as agentctl command', on: { click: () => void copy(make().command, 'the agentctl command') } }, copyIcon(), 'agentctl'),
+    h('button', { type: 'button', class: 'quiet', title: 'Copy as curl command', on: { click: () => void copy(make().curl, 'the curl command') } }, copyIcon(), 'curl'));
 }
 
 /**
