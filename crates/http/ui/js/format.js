@@ -56,7 +56,7 @@ export const exact = (n) => Math.round(n).toLocaleString('en-US');
 export function money(usd) {
   if (usd === null || usd === undefined || !Number.isFinite(usd)) return '–';
   if (usd === 0) return '$0';
-  if (usd < 0.01) return `$${usd.toFixed(4)}`;
+  if (usd < 0.01) return '<$0.01';
   return usd < 1000 ? `$${usd.toFixed(2)}` : `$${exact(usd)}`;
 }
 
@@ -92,6 +92,9 @@ export function moment(at) {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? '–' : `${date.toLocaleDateString('sv-SE')} ${date.toLocaleTimeString('en-GB')}`;
 }
+
+/** Text of the daemon with its times in the reader's time zone. @param {string} text */
+export const localTimes = (text) => text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (at) => clock(at));
 
 /**
  * The group of a state, which decides its colour and its counter.
@@ -161,3 +164,6 @@ export const groupWord = (name) =>
 
 /** The words of an argument for a shell. @param {string} word */
 export const quote = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+/** `1 question`, `2 questions`. @param {number} n @param {string} word */
+export const plural = (n, word) => `${exact(n)} ${word}${n === 1 ? '' : 's'}`;

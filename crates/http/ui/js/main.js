@@ -3,6 +3,7 @@
 import { Client, signIn } from './client.js';
 import { h, put } from './dom.js';
 import { bind, listen } from './keyboard.js';
+import { notify } from './notify.js';
 import { signedIn } from './session-token.js';
 import { Shell } from './shell.js';
 import { signInForm } from './sign-in.js';
@@ -112,6 +113,7 @@ function run() {
   }
 
   const clock = setInterval(() => tick(app), 1000);
+  const unnotify = notify.watch(store);
   const unbind = bind({
     'g f': { help: 'go to the fleet', run: () => ctx.navigate('#/fleet') },
     'g a': { help: 'go to the approvals', run: () => ctx.navigate('#/approvals') },
@@ -129,6 +131,7 @@ function run() {
     store.stop();
     clearInterval(clock);
     unbind();
+    unnotify();
     shown.dispose();
     shell.dispose();
     removeEventListener('hashchange', show);

@@ -12,7 +12,7 @@ import { signedIn } from './session-token.js';
 async function whoIs(token) {
   const client = new Client({ token });
   try {
-    const { principal, scopes, labels } = await client.get('/nodes/self/me');
+    const { principal, scopes, labels } = await client.get('/me');
     return { name: principal, scopes, labels };
   } catch (error) {
     if (/** @type {any} */ (error).status !== 404) throw error;

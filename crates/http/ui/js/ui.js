@@ -1,7 +1,7 @@
 // Parts that all views use: toasts, dialogs, copying, states.
 
 import { h, put, say, svg } from './dom.js';
-import { age, group, quote, stateMark, stateWord, until } from './format.js';
+import { age, group, localTimes, quote, stateMark, stateWord, until } from './format.js';
 import { visibleText as visible } from './text/visible.js';
 
 /** @type {HTMLElement|null} */
@@ -178,9 +178,9 @@ export function bar(share, label) {
 /** Text of a state: why, and until when. @param {import('./types.js').Row} row */
 export function why(row) {
   const left = until(row.until);
-  const parts = [row.reason];
-  if (row.attempt && row.attempt > 1) parts.push(`attempt ${row.attempt}`);
-  if (row.position) parts.push(`place ${row.position}`);
+  const parts = [localTimes(row.reason)];
+  if (row.attempt && row.attempt > 1 && !row.reason.includes('attempt')) parts.push(`attempt ${row.attempt}`);
+  if (row.position && !/in line/.test(row.reason)) parts.push(`place ${row.position}`);
   if (left) parts.push(left);
   return parts.filter(Boolean).join(' · ');
 }
