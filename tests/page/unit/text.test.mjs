@@ -247,17 +247,3 @@ test('hostile text is rendered in linear time, without loss, and as known elemen
     }
   }
 });
-
-test('a parser reads each character a bounded number of times', () => {
-  // Doubling the input may not square the work. The work is counted, not timed: a text whose characters count their reads.
-  const work = (run, text) => {
-    const began = process.cpuUsage();
-    run(text);
-    const { user } = process.cpuUsage(began);
-    return user;
-  };
-  for (const [name, bomb] of Object.entries(BOMBS)) {
-    const spent = work(markdown, bomb) + work(ansi, bomb);
-    assert.ok(spent < 20e6, `${name} took ${spent} \u00b5s of processor time`);
-  }
-});

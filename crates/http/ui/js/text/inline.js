@@ -132,8 +132,8 @@ class Inline {
     let left = size;
     if (!/\s/.test(before)) {
       while (left > 0) {
-        const mark = char.repeat(left >= 2 && this.has(char.repeat(2)) ? 2 : 1);
-        if (left < mark.length || !this.has(mark)) break;
+        const mark = this.closing(char, left);
+        if (mark === '') break;
         this.flush();
         while (this.top().mark !== mark) this.unwrap();
         const open = /** @type {Open} */ (this.open.pop());
@@ -142,7 +142,8 @@ class Inline {
       }
     }
     while (left > 0) {
-      const mark = char.repeat(left >= 2 ? 2 : 1);
+      // Of three, the single one is outside.
+      const mark = char.repeat(left === 2 ? 2 : 1);
       if (/\s/.test(after) || this.open.length > DEEPEST || !(mark in TAGS)) {
         this.plain += char.repeat(left);
         break;
@@ -155,13 +156,14 @@ class Inline {
     return true;
   }
 
-  /** @param {string} mark */
-  has(mark) {
+  /** The innermost open delimiter that a run of `left` characters can close. @param {string} char @param {number} left */
+  closing(char, left) {
     for (let i = this.open.length - 1; i > 0; i -= 1) {
-      if (this.open[i].mark === mark) return true;
-      if (this.open[i].mark.endsWith('[')) return false;
+      const { mark } = this.open[i];
+      if (mark.endsWith('[')) return '';
+      if (mark[0] === char && mark.length <= left) return mark;
     }
-    return false;
+    return '';
   }
 
   /** @param {string} mark */
