@@ -1,9 +1,192 @@
-import { blank } from '../ui.js';
+// The node: what runs in the daemon, its store, sandbox, tool servers and tools, and what the doctor finds.
+
+import { h, put } from '../dom.js';
+import { bytes, count, duration, exact, moment, plural } from '../format.js';
+import { oneLine, visibleText } from '../text/visible.js';
+import { agentctl, ageOf, blank, confirm, copies, curl, fail, failure, loading, toast } from '../ui.js';
+
+const POLL = 5_000;
 
 /** @type {import('../types.js').View} */
 export const node = {
   title: 'Node',
-  mount(root) {
-    root.append(blank('This view is being built.'));
+  mount(root, ctx) {
+    const { client } = ctx;
+    const facts = h('div', { class: 'card' }, loading());
+    const findings = h('div', { class: 'card' });
+    const actors = h('div', { class: 'card' });
+    const store = h('div', { class: 'card' });
+    const servers = h('div', { class: 'card flush' });
+    const tools = h('div', { class: 'card flush' });
+    const rules = h('div', { class: 'card' });
+    const log = h('pre', { class: 'code log', tabindex: 0 });
+    const logBox = h('section', { class: 'wide', hidden: true }, h('h2', null, 'Log'), log);
+    const admin = ctx.can('admin');
+    root.append(
+      h('header', { class: 'view-head' }, h('h1', null, 'Node'), h('span', { class: 'grow' }),
+        admin && h('button', { type: 'button', on: { click: () => void reload() } }, 'Reload the configuration'),
+        copies(() => ({ command: agentctl('daemon', 'status'), curl: curl('GET', '/nodes/self/diagnostics') }))),
+      h('div', { class: 'grid' },
+        h('section', null, h('h2', null, 'Daemon'), facts),
+        h('section', null, h('h2', null, 'Findings'), findings),
+        h('section', null, h('h2', null, 'Actors'), actors),
+        h('section', null, h('h2', null, 'Store'), store),
+        h('section', { class: 'wide' }, h('h2', null, 'Tool servers'), servers),
+        h('section', { class: 'wide' }, h('h2', null, 'Tools'), tools),
+        h('section', { class: 'wide' }, h('h2', null, 'Rules of the operator'), rules),
+        logBox));
+
+    /** @type {any} */
+    let checked = null;
+    const check = h('button', { type: 'button', on: { click: () => void verify() } }, 'Check the store');
+    async function verify() {
+      check.disabled = true;
+      try {
+        checked = await client.get('/nodes/self/check');
+        await read();
+      } catch (error) {
+        fail(error, 'The check');
+      }
+      check.disabled = false;
+    }
+    async function reload() {
+      if (!(await confirm({ title: 'Reload the configuration?', body: 'agentd reads its files again. An invalid file changes nothing.', action: 'Reload' }))) return;
+      try {
+        const { changed, restart } = await client.post('/nodes/self/reload');
+        toast(changed.length ? `Changed: ${changed.join(', ')}.` : 'Nothing changed.', { kind: 'good', hint: restart?.length ? `These need a restart: ${restart.join(', ')}.` : undefined });
+      } catch (error) {
+        fail(error);
+      }
+    }
+
+    async function read() {
+      if (document.hidden && facts.dataset.read) return;
+      try {
+        const all = await client.get('/nodes/self/diagnostics');
+        facts.dataset.read = 'yes';
+        put(facts, status(all.status));
+        put(findings, problems(all, checked), h('p', null, check, ' ', h('span', { class: 'dim' }, 'reads the whole store; ', h('code', null, 'agentctl doctor'), ' checks the machine, too')));
+        put(actors, tree(all));
+        put(store, figures(all.store));
+        put(rules, h('details', null, h('summary', null, plural(all.rules?.length ?? 0, 'rule')), h('ul', { class: 'rule-list' }, (all.rules ?? []).map((/** @type {string} */ rule) => h('li', null, h('code', null, visibleText(rule)))))));
+      } catch (error) {
+        put(facts, failure(error, () => void read()));
+      }
+    }
+    async function readTools() {
+      try {
+        const [{ items: mcp }, { items: list }] = await Promise.all([client.get('/tool-servers'), client.get('/tools')]);
+        put(servers, mcp.length ? serverTable(mcp) : blank('No tool servers are configured.', ['The section ', h('code', null, '[mcp]'), ' of the configuration adds some.']));
+        put(tools, toolTable(list));
+      } catch (error) {
+        put(servers, failure(error, () => void readTools()));
+      }
+    }
+    let logs = admin;
+    async function readLog() {
+      if (!logs || document.hidden) return;
+      try {
+        const { lines } = await client.get('/nodes/self/log', { lines: 200 });
+        const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 20;
+        put(log, visibleText(lines.join('\n')));
+        logBox.hidden = false;
+        if (low) log.scrollTop = log.scrollHeight;
+      } catch {
+        logs = false;
+      }
+    }
+    const timer = setInterval(() => {
+      void read();
+      void readLog();
+    }, POLL);
+    void read();
+    void readTools();
+    void readLog();
+    return () => clearInterval(timer);
   },
 };
+
+/** @param {string} label @param {...import('../dom.js').Child} value */
+const fact = (label, ...value) => h('div', null, h('dt', null, label), h('dd', null, value));
+
+/** @param {any} status */
+function status(status) {
+  const level = status.sandbox === 'off' || status.sandbox === 'none' ? 's-failed' : 's-good';
+  return h('dl', { class: 'facts' },
+    fact('Name', oneLine(status.node, 80), h('span', { class: 'dim' }, ` version ${status.version}, pid ${status.pid}`)),
+    fact('Runs for', ageOf(status.started_at), h('span', { class: 'dim' }, ` since ${moment(status.started_at)}`)),
+    status.draining && fact('Draining', h('span', { class: 's-person' }, 'it takes no new work and stops when running calls are done')),
+    fact('Sessions', exact(status.sessions), h('span', { class: 'dim' }, `, ${exact(status.hot)} in memory`)),
+    fact('Connections', exact(status.connections)),
+    fact('Sandbox', h('span', { class: level }, oneLine(status.sandbox, 80))),
+    fact('Default model', oneLine(status.model, 120)),
+    fact('Data', h('code', null, visibleText(status.data_dir))),
+    fact('Socket', h('code', null, visibleText(status.socket))),
+    status.http && fact('HTTP', h('code', null, visibleText(status.http))));
+}
+
+/** @param {any} all @param {any} checked */
+function problems(all, checked) {
+  /** @type {{look: string, text: string, fix?: string}[]} */
+  const found = [];
+  const { status: daemon, supervisor, models } = all;
+  for (const mount of daemon.hanging ?? []) found.push({ look: 's-failed', text: `The file system ${mount.mount} has not answered for ${duration(mount.silent_ms)}; ${plural(mount.calls, 'call')} wait.`, fix: 'Only sessions on it are affected. Check the server behind the mount.' });
+  if (daemon.draining) found.push({ look: 's-person', text: 'The daemon is draining: it takes no new work.', fix: 'It stops by itself; agentctl daemon start starts it again.' });
+  if (daemon.restarts > 0) found.push({ look: 's-person', text: `Parts of the daemon restarted ${daemon.restarts} times.`, fix: 'The log says why.' });
+  if (supervisor?.crashes > 0) found.push({ look: 's-person', text: `Loops of sessions crashed ${supervisor.crashes} times.`, fix: 'A session that crashes too often shows as faulted; `agentctl resume` revives it.' });
+  for (const [name, part] of Object.entries(all)) if (part?.class && part?.message) found.push({ look: 's-failed', text: `The part “${name}” does not answer: ${part.message}`, fix: part.hint });
+  const usable = Array.isArray(models) ? models.filter((/** @type {any} */ model) => model.usable) : [];
+  if (Array.isArray(models) && !usable.length) found.push({ look: 's-failed', text: 'No model is usable.', fix: 'agentctl models says why for each.' });
+  for (const model of usable) if (model.last_call?.failed && model.paused_until) found.push({ look: 's-limited', text: `${model.name} is paused after ${model.last_call.failed.replaceAll('_', ' ')}.`, fix: 'Sessions wait and go on by themselves.' });
+  for (const problem of checked?.problems ?? []) found.push({ look: 's-failed', text: typeof problem === 'string' ? problem : JSON.stringify(problem), fix: 'See docs/operations.md, damage.' });
+  return [
+    checked && !checked.problems.length && h('p', { class: 's-good' }, `The store is whole: ${plural(checked.sessions, 'session')}, ${plural(checked.events, 'event')}, ${bytes(checked.bytes)}, all checksums right.`),
+    found.length ? h('ul', { class: 'findings' }, found.map(({ look, text, fix }) => h('li', null, h('span', { class: look }, visibleText(text)), fix && h('div', { class: 'dim' }, visibleText(fix)))))
+      : h('p', { class: 's-good' }, 'Nothing is wrong.'),
+  ];
+}
+
+/** Keys that name the parts of the tree. @param {any} all */
+function tree(all) {
+  if (Array.isArray(all.actors)) return h('ul', { class: 'actors' }, all.actors.map(branch));
+  const { supervisor = {}, hot_states: states = {}, status: daemon } = all;
+  const parts = [
+    { name: 'root', note: plural(daemon.restarts, 'restart') },
+    { name: 'loop supervisor', note: `${exact(supervisor.hot ?? 0)} loops, ${exact(supervisor.timed ?? 0)} timers, ${plural(supervisor.crashes ?? 0, 'crash').replace('crashs', 'crashes')}` },
+    ...Object.entries(states).map(([state, n]) => ({ name: `loops ${state}`, note: exact(/** @type {number} */ (n)), deep: true })),
+  ];
+  return h('ul', { class: 'actors' }, parts.map((part) => h('li', { class: 'deep' in part ? 'deep' : '' }, h('span', null, oneLine(part.name, 80)), h('span', { class: 'dim' }, part.note))));
+}
+
+/** @param {any} actor @returns {HTMLElement} */
+function branch(actor) {
+  const busy = actor.queue > 100;
+  return h('li', null, h('span', null, oneLine(actor.name, 80)),
+    h('span', { class: actor.restarts ? 's-person' : 'dim' }, actor.restarts ? plural(actor.restarts, 'restart') : ''),
+    actor.queue !== undefined && h('span', { class: busy ? 's-failed' : 'dim' }, `${exact(actor.queue)} queued`),
+    actor.state && h('span', { class: 'dim' }, oneLine(String(actor.state), 60)),
+    actor.children?.length > 0 && h('ul', { class: 'actors' }, actor.children.map(branch)));
+}
+
+/** @param {any} store */
+function figures(store) {
+  if (!store || store.message) return h('p', { class: 'dim' }, 'The store does not answer.');
+  const show = (/** @type {string} */ name, /** @type {any} */ value) => (typeof value !== 'number' ? oneLine(String(value), 60) : name.includes('_us_') ? duration(value / 1000) : name.endsWith('bytes') ? bytes(value) : count(value));
+  return h('dl', { class: 'facts' }, Object.entries(store).map(([name, value]) => fact(name.replaceAll('_us_', ' ').replaceAll('_', ' '), show(name, value))));
+}
+
+/** @param {any[]} servers */
+function serverTable(servers) {
+  return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Tool servers' }, h('table', { class: 'plain' },
+    h('thead', null, h('tr', null, ['server', 'state', 'tools', 'busy', 'restarts', 'directory', 'last error'].map((name) => h('th', null, name)))),
+    h('tbody', null, servers.map((server) => h('tr', null,
+      h('td', null, h('strong', null, oneLine(server.server, 60))), h('td', null, oneLine(String(server.state), 60)), h('td', null, Array.isArray(server.tools) ? exact(server.tools.length) : String(server.tools)),
+      h('td', null, String(server.busy)), h('td', { class: server.restarts ? 's-person' : '' }, exact(server.restarts ?? 0)), h('td', null, h('code', null, visibleText(server.workdir ?? '–'))), h('td', { class: 's-failed' }, oneLine(server.last_error ?? '', 200)))))));
+}
+
+/** @param {any[]} tools */
+function toolTable(tools) {
+  return h('details', null, h('summary', { class: 'pad' }, plural(tools.length, 'tool')), h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Tools' }, h('table', { class: 'plain' },
+    h('thead', null, h('tr', null, h('th', null, 'tool'), h('th', null, 'effect'), h('th', null, 'what it does'))),
+    h('tbody', null, tools.map((tool) => h('tr', null, h('td', null, h('strong', null, oneLine(tool.name, 60))), h('td', null, oneLine(tool.effect, 40)), h('td', { class: 'dim' }, oneLine(tool.description, 240))))))));
+}
