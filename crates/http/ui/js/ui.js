@@ -165,13 +165,14 @@ export function spark(values, label) {
 }
 
 /**
- * A bar that shows a share, such as of a budget.
+ * A bar that shows a share, such as of a budget; a full one is an alarm, unless `calm`.
  * @param {number} share 0 to 1
  * @param {string} label
+ * @param {boolean} [calm]
  */
-export function bar(share, label) {
+export function bar(share, label, calm = false) {
   const part = Math.max(0, Math.min(1, share));
-  return h('span', { class: `bar${part > 0.9 ? ' full' : part > 0.7 ? ' high' : ''}`, role: 'img', 'aria-label': label },
+  return h('span', { class: `bar${calm ? '' : part > 0.9 ? ' full' : part > 0.7 ? ' high' : ''}`, role: 'img', 'aria-label': label },
     h('span', { style: { width: `${(part * 100).toFixed(1)}%` } }));
 }
 

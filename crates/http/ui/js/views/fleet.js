@@ -80,7 +80,10 @@ export const fleet = {
       say(shown, !store.loaded ? '' : found === loaded && store.complete ? `${exact(found)} sessions` : `${exact(found)} of ${store.complete ? exact(loaded) : `${exact(loaded)}+`}`);
       table.element.hidden = found === 0;
       state.hidden = found > 0;
-      if (found > 0) return;
+      if (found > 0) {
+        put(state);
+        return;
+      }
       if (!store.loaded && store.error) put(state, failure(store.error, () => void store.load()));
       else if (!store.loaded) put(state, loading());
       else if (loaded === 0) put(state, blank('No sessions yet.', ['Start one: ', h('code', null, 'agentctl run "fix the failing test"')], 'It appears here at once.'));

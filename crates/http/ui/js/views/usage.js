@@ -147,7 +147,7 @@ function spending(items, by, nameOf) {
       const name = by === 'session' ? nameOf(item.group) : '';
       const shown = oneLine(name || item.group, 80);
       return h('tr', null,
-        h('td', null, by === 'session' && name ? h('a', { href: `#/session/${item.group}` }, shown) : shown), h('td', null, bar(share * 0.7, `${percent(share)} of the largest`)),
+        h('td', null, by === 'session' && name ? h('a', { href: `#/session/${item.group}` }, shown) : shown), h('td', null, bar(share, `${percent(share)} of the largest`, true)),
         h('td', { class: 'num' }, exact(item.sessions)), h('td', { class: 'num' }, exact(item.steps)),
         h('td', { class: 'num', title: exact(item.usage.input + item.usage.cache_read) }, count(item.usage.input + item.usage.cache_read + item.usage.cache_write)), h('td', { class: 'num' }, percent(hits(item.usage))),
         h('td', { class: 'num', title: exact(item.usage.output) }, count(item.usage.output)), h('td', { class: 'num' }, money(item.cost_usd)));
