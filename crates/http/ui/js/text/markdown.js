@@ -256,12 +256,12 @@ function tableOf(lines, at) {
   /** @param {string} tag @param {string} line */
   const row = (tag, line) => {
     const texts = cells(line);
-    /** @type {Piece} */
-    const tree = {
-      tag: 'tr',
-      children: heads.map((_, i) => ({ tag, props: sides[i] ? { class: `to-${sides[i]}` } : {}, children: inline(texts[i] ?? '') })),
-    };
-    return tree;
+    /** @type {Piece[]} */
+    const children = heads.map((_, i) => {
+      const inner = inline(texts[i] ?? '');
+      return sides[i] ? { tag, props: { class: `to-${sides[i]}` }, children: inner } : { tag, children: inner };
+    });
+    return { tag: 'tr', children };
   };
   /** @type {Piece} */
   const table = {

@@ -191,7 +191,7 @@ class Session {
     else if (tab === 'changes') this.closeTab = changes(root, ctx, log, this.actions);
     else if (tab === 'context') this.closeTab = context(root, ctx, log);
     else if (tab === 'prompt') this.closeTab = prompt(root, ctx, log);
-    else this.closeTab = policy(root, ctx, log);
+    else this.closeTab = policy(root, log);
   }
 
   /** Shows an event, as soon as it is loaded. @param {number} seq */

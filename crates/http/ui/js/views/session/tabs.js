@@ -98,8 +98,8 @@ export function prompt(root, ctx, log) {
   return () => {};
 }
 
-/** @param {HTMLElement} root @param {Context} ctx @param {Log} log */
-export function policy(root, ctx, log) {
+/** @param {HTMLElement} root @param {Log} log */
+export function policy(root, log) {
   let only = '';
   const draw = () => {
     const { items } = log.fold;
