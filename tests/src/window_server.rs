@@ -1,5 +1,5 @@
 //! A model server with a window that it enforces as llama.cpp does, with its own words; it also refuses what strict chat
-//! templates refuse. It reads files, step after step, and writes summaries where it is given no tools.
+//! templates refuse. It reads files, step after step, and writes summaries where it is asked for one.
 
 use crate::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
 use agentd_provider::Dialect;
@@ -116,7 +116,7 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         log.beside.push(body.to_string());
         return counted(&Say::text(said), log.steps, tokens);
     }
-    let summary = body.get("tools").is_none();
+    let summary = asks_for_summary(&body);
     if tokens >= plan.window {
         let overflows = &mut log.overflows;
         *(if summary {
@@ -148,6 +148,13 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         (plan.says)(log.steps)
     };
     counted(&say, log.steps, tokens)
+}
+
+/// Whether the request ends with the question for a summary, be it in the conversation or about it.
+fn asks_for_summary(body: &Value) -> bool {
+    let messages = body.get("messages").and_then(Value::as_array);
+    let last = messages.and_then(|messages| messages.last());
+    last.is_some_and(|last| last.to_string().contains("Write only the summary."))
 }
 
 /// It is asked for a summary.

@@ -259,6 +259,13 @@ impl EncodedHistory {
         pieces
     }
 
+    /// The same without the mark at its end: for a request whose end no later request reads.
+    #[must_use]
+    pub const fn read_once(mut self) -> Self {
+        self.markable = self.before;
+        self
+    }
+
     /// The number of messages encoded.
     #[must_use]
     pub const fn messages(&self) -> usize {

@@ -69,3 +69,4 @@ pub use room::set_answers_bytes;
 pub use script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 pub use secret::Secret;
 pub use spec::{Adjust, Compat, Credential, Deadlines, ModelSpec};
+pub use thinking::thinking_tokens;

@@ -39,6 +39,19 @@ pub(crate) const fn tokens(level: ThinkingLevel) -> u32 {
     }
 }
 
+/// The least output limit at which the model thinks as much as it does now; 0: its thinking does not depend on the limit.
+#[must_use]
+pub fn thinking_tokens(spec: &ModelSpec) -> u64 {
+    let within = matches!(
+        spec.capabilities.thinking,
+        ThinkingForm::Budget | ThinkingForm::Switch
+    );
+    let budget = level(spec).filter(|_| within).map_or(0, tokens);
+    // A quarter of the limit is left for the answer itself.
+    let limit = u64::from(budget).saturating_mul(4).div_ceil(3);
+    limit.min(spec.max_output.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

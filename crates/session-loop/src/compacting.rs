@@ -3,14 +3,15 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
-use crate::side::{Question, once, words_of};
+use crate::side::{Question, words_of};
+use crate::summary_call::{no_summary, other_way};
 use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, SessionMsg, Work};
 use agentd_protocol::{CallId, CompactionCause, ContextCompacted, ContextPruned, SidePurpose, Usage};
-use agentd_provider::{Adjust, Dialect, ModelSpec};
+use agentd_provider::{Dialect, ModelSpec};
 use agentd_text::redact_known;
-use agentd_transcript::{SUMMARISER, estimate_tokens, pruning_pays, retelling, summary_tokens};
+use agentd_transcript::{SUMMARISER, pruning_helps, retelling, summary_tokens};
 use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, SideEnded, Summariser};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,10 +19,6 @@ use std::time::Duration;
 
 /// Bytes per token, in the worst case of the estimate.
 const BYTES_PER_TOKEN: u64 = 3;
-/// Percent of the available room that one part of the conversation may take, since the estimate may be wrong.
-const PART_PERCENT: u64 = 60;
-/// The assumed window when the real one is unknown.
-const CAREFUL_WINDOW: u64 = 16_000;
 /// The minimum output; a model that thinks before it writes needs room for that, too.
 const LEAST_OUTPUT: u64 = 4_096;
 
@@ -41,12 +38,15 @@ pub(crate) struct Compacting {
     /// The request that it answers.
     id: (CallId, u32),
     /// The fallback summary that needs no model, and the range that it replaces.
-    plan: ContextCompacted,
-    /// The model call for the current part.
-    call: CallId,
-    by: Summariser,
-    spec: Arc<ModelSpec>,
-    parts: VecDeque<String>,
+    pub(crate) plan: ContextCompacted,
+    /// The current model call.
+    pub(crate) call: CallId,
+    pub(crate) by: Summariser,
+    /// The question was asked at the end of the conversation. Otherwise the conversation is retold in parts.
+    pub(crate) in_conversation: bool,
+    /// The model that reads the parts.
+    pub(crate) spec: Arc<ModelSpec>,
+    pub(crate) parts: VecDeque<String>,
     so_far: String,
     usage: Usage,
     cost_usd: Option<f64>,
@@ -95,7 +95,7 @@ impl Shell {
             Shrink::CapResults => transcript.plan_cap(bytes(target, 100)).map(Shrunk::Truncated),
             Shrink::Prune => transcript
                 .plan_pruning(rules.prune_protect_tokens, rules.prune_min_tokens)
-                .filter(|plan| plan.tokens_before > target || self.pays(plan))
+                .filter(|plan| self.helps(plan, target))
                 .map(Shrunk::Pruned),
             Shrink::Trim => transcript
                 .plan_trimming(self.core.agent.durable().limits().max_messages as usize)
@@ -104,12 +104,12 @@ impl Shell {
         self.shrunk(wanted.id, shrunk.unwrap_or(Shrunk::Nothing));
     }
 
-    /// Whether a pruning saves money. A session is expected to take as many further steps as it has taken.
-    fn pays(&self, plan: &ContextPruned) -> bool {
+    /// Whether a pruning is worth it. A session is expected to take as many further steps as it has taken.
+    fn helps(&self, plan: &ContextPruned, line: u64) -> bool {
         let durable = self.core.agent.durable();
         let spec = self.services.models.get(durable.model()).ok();
         let price = spec.and_then(|(spec, _)| spec.price);
-        pruning_pays(plan, durable.totals.steps, price)
+        pruning_helps(plan, line, durable.totals.steps, price)
     }
 
     fn shrunk(&mut self, (call, attempt): (CallId, u32), shrunk: Shrunk) {
@@ -121,12 +121,9 @@ impl Shell {
     }
 
     async fn compact(&mut self, wanted: Shrinking, plan: ContextCompacted) {
-        let id = wanted.id;
+        let (id, cause) = (wanted.id, wanted.cause);
         match self.compacting(wanted, &plan) {
-            Some(compacting) => {
-                self.compacting = Some(Box::new(compacting));
-                self.next_part().await;
-            }
+            Some(compacting) => self.ask_for_summary(Box::new(compacting), cause).await,
             None => self.shrunk(id, Shrunk::Compacted(plan)),
         }
     }
@@ -139,34 +136,20 @@ impl Shell {
         if of.dialect == Dialect::Scripted {
             return None;
         }
-        let spec = Arc::new(of.adjusted(&Adjust {
-            without: once(by.without.clone()),
-            window: by.window,
-            ..Adjust::default()
-        }));
-        let window = by.window.unwrap_or(CAREFUL_WINDOW);
-        let words = estimate_tokens(&retelling("", "")).saturating_add(estimate_tokens(SUMMARISER));
-        let besides = max_output(&spec, plan)
-            .saturating_add(summary_tokens(plan.tokens_before))
-            .saturating_add(words);
-        let room = window.saturating_sub(besides);
-        let parts = self
-            .core
-            .transcript
-            .parts_to_retell(plan, bytes(room, PART_PERCENT));
         let call = self.services.clock.stamp().call();
         let within = Duration::from_millis(by.within_ms);
         let overdue = SessionMsg::CompactionOverdue {
             call: wanted.id.0,
             attempt: wanted.id.1,
         };
-        (!parts.is_empty()).then(|| Compacting {
+        Some(Compacting {
             id: wanted.id,
             plan: plan.clone(),
             call,
             by,
-            spec,
-            parts: parts.into(),
+            in_conversation: false,
+            spec: of,
+            parts: VecDeque::new(),
             so_far: String::new(),
             usage: Usage::default(),
             cost_usd: None,
@@ -175,7 +158,7 @@ impl Shell {
     }
 
     /// Has the model summarise the next part; when no part is left, the summary is complete.
-    async fn next_part(&mut self) {
+    pub(crate) async fn next_part(&mut self) {
         let Some(mut compacting) = self.compacting.take() else {
             return;
         };
@@ -228,12 +211,19 @@ impl Shell {
                     self.next_part().await;
                     return self.run_followers().await;
                 }
-                Err(why) => why.to_owned(),
+                Err(why) => (why.to_owned(), no_summary(&answer)),
             },
-            CallEvent::Failed(failure) => failure.message,
+            CallEvent::Failed(failure) => {
+                let other_way = other_way(&failure);
+                (failure.message, other_way)
+            }
         };
-        if let Some(compacting) = self.compacting.take() {
-            self.without_a_model(*compacting, &why);
+        match (self.compacting.take(), why) {
+            (Some(compacting), (_, Some(why))) if compacting.in_conversation => {
+                self.retell(compacting, why).await;
+            }
+            (Some(compacting), (why, _)) => self.without_a_model(*compacting, &why),
+            (None, _) => {}
         }
         self.run_followers().await
     }
@@ -243,6 +233,9 @@ impl Shell {
         compacting.usage = compacting.usage.plus(answer.usage);
         if let Some(cost) = answer.cost_usd {
             *compacting.cost_usd.get_or_insert_default() += cost;
+        }
+        if let (true, Some(why)) = (compacting.in_conversation, no_summary(answer)) {
+            return Err(why);
         }
         let text = words_of(answer);
         if text.trim().is_empty() {
@@ -274,7 +267,7 @@ impl Shell {
     }
 
     /// Uses the summary that needs no model. The cost of the other one is still counted.
-    fn without_a_model(&mut self, compacting: Compacting, why: &str) {
+    pub(crate) fn without_a_model(&mut self, compacting: Compacting, why: &str) {
         tracing::warn!(session = %self.session, why, "no model wrote the summary; it is made without one");
         self.kids.kill(&Work::Model {
             call: compacting.call,
@@ -283,6 +276,7 @@ impl Shell {
         let mut plan = compacting.plan;
         plan.usage = (compacting.usage.total() > 0).then_some(compacting.usage);
         plan.cost_usd = compacting.cost_usd;
+        plan.retold_because = None;
         self.shrunk(compacting.id, Shrunk::Compacted(plan));
     }
 
@@ -321,13 +315,13 @@ impl Shell {
 }
 
 /// The maximum output tokens of one answer.
-fn max_output(spec: &ModelSpec, plan: &ContextCompacted) -> u64 {
+pub(crate) fn max_output(spec: &ModelSpec, plan: &ContextCompacted) -> u64 {
     let wanted = summary_tokens(plan.tokens_before).saturating_mul(2);
     wanted.max(LEAST_OUTPUT).min(spec.max_output.into())
 }
 
 /// This percentage of the tokens, in bytes.
-fn bytes(tokens: u64, percent: u64) -> usize {
+pub(crate) fn bytes(tokens: u64, percent: u64) -> usize {
     let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).saturating_mul(percent) / 100;
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

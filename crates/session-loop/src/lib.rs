@@ -38,6 +38,7 @@ mod shell;
 mod side;
 mod spawn;
 mod stages;
+mod summary_call;
 mod talk;
 mod telling;
 mod tree;

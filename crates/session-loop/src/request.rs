@@ -103,6 +103,11 @@ impl Requests {
         (bytes as u64).div_ceil(BYTES_PER_TOKEN)
     }
 
+    /// Whether the last request went to another model, so that nothing of the conversation is in this one's cache.
+    pub(crate) fn went_elsewhere(&self, model: &str) -> bool {
+        self.model.as_ref().is_some_and(|last| last.of.name != model)
+    }
+
     /// The model with this session's adjustments; rebuilt only when one of them changed.
     pub(crate) fn adjusted(&mut self, of: Arc<ModelSpec>, adjust: Adjust) -> Arc<ModelSpec> {
         if let Some(known) = &self.model
@@ -137,6 +142,25 @@ impl Requests {
             .extend(spec, transcript.generation(), transcript.messages());
         let (prefix, suffix) = self.frame(kit, spec, tools_off, sample);
         RequestBody::new(prefix, &self.history, suffix)
+    }
+
+    /// The body of a question at the end of the conversation: its prefix is that of the session's own requests.
+    pub(crate) fn asking(
+        &mut self,
+        kit: &Kit,
+        spec: &Arc<ModelSpec>,
+        transcript: &Transcript,
+        question: &str,
+        sample: Option<&Sample>,
+    ) -> RequestBody {
+        let generation = transcript.generation();
+        self.history.extend(spec, generation, transcript.messages());
+        let mut history = self.history.clone();
+        history.extend(spec, generation, &transcript.asking(question));
+        // Offering the tools otherwise than the last request did would also break the prefix.
+        let tools_off = self.frame.as_ref().is_some_and(|frame| frame.tools_off);
+        let (prefix, suffix) = self.frame(kit, spec, tools_off, sample);
+        RequestBody::new(prefix, &history.read_once(), suffix)
     }
 
     /// The body of the next request, including everything already known to join it. Nothing of it is cached: the cache has

@@ -1,8 +1,8 @@
 //! A short form of the conversation for questions outside of the turn, and the content of its next request.
 
 use crate::cut;
-use crate::transcript::Transcript;
-use agentd_protocol::{Message, Role};
+use crate::transcript::{NOTE_MARK, Transcript};
+use agentd_protocol::{Block, Message, Role};
 use std::sync::Arc;
 
 /// The most bytes of one message in a digest.
@@ -23,9 +23,20 @@ impl Transcript {
     /// The conversation as the next request would send it if all waiting inputs joined.
     #[must_use]
     pub fn upcoming(&self) -> Vec<Arc<Message>> {
+        self.followed_by(self.inputs.values().flatten().cloned())
+    }
+
+    /// The conversation as it is, with a question of agentd at its end. Waiting inputs keep waiting.
+    #[must_use]
+    pub fn asking(&self, question: &str) -> Vec<Arc<Message>> {
+        self.followed_by([Block::text(format!("{NOTE_MARK}{question}"))])
+    }
+
+    /// The sealed messages, then one with the open results, the notes and `last`.
+    fn followed_by(&self, last: impl IntoIterator<Item = Block>) -> Vec<Arc<Message>> {
         let mut content = self.step.clone().seal();
         content.extend(self.notes.iter().cloned());
-        content.extend(self.inputs.values().flatten().cloned());
+        content.extend(last);
         let mut messages = self.messages.clone();
         if !content.is_empty() {
             messages.push(Arc::new(Message {

@@ -33,7 +33,7 @@ mod trim;
 
 pub use estimate::estimate_tokens;
 pub use parts::{Part, PartKind};
-pub use prune::pruning_pays;
-pub use retell::{SUMMARISER, retelling, summary_tokens};
+pub use prune::pruning_helps;
+pub use retell::{SUMMARISER, retelling, summary_request, summary_tokens};
 pub use rewind::Rewinds;
 pub use transcript::Transcript;

@@ -21,11 +21,24 @@ const USUAL: Price = Price {
     cache_write: 1.25,
 };
 
+/// Percent of the line that a pruning above it may leave.
+const LEAVES_PERCENT: u64 = 75;
+
+/// Whether to prune. Above the line, the alternative is a summary: a pruning that leaves little room would only void the
+/// cache that the summary reads, and clear what it should tell. Below the line, it has to pay.
+#[must_use]
+pub fn pruning_helps(plan: &ContextPruned, line: u64, further_steps: u64, price: Option<Price>) -> bool {
+    if plan.tokens_before > line {
+        plan.tokens_after <= line.saturating_mul(LEAVES_PERCENT) / 100
+    } else {
+        pruning_pays(plan, further_steps, price)
+    }
+}
+
 /// Whether a pruning costs less than it saves. It breaks the prefix, so what remains is written to the cache again
 /// instead of being read; then each further step reads `freed` tokens less.
-#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
-pub fn pruning_pays(plan: &ContextPruned, further_steps: u64, price: Option<Price>) -> bool {
+fn pruning_pays(plan: &ContextPruned, further_steps: u64, price: Option<Price>) -> bool {
     let price = price.filter(|price| price.input > 0.0).unwrap_or(USUAL);
     let read = if price.cache_read > 0.0 {
         price.cache_read
@@ -259,5 +272,20 @@ mod tests {
         };
         assert!(pruning_pays(&plan(100_000, 80_000), 1, Some(uncached)));
         assert!(!pruning_pays(&plan(100_000, 80_000), 0, Some(price)));
+    }
+
+    #[test]
+    fn above_the_line_a_pruning_has_to_make_room_or_a_summary_is_made_of_the_whole_conversation() {
+        let helps = |after| {
+            let plan = ContextPruned {
+                to_seq: 1,
+                results: 1,
+                tokens_before: 100_001,
+                tokens_after: after,
+            };
+            pruning_helps(&plan, 100_000, 0, None)
+        };
+        assert!(helps(75_000));
+        assert!(!helps(75_001));
     }
 }

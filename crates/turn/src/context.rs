@@ -204,7 +204,7 @@ fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
     }
     let pays = tokens > room.line / 2 && tokens >= preparing.prune_from;
     if left(Shrink::Prune) && rules.prune_min_tokens > 0 && pays {
-        // Below the target it has to pay; above it, the alternative is a summary.
+        // Below the line it has to pay; above it, the alternative is a summary.
         return Some((Shrink::Prune, room.line));
     }
     let most = u64::from(draft.durable().limits().max_messages);
@@ -254,6 +254,7 @@ pub(crate) fn summariser(draft: &Draft<'_, '_>, model: &str) -> Option<Summarise
     (within_ms > 0).then(|| Summariser {
         model: model.to_owned(),
         credential: launch::credential(draft, &facts),
+        thinking: launch::thinking(draft, &taught, &facts),
         without: taught.without.into_iter().collect(),
         window: overflow::window(draft, model),
         within_ms,

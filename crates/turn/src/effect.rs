@@ -46,6 +46,8 @@ pub struct Summariser {
     pub credential: Option<String>,
     /// Request parts to leave out because the server has rejected them.
     pub without: Vec<RequestPart>,
+    /// How hard it thinks in this conversation; a provider's cache may depend on it.
+    pub thinking: Option<ThinkingLevel>,
     /// The size of its window in tokens, if known.
     pub window: Option<u64>,
     /// The overall time limit; after it a summary is made without a model.

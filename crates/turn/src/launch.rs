@@ -4,10 +4,11 @@ use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::effect::Effect;
 use crate::input::ModelFacts;
+use crate::outer::Taught;
 use crate::stutter::Stutter;
 use crate::volatile::Live;
 use crate::{ending, limits, occasions, overflow};
-use agentd_protocol::{EndReason, ModelStarted, SessionId};
+use agentd_protocol::{EndReason, ModelStarted, SessionId, ThinkingLevel};
 
 /// Starts an attempt: the first of a new call, or the one after `last`. False: it is running, nothing more to do.
 pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off: bool) -> bool {
@@ -25,10 +26,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         None => (draft.stamp().call(), 1, steps.saturating_add(1)),
     };
     let taught = draft.durable().outer.taught_of(&name);
-    let thinking = taught
-        .thinking
-        .or(draft.durable().limits().thinking)
-        .or(facts.thinking);
+    let thinking = thinking(draft, &taught, &facts);
     let credential = credential(draft, &facts);
     let inputs = occasions::join(draft);
     let started = ModelStarted {
@@ -86,6 +84,12 @@ pub(crate) fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
         .filter(|name| (draft.scene.models)(name).is_ok())
         .unwrap_or(own)
         .to_owned()
+}
+
+/// How hard the model is to think: what its server accepts, the session's setting, or the model's.
+pub(crate) fn thinking(draft: &Draft<'_, '_>, taught: &Taught, facts: &ModelFacts) -> Option<ThinkingLevel> {
+    let session = draft.durable().limits().thinking;
+    taught.thinking.or(session).or(facts.thinking)
 }
 
 /// The credential that the session last used with this provider; new sessions are spread over all credentials.

@@ -175,7 +175,7 @@ pub const fn row(class: FailureClass) -> &'static Row {
 #[must_use]
 pub fn markdown() -> String {
     let mut out =
-        "| class | shorter | other credential | again | other model | park | else the turn ends with |\n\
+        "| class | shorter request | other credential | retry | other model | park | else the turn ends with |\n\
                    |---|---|---|---|---|---|---|\n"
             .to_owned();
     let yes = |is: bool| if is { "yes" } else { "" };

@@ -160,8 +160,10 @@ fn context(body: &EventBody) -> String {
         EventBody::ContextCompacted(e) => {
             let by = e.summarised_by.as_ref();
             let by = by.map_or_else(String::new, |by| format!(", summary by {by}"));
+            let why = e.retold_because.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(", not read from the cache: {why}"));
             let size = from_to(e.tokens_before, e.tokens_after);
-            format!("compacted ({}): {size}{by}", e.cause.as_str())
+            format!("compacted ({}): {size}{by}{why}", e.cause.as_str())
         }
         EventBody::ContextTruncated(e) => {
             let size = from_to(e.tokens_before, e.tokens_after);

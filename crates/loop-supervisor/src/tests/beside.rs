@@ -185,6 +185,7 @@ async fn what_the_parts_of_a_summary_cost_is_charged_when_nobody_waits_for_it_an
     };
     world.ask(session, tiny).await.unwrap();
     world.ask(session, Command::Compact).await.unwrap();
+    // Nothing is in the cache of another model: it gets the conversation in parts.
     world.model().await.answer("1. Task: port it.");
     let second = world.model().await;
     let reason = "over".to_owned();

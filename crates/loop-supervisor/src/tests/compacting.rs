@@ -8,17 +8,22 @@ use agentd_protocol::{
 use agentd_turn::Command;
 use std::time::Duration;
 
-/// A session with something to compact, between two turns.
-async fn long_session(world: &mut World) -> SessionId {
+async fn created(world: &mut World, model: &str) -> SessionId {
     let session = world.clock.stamp().session();
     let Command::Create { mut created, first } = creation(LoopLimits::default(), Some("Port it.")) else {
         unreachable!()
     };
-    created.model = "chat".into();
+    created.model = model.into();
     world
         .ask(session, Command::Create { created, first })
         .await
         .unwrap();
+    session
+}
+
+/// A session with something to compact, between two turns.
+async fn long_session(world: &mut World) -> SessionId {
+    let session = created(world, "chat").await;
     for n in 0..8 {
         world.model().await.call(&[bash(&format!("echo {n}"))]);
         world.tool().await.end(ToolStatus::Ok, &"word ".repeat(2_000));
@@ -50,15 +55,6 @@ async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
     let mut world = World::new().await;
     let (session, kid) = asked(&mut world).await;
     world.until_state(session, RunState::Compacting).await;
-    let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
-    assert!(
-        body.contains("Port it.") && body.contains("nine sections"),
-        "{body}"
-    );
-    assert!(
-        kid.job.tools.is_empty() && !body.contains("\"tools\""),
-        "it is given no tools"
-    );
     // The summary is not shown to viewers while it is written.
     kid.text("1. Task");
     kid.answer("1. Task: port it.");
@@ -69,7 +65,102 @@ async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
     );
     assert_eq!(told.summarised_by.as_deref(), Some("chat"));
     assert_eq!(told.usage.map(|usage| usage.total()), Some(15));
+    assert_eq!(told.retold_because, None);
     world.until_state(session, RunState::Idle).await;
+}
+
+fn sent(kid: &ModelPuppet) -> String {
+    String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap()
+}
+
+/// A request up to the end of its last message.
+fn up_to_the_question(body: &str) -> &str {
+    body.split_at(body.rfind("}]").unwrap()).0
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_question_for_a_summary_follows_the_bytes_of_the_last_request() {
+    for model in ["chat", "claude"] {
+        let mut world = World::new().await;
+        let session = created(&mut world, model).await;
+        let mut last = String::new();
+        for n in 0..8 {
+            let kid = world.model().await;
+            last = sent(&kid);
+            kid.call(&[bash(&format!("echo {n}"))]);
+            world.tool().await.end(ToolStatus::Ok, &"word ".repeat(2_000));
+        }
+        let kid = world.model().await;
+        let before_last = std::mem::replace(&mut last, sent(&kid));
+        kid.answer("done");
+        world.until(session, "turn.finished").await;
+        world.ask(session, Command::Compact).await.unwrap();
+        let kid = world.model().await;
+        let unmarked = |body: &str| body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
+        let question = sent(&kid);
+        let plain = unmarked(&question);
+        for body in [&before_last, &last] {
+            let body = unmarked(body);
+            assert!(plain.starts_with(up_to_the_question(&body)), "{model}: {plain}");
+        }
+        assert!(
+            plain.contains("\"tools\"") && plain.contains("nine sections"),
+            "{model}"
+        );
+        let end = question.rfind("nine sections").unwrap();
+        let marks = |body: &str| body.matches("cache_control").count();
+        assert_eq!(marks(&question[end..]), 0, "{model}: nobody reads its end again");
+        if model == "claude" {
+            let (read, _) = question.split_at(question.rfind("cache_control").unwrap());
+            let (written, _) = last.split_at(last.rfind("cache_control").unwrap());
+            assert_eq!(
+                unmarked(read),
+                unmarked(written),
+                "it reads what the last request wrote"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_in_the_answer_is_refused_and_the_conversation_is_retold() {
+    let mut world = World::new().await;
+    let (session, kid) = asked(&mut world).await;
+    kid.call(&[bash("rm -rf target")]);
+    let again = world.model().await;
+    let body = sent(&again);
+    assert!(
+        body.contains("Agent calls Bash") && !body.contains("\"tools\""),
+        "{body}"
+    );
+    again.answer("1. Task: port it.");
+    let told = compacted(&mut world, session).await;
+    assert_eq!(told.summarised_by.as_deref(), Some("chat"));
+    assert_eq!(
+        told.usage.map(|usage| usage.total()),
+        Some(30),
+        "both calls are paid"
+    );
+    let why = "the model called a tool instead of writing the summary";
+    assert_eq!(told.retold_because.as_deref(), Some(why));
+    assert!(world.no_job(), "nothing ran");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_does_not_fit_is_retold_in_parts() {
+    let mut world = World::new().await;
+    let (session, kid) = asked(&mut world).await;
+    kid.fail(FailureClass::ContextOverflow, None);
+    let kid = world.model().await;
+    let body = sent(&kid);
+    assert!(
+        body.contains("<conversation>") && !body.contains("\"tools\""),
+        "{body}"
+    );
+    kid.answer("1. Task: port it.");
+    let told = compacted(&mut world, session).await;
+    let why = "the conversation no longer fits the model's window";
+    assert_eq!(told.retold_because.as_deref(), Some(why));
 }
 
 #[tokio::test(start_paused = true)]

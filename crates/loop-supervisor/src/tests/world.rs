@@ -88,6 +88,12 @@ async fn services(
         },
         "for tests",
     );
+    let mut claude = ModelSpec {
+        dialect: agentd_provider::Dialect::Anthropic,
+        ..ModelSpec::scripted("claude", Arc::new(Script::default()))
+    };
+    claude.compat.prompt_cache = true;
+    registry.insert(claude, "for tests");
     registry.insert(
         ModelSpec {
             dialect: agentd_provider::Dialect::OpenaiChat,

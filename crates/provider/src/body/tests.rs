@@ -264,7 +264,14 @@ fn a_growing_history_gives_the_same_bytes_as_a_fresh_one() {
     messages.push(message(Role::User, vec![Block::text("more")]));
     messages.push(message(Role::User, vec![Block::text("and more")]));
     messages.push(message(Role::Assistant, vec![Block::text("done")]));
-    for dialect in [Dialect::Anthropic, Dialect::OpenaiChat] {
+    for dialect in [
+        Dialect::Anthropic,
+        Dialect::OpenaiChat,
+        Dialect::OpenaiResponses,
+        Dialect::Gemini,
+        Dialect::Ollama,
+        Dialect::LlamaCompletion,
+    ] {
         let spec = spec(dialect);
         let mut grown = EncodedHistory::new();
         for end in 0..=messages.len() {
