@@ -25,6 +25,8 @@ enum Task {
     Redteam,
     /// Prints the fault list: the tests that prove each row of docs/faults.md
     Faults,
+    /// Writes docs/openapi.json, the description of the HTTP API, from the code
+    Openapi,
     /// Runs the suites of recorded traffic and scenarios in a directory
     Conformance(conformance::Args),
 }
@@ -35,6 +37,11 @@ fn main() -> Result<ExitCode> {
         Task::Conformance(args) => conformance::run(&args),
         Task::Redteam => print(&tidy::redteam(&root)?),
         Task::Faults => print(&tidy::faults(&root)?),
+        Task::Openapi => {
+            let file = root.join(tidy::OPENAPI);
+            std::fs::write(file, agentd_http::openapi()).context(tidy::OPENAPI)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Task::Tidy => {
             let findings = tidy::check(&root)?;
             let mut out = std::io::stdout().lock();

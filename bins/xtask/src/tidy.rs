@@ -9,13 +9,14 @@ mod sources;
 mod tree;
 
 use anyhow::Result;
+pub(crate) use documents::OPENAPI;
 use std::path::Path;
 use tree::Tree;
 
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 13] = [
+pub(crate) const RULES: [(&str, Rule); 14] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -40,6 +41,7 @@ pub(crate) const RULES: [(&str, Rule); 13] = [
     ),
     ("every row of the fault list has a test or a reason", faults::rows),
     ("every configuration key is documented", documents::config_keys),
+    ("docs/openapi.json is the code's", documents::openapi),
     (
         "every path in ARCHITECTURE.md exists",
         documents::architecture_paths,

@@ -5,7 +5,7 @@ use crate::dispatch::answer;
 use crate::sight::Caller;
 use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
 use agentd_file_work::{Hanging, hanging};
-use agentd_protocol::{Fault, HangingFiles, NodeStatus, ServerRow, ToolRow};
+use agentd_protocol::{Fault, HangingFiles, NodeStatus, ServerRow, StoreCheck, ToolRow};
 use agentd_store::Filter;
 use agentd_tools::ToolEntry;
 use serde_json::{Value, json};
@@ -154,12 +154,12 @@ impl Api {
         match tokio::time::timeout(CHECK, look).await {
             Ok(Ok(found)) => {
                 let found = found?;
-                Ok(json!({
-                    "problems": found.problems,
-                    "sessions": found.sessions,
-                    "events": found.events,
-                    "bytes": found.bytes,
-                }))
+                answer(&StoreCheck {
+                    problems: found.problems,
+                    sessions: found.sessions,
+                    events: found.events,
+                    bytes: found.bytes,
+                })
             }
             Ok(Err(error)) => Err(Fault::internal("check_failed", error.to_string())),
             Err(_) => {

@@ -32,14 +32,14 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most events of a page.
 const PAGE: u64 = 1_000;
 
-const OF_SESSION: [(&str, Query); 5] = [
+pub(crate) const OF_SESSION: [(&str, Query); 5] = [
     ("after", Query::Number),
     ("tail", Query::Number),
     ("limit", Query::Number),
     ("deltas", Query::Flag),
     ("decides", Query::Flag),
 ];
-const OF_FLEET: [(&str, Query); 4] = [
+pub(crate) const OF_FLEET: [(&str, Query); 4] = [
     ("after", Query::Number),
     ("limit", Query::Number),
     ("labels", Query::Selector),

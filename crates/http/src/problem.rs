@@ -4,6 +4,7 @@ use agentd_protocol::{Fault, FaultClass};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The status of each fault class.
 pub(crate) const fn status_of(class: FaultClass) -> StatusCode {
@@ -48,17 +49,26 @@ impl Problem {
     }
 }
 
-/// The body of an error answer.
-#[derive(Debug, Serialize)]
-struct Body<'a> {
+/// The body of an error answer: a problem as in RFC 9457.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Body<'a> {
+    /// `urn:agentd:fault:` and the code.
     r#type: String,
+    /// The status as text.
     title: &'a str,
+    /// The status.
     status: u16,
+    /// What failed, and on what object.
     detail: &'a str,
+    /// The class, which determines the status.
     class: FaultClass,
+    /// A stable code for programs.
     code: &'a str,
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
+    /// The parameter that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<&'a str>,
 }

@@ -1,6 +1,7 @@
 //! The router: the table of routes, the streams, health, and the layers around them.
 
 use crate::guard::{Guard, guard};
+use crate::openapi::openapi;
 use crate::problem::Problem;
 use crate::routes::{ROUTES, Verb};
 use crate::streams::Streams;
@@ -10,13 +11,14 @@ use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_settings::HttpConfig;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
@@ -70,6 +72,7 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
+        .route("/v1/openapi.json", get(described))
         .merge(api)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(cors(&config.origins))
@@ -97,6 +100,12 @@ fn cors(origins: &[String]) -> CorsLayer {
 async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
     app.api.ready().await?;
     Ok("ready\n")
+}
+
+/// The description holds nothing secret, so it needs no token.
+async fn described() -> impl IntoResponse {
+    static TEXT: LazyLock<Bytes> = LazyLock::new(|| openapi().into());
+    ([(header::CONTENT_TYPE, "application/json")], TEXT.clone())
 }
 
 async fn unknown_path(uri: Uri) -> Problem {

@@ -1,6 +1,16 @@
 //! The routes: each method of the socket with its place.
 
 use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
+use crate::shown::{Diagnostics, Nothing, Settings, Shown};
+use agentd_protocol::{
+    ApprovalListParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
+    CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams, Decided,
+    DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams, LifecycleParams, ListParams,
+    ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck,
+    Summary, TokenCreated, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+};
+use utoipa::ToSchema;
 
 /// The verb of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,30 +51,38 @@ pub struct Route {
     pub shape: Shape,
     /// The parameters in the query. Those of POST and PATCH are in the body instead.
     pub query: &'static [(&'static str, Query)],
+    /// The type of the method's parameters.
+    pub(crate) params: Shown,
+    /// The type of the method's answer, or of an item of it.
+    pub(crate) answer: Shown,
 }
 
-const fn get(
+const fn get<P: ToSchema, A: ToSchema>(
     method: &'static str,
     path: &'static str,
     shape: Shape,
     query: &'static [(&'static str, Query)],
 ) -> Route {
     Route {
-        method,
-        verb: Verb::Get,
-        path,
-        shape,
         query,
+        ..act::<P, A>(Verb::Get, method, path, shape)
     }
 }
 
-const fn act(verb: Verb, method: &'static str, path: &'static str, shape: Shape) -> Route {
+const fn act<P: ToSchema, A: ToSchema>(
+    verb: Verb,
+    method: &'static str,
+    path: &'static str,
+    shape: Shape,
+) -> Route {
     Route {
         method,
         verb,
         path,
         shape,
         query: &[],
+        params: Shown::of::<P>(),
+        answer: Shown::of::<A>(),
     }
 }
 
@@ -73,8 +91,8 @@ use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
 pub const ROUTES: [Route; 43] = [
-    act(Post, "session.create", "/v1/sessions", New),
-    get(
+    act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
+    get::<ListParams, Summary>(
         "session.list",
         "/v1/sessions",
         Page,
@@ -86,80 +104,80 @@ pub const ROUTES: [Route; 43] = [
             ("after", Text),
         ],
     ),
-    act(Post, "session.import", "/v1/imports", New),
-    get("session.get", "/v1/sessions/{session}", One, &[]),
-    act(Patch, "session.update", "/v1/sessions/{session}", One),
+    act::<ImportParams, Created>(Post, "session.import", "/v1/imports", New),
+    get::<SessionParams, Summary>("session.get", "/v1/sessions/{session}", One, &[]),
+    act::<UpdateParams, Done>(Patch, "session.update", "/v1/sessions/{session}", One),
     Route {
         query: &[("reason", Text), ("force", Flag)],
-        ..act(Delete, "session.delete", "/v1/sessions/{session}", One)
+        ..act::<LifecycleParams, Done>(Delete, "session.delete", "/v1/sessions/{session}", One)
     },
-    act(Post, "session.close", "/v1/sessions/{session}/close", One),
-    act(Post, "session.pause", "/v1/sessions/{session}/pause", One),
-    act(Post, "session.resume", "/v1/sessions/{session}/resume", One),
-    act(Post, "session.compact", "/v1/sessions/{session}/compact", One),
-    act(Post, "session.summarize", "/v1/sessions/{session}/summarize", One),
-    act(Post, "session.fork", "/v1/sessions/{session}/fork", New),
-    act(Post, "session.rewind", "/v1/sessions/{session}/rewind", One),
-    act(Post, "session.undo", "/v1/sessions/{session}/undo", One),
-    get(
+    act::<LifecycleParams, Done>(Post, "session.close", "/v1/sessions/{session}/close", One),
+    act::<LifecycleParams, Done>(Post, "session.pause", "/v1/sessions/{session}/pause", One),
+    act::<LifecycleParams, Done>(Post, "session.resume", "/v1/sessions/{session}/resume", One),
+    act::<SessionParams, Done>(Post, "session.compact", "/v1/sessions/{session}/compact", One),
+    act::<SessionParams, Done>(Post, "session.summarize", "/v1/sessions/{session}/summarize", One),
+    act::<ForkParams, Created>(Post, "session.fork", "/v1/sessions/{session}/fork", New),
+    act::<RewindParams, PutBackDone>(Post, "session.rewind", "/v1/sessions/{session}/rewind", One),
+    act::<UndoParams, PutBackDone>(Post, "session.undo", "/v1/sessions/{session}/undo", One),
+    get::<DiffParams, Diffed>(
         "session.diff",
         "/v1/sessions/{session}/diff",
         One,
         &[("turn", Text)],
     ),
-    get("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
-    get(
+    get::<SessionParams, PromptShown>("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
+    get::<ExportParams, Exported>(
         "session.export",
         "/v1/sessions/{session}/export",
         One,
         &[("after_seq", Number), ("limit", Number)],
     ),
-    get("session.blob", "/v1/blobs/{name}", One, &[("offset", Number)]),
-    act(Post, "input.send", "/v1/sessions/{session}/inputs", New),
-    get("input.list", "/v1/sessions/{session}/inputs", List, &[]),
-    act(
+    get::<BlobParams, BlobPart>("session.blob", "/v1/blobs/{name}", One, &[("offset", Number)]),
+    act::<SendParams, Sent>(Post, "input.send", "/v1/sessions/{session}/inputs", New),
+    get::<SessionParams, QueuedInput>("input.list", "/v1/sessions/{session}/inputs", List, &[]),
+    act::<CancelInputParams, Done>(
         Delete,
         "input.cancel",
         "/v1/sessions/{session}/inputs/{input}",
         One,
     ),
-    act(Post, "turn.cancel", "/v1/sessions/{session}/turns/cancel", One),
-    get(
+    act::<CancelTurnParams, Done>(Post, "turn.cancel", "/v1/sessions/{session}/turns/cancel", One),
+    get::<ApprovalListParams, OpenApproval>(
         "approval.list",
         "/v1/approvals",
         List,
         &[("session", Text), ("labels", Selector)],
     ),
-    act(Post, "approval.decide", "/v1/approvals/{approval}/decision", One),
-    get("rule.list", "/v1/rules", List, &[]),
-    act(Delete, "rule.remove", "/v1/rules/{rule}", One),
-    get("model.list", "/v1/models", List, &[]),
-    get("tool.list", "/v1/tools", List, &[]),
-    get("mcp.list", "/v1/tool-servers", List, &[]),
-    get(
+    act::<DecideParams, Decided>(Post, "approval.decide", "/v1/approvals/{approval}/decision", One),
+    get::<Nothing, RuleRow>("rule.list", "/v1/rules", List, &[]),
+    act::<RemoveRuleParams, RuleRow>(Delete, "rule.remove", "/v1/rules/{rule}", One),
+    get::<Nothing, ModelStatus>("model.list", "/v1/models", List, &[]),
+    get::<Nothing, ToolRow>("tool.list", "/v1/tools", List, &[]),
+    get::<Nothing, ServerRow>("mcp.list", "/v1/tool-servers", List, &[]),
+    get::<UsageParams, UsageRow>(
         "usage.query",
         "/v1/usage",
         List,
         &[("labels", Selector), ("by", Text)],
     ),
-    act(Post, "token.create", "/v1/tokens", New),
-    get("token.list", "/v1/tokens", List, &[]),
-    act(Delete, "token.revoke", "/v1/tokens/{name}", One),
-    get("node.status", "/v1/nodes/self", One, &[]),
-    get("node.diagnostics", "/v1/nodes/self/diagnostics", One, &[]),
-    get("node.config", "/v1/nodes/self/config", One, &[]),
-    get("node.check", "/v1/nodes/self/check", One, &[]),
-    act(Post, "node.reload", "/v1/nodes/self/reload", One),
-    act(Post, "node.drain", "/v1/nodes/self/drain", One),
-    act(Post, "node.stop", "/v1/nodes/self/stop", One),
-    act(Post, "node.backup", "/v1/nodes/self/backups", New),
-    get(
+    act::<CreateTokenParams, TokenCreated>(Post, "token.create", "/v1/tokens", New),
+    get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),
+    act::<RevokeTokenParams, TokenRow>(Delete, "token.revoke", "/v1/tokens/{name}", One),
+    get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),
+    get::<Nothing, Diagnostics>("node.diagnostics", "/v1/nodes/self/diagnostics", One, &[]),
+    get::<Nothing, Settings>("node.config", "/v1/nodes/self/config", One, &[]),
+    get::<Nothing, StoreCheck>("node.check", "/v1/nodes/self/check", One, &[]),
+    act::<Nothing, Reloaded>(Post, "node.reload", "/v1/nodes/self/reload", One),
+    act::<Nothing, Nothing>(Post, "node.drain", "/v1/nodes/self/drain", One),
+    act::<Nothing, Nothing>(Post, "node.stop", "/v1/nodes/self/stop", One),
+    act::<Nothing, Backup>(Post, "node.backup", "/v1/nodes/self/backups", New),
+    get::<BackupPartParams, BackupPart>(
         "node.backup_part",
         "/v1/nodes/self/backups/{backup}/part",
         One,
         &[("path", Text), ("offset", Number)],
     ),
-    act(Delete, "node.backup_end", "/v1/nodes/self/backups/{backup}", One),
+    act::<BackupEndParams, Nothing>(Delete, "node.backup_end", "/v1/nodes/self/backups/{backup}", One),
 ];
 
 /// The methods that push, and what they are here.
@@ -181,6 +199,17 @@ impl Route {
             "input.send",
         ]
         .contains(&self.method)
+    }
+
+    /// Whether it makes an input, whose turn the client may wait for.
+    pub(crate) fn waits(&self) -> bool {
+        self.content().is_some()
+    }
+
+    /// The parameters in the path.
+    pub(crate) fn path_params(&self) -> impl Iterator<Item = &'static str> + Clone {
+        let parts = self.path.split('/');
+        parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 
     /// The parameter that is a list of content blocks, for which a plain text will do.

@@ -5,13 +5,17 @@ use crate::problem::Problem;
 use crate::router::App;
 use crate::routes::Route;
 use agentd_api::Push;
-use agentd_protocol::{Delta, Event, EventBody, Fault, InputId, Principal};
+use agentd_protocol::{
+    Delta, Event, EventBody, Fault, InputId, OpenApproval, Principal, Seq, TurnFinished, TurnId,
+};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 /// The longest wait; a client asks again with the events.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -37,7 +41,7 @@ impl Wait {
         let Some(seconds) = preferred(headers) else {
             return Ok(None);
         };
-        if !["session.create", "input.send"].contains(&route.method) {
+        if !route.waits() {
             return Ok(None);
         }
         let seconds = seconds.parse().map_err(|_| {
@@ -62,10 +66,33 @@ fn preferred(headers: &HeaderMap) -> Option<String> {
     all.find_map(|one| Some(one.trim().strip_prefix("wait=")?.to_owned()))
 }
 
+/// What a request that waits for its turn answers besides the answer of its method.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Waited {
+    /// The open approvals, if the turn has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approvals: Option<Vec<OpenApproval>>,
+    /// The turn, if it has ended.
+    turn: Option<Box<FinishedTurn>>,
+}
+
+/// A turn that ended: its event `turn.finished`, without the envelope.
+#[derive(Debug, Serialize, ToSchema)]
+struct FinishedTurn {
+    #[serde(flatten)]
+    finished: TurnFinished,
+    /// Whether it ended by itself, with an answer.
+    success: bool,
+    /// Its id.
+    turn: Option<TurnId>,
+    /// The place of the event in the log.
+    seq: Seq,
+}
+
 /// What ended a wait.
 enum End {
-    /// The turn, as its event says.
-    Turn(Value),
+    /// The turn ended.
+    Turn(Box<FinishedTurn>),
     /// A person must act first.
     Blocked,
     /// No turn will come: the input was cancelled, or the session closed.
@@ -112,12 +139,16 @@ pub(crate) async fn answer(
     } else {
         StatusCode::ACCEPTED
     };
+    let mut approvals = None;
     if turn.is_none() {
         let params = json!({"session": answer.get("session")});
-        let approvals = app.api.call(who, "approval.list", params).await?;
-        answer.insert("approvals".to_owned(), approvals);
+        let open = app.api.call(who, "approval.list", params).await?;
+        approvals = serde_json::from_value(open).map_err(|error| unreadable(&error))?;
     }
-    answer.insert("turn".to_owned(), turn.unwrap_or(Value::Null));
+    let waited = serde_json::to_value(Waited { approvals, turn });
+    if let Value::Object(waited) = waited.map_err(|error| unreadable(&error))? {
+        answer.extend(waited);
+    }
     let mut response = created(status, Value::Object(answer));
     response
         .headers_mut()
@@ -145,7 +176,14 @@ async fn follow(
                 match &event.body {
                     EventBody::TurnStarted(started) => joined |= started.inputs.contains(&input),
                     EventBody::ModelStarted(started) => joined |= started.inputs.contains(&input),
-                    EventBody::TurnFinished(_) if joined => return Ok(End::Turn(finished(&event))),
+                    EventBody::TurnFinished(turn) if joined => {
+                        return Ok(End::Turn(Box::new(FinishedTurn {
+                            success: turn.succeeded(),
+                            turn: event.turn,
+                            seq: event.seq,
+                            finished: turn.clone(),
+                        })));
+                    }
                     EventBody::InputCancelled(cancelled) if cancelled.input == input => {
                         return Ok(End::Never);
                     }
@@ -177,16 +215,6 @@ async fn follow(
     ))
 }
 
-/// The event `turn.finished` without its envelope, and whether the turn succeeded.
-fn finished(event: &Event) -> Value {
-    let EventBody::TurnFinished(turn) = &event.body else {
-        return Value::Null;
-    };
-    let mut value = serde_json::to_value(turn).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        fields.insert("success".to_owned(), Value::Bool(turn.succeeded()));
-        fields.insert("turn".to_owned(), json!(event.turn));
-        fields.insert("seq".to_owned(), json!(event.seq));
-    }
-    value
+fn unreadable(error: &serde_json::Error) -> Fault {
+    Fault::internal("bad_answer", format!("the answer cannot be read: {error}"))
 }

@@ -10,11 +10,13 @@ pub const BACKUP_LIST: &str = "backup.json";
 
 /// `node.backup_part`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupPartParams {
     /// The backup: its name from `node.backup`.
     pub backup: String,
     /// The file of the backup to read from.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub path: String,
     /// The byte offset of the part.
     pub offset: u64,
@@ -22,6 +24,7 @@ pub struct BackupPartParams {
 
 /// `node.backup_end`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupEndParams {
     /// The backup that is no longer needed.
@@ -30,6 +33,7 @@ pub struct BackupEndParams {
 
 /// Answer of `node.backup`: a consistent copy that is ready to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Backup {
     /// Its name; the client needs it to fetch the parts.
     pub backup: String,
@@ -42,6 +46,7 @@ pub struct Backup {
 
 /// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BackupOf {
     /// When it was made.
     pub at: Timestamp,
@@ -55,6 +60,7 @@ pub struct BackupOf {
 
 /// A file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BackupFile {
     /// Its path below the data directory.
     pub path: String,
@@ -64,6 +70,7 @@ pub struct BackupFile {
 
 /// Answer of `node.backup_part`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BackupPart {
     /// The bytes in Base64; empty at the end of the file.
     pub data: String,
@@ -71,6 +78,7 @@ pub struct BackupPart {
 
 /// The last entry of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BackupList {
     /// The format of the backup.
     pub format: u32,
@@ -83,6 +91,7 @@ pub struct BackupList {
 
 /// A file of a backup with its checksum.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SummedFile {
     /// Its path below the data directory.
     pub path: String,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 /// The subject of a question to a person. It is recorded with the question and computed again before the call runs; if
 /// the two differ, the answer is void. Hashes are SHA-256 in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Binding {
     /// The hash of the tool's name and its arguments.
     pub input: String,
@@ -27,6 +28,7 @@ pub struct Binding {
 
 /// Context for the person who decides on a call: our own text, separate from that of others.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct About {
     /// The risks of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// One piece of content. `raw` keeps the provider's own JSON text where replay needs it byte-exact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Plain text.
@@ -18,6 +19,7 @@ pub enum Block {
         media_type: String,
         /// Where the bytes are.
         #[serde(flatten)]
+        #[cfg_attr(feature = "schema", schema(value_type = crate::schema::ImagePlace))]
         source: ImageSource,
     },
     /// The model's reasoning; replayed verbatim from `raw`.
@@ -88,6 +90,7 @@ pub fn image_media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// The author of a [`Message`]. Tool results travel in user messages; dialects that need another role split them off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// A person, or the results of tools.
@@ -98,6 +101,7 @@ pub enum Role {
 
 /// One message of the conversation in canonical form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Message {
     /// The author.
     pub role: Role,

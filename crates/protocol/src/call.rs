@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// The effects of a tool call. Adjacent `read` calls run in parallel; any other call is a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
     /// Reads files.
@@ -23,6 +24,7 @@ pub enum EffectClass {
 
 /// The decision of a [`Verdict`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// Run it.
@@ -35,6 +37,7 @@ pub enum VerdictKind {
 
 /// allow, ask or deny, with the rule that decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Verdict {
     /// The decision.
     #[serde(rename = "verdict")]
@@ -47,6 +50,7 @@ pub struct Verdict {
 
 /// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     /// The call succeeded.
@@ -63,6 +67,7 @@ pub enum ToolStatus {
 
 /// The part that was cut from a tool's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Truncated {
     /// Bytes of the whole output.
     pub bytes: u64,
@@ -75,6 +80,7 @@ pub struct Truncated {
 
 /// The result of a tool call: the text for the model, and the text for people if it differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ToolOutcome {
     /// How it ended.
     pub status: ToolStatus,
@@ -127,6 +133,7 @@ impl ToolOutcome {
 
 /// One possible answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Choice {
     /// The value to send back.
     pub id: String,
@@ -136,6 +143,7 @@ pub struct Choice {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It finished.
@@ -161,6 +169,7 @@ pub enum StopReason {
 
 /// Error classes of a model failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// The credential hit its rate limit; waiting helps.

@@ -8,7 +8,6 @@ use crate::ids::{ApprovalId, InputId, SessionId, TurnId};
 use crate::limits::{Budget, PermissionMode, Preset};
 use crate::open_approval::OpenApproval;
 use crate::selector::Selector;
-use crate::stamp::Timestamp;
 use crate::summary::Status;
 use crate::vocabulary::{Decision, Delivery, Labels, Scope};
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ macro_rules! params {
     ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty),* $(,)? })*) => {
         $($(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         #[serde(default, deny_unknown_fields)]
         pub struct $name { $($(#[$fdoc])* #[serde(skip_serializing_if = "crate::command::is_default")] pub $field: $ty),* })*
     };
@@ -37,6 +37,7 @@ params! {
         /// The title that people see; default: derived from the prompt.
         title: Option<String>,
         /// The absolute working directory.
+        #[cfg_attr(feature = "schema", schema(required = true))]
         workdir: String,
         /// A configured model's name; default: the node's.
         model: Option<String>,
@@ -118,6 +119,7 @@ params! {
         /// The session that gets the input.
         session: String,
         /// The input.
+        #[cfg_attr(feature = "schema", schema(required = true))]
         content: Vec<Block>,
         /// How the input joins; default: it starts a turn, or steers the running one.
         delivery: Option<Delivery>,
@@ -160,6 +162,7 @@ params! {
         /// The approval, an unambiguous prefix of it, or a session with exactly one open approval.
         approval: String,
         /// `allow`, `deny` or `answer`.
+        #[cfg_attr(feature = "schema", schema(required = true))]
         decision: Option<Decision>,
         /// How far an `allow` reaches.
         scope: Scope,
@@ -210,6 +213,7 @@ params! {
     /// permissions come from the fields here (in the last page), as in `session.create`, and never from the lines.
     ImportParams {
         /// JSON lines.
+        #[cfg_attr(feature = "schema", schema(required = true))]
         lines: Vec<String>,
         /// Idempotency key; names the import when it has several pages.
         key: Option<String>,
@@ -218,6 +222,7 @@ params! {
         /// Where the lines come from, in free text: usually a file name.
         source: Option<String>,
         /// The absolute working directory.
+        #[cfg_attr(feature = "schema", schema(required = true))]
         workdir: String,
         /// The title that people see; default: "imported: " and the source.
         title: Option<String>,
@@ -255,6 +260,7 @@ macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty),* $(,)? })*) => {
         $($(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         pub struct $name { $($(#[$fdoc])* pub $field: $ty),* })*
     };
 }
@@ -321,44 +327,6 @@ answers! {
     Lagged {
         /// The viewer continues with the events after this one.
         after_seq: Seq,
-    }
-    /// Answer of `node.status`.
-    NodeStatus {
-        /// The node's name.
-        node: String,
-        /// Version of the program.
-        version: String,
-        /// Process id.
-        pid: u32,
-        /// When the daemon started.
-        started_at: Timestamp,
-        /// Whether the node is draining.
-        draining: bool,
-        /// The control socket.
-        socket: String,
-        /// The HTTP address as a URL, or `off`; empty from daemons without HTTP.
-        #[serde(default)]
-        http: String,
-        /// The store's URL without secrets.
-        store: String,
-        /// The data directory.
-        data_dir: String,
-        /// The default model, and why it is the default.
-        model: String,
-        /// The sandbox level and the number of its gaps; empty from daemons that do not report it.
-        #[serde(default)]
-        sandbox: String,
-        /// Sessions with an actor.
-        hot: u64,
-        /// Sessions in the store, closed ones included.
-        sessions: u64,
-        /// Open connections.
-        connections: u64,
-        /// Restarts of singleton actors since the start.
-        restarts: u64,
-        /// File systems in which calls hang.
-        #[serde(default)]
-        hanging: Vec<crate::hanging::HangingFiles>,
     }
     /// One row of `tool.list`.
     ToolRow {

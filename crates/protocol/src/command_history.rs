@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `session.diff`: the changes that the session made to files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct DiffParams {
     /// The session.
@@ -18,6 +19,7 @@ pub struct DiffParams {
 
 /// `session.undo`: puts files back as they were before a change; by default the last change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct UndoParams {
     /// The session.
@@ -42,6 +44,7 @@ pub struct UndoParams {
 
 /// `session.rewind`: puts the conversation back to an earlier point.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RewindParams {
     /// The session.
@@ -66,6 +69,7 @@ pub struct RewindParams {
 
 /// `session.fork`: a new session whose log starts as a copy of this one's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ForkParams {
     /// The session to copy.
@@ -84,6 +88,7 @@ pub struct ForkParams {
 
 /// Answer of `session.diff`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Diffed {
     /// The files that differ from their original state.
     pub files: Vec<FileDiff>,
@@ -93,6 +98,7 @@ pub struct Diffed {
 
 /// One file of a [`Diffed`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FileDiff {
     /// Its path.
     pub path: String,
@@ -111,6 +117,7 @@ pub struct FileDiff {
 
 /// Answer of `session.undo` and `session.rewind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PutBackDone {
     /// The session.
     pub session: SessionId,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A live-only fragment: never in the log, never numbered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type")]
 pub enum Delta {
     /// Text of the model.
@@ -46,6 +47,7 @@ pub enum Delta {
 
 /// A piece of a streaming model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Fragment {
     /// The call.
     pub call: crate::ids::CallId,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Answer of commands that return nothing else: the head of the log after the command, durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Done {
     /// The log's head.
     pub seq: Seq,

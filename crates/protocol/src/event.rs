@@ -14,6 +14,7 @@ pub const EVENT_VERSION: u8 = 1;
 
 /// A durable fact in a session's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// The format's version.
     pub v: u8,

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// What happened. An unknown type parses as [`EventBody::Unknown`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type")]
 pub enum EventBody {
     /// The session was created.

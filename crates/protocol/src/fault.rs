@@ -5,6 +5,7 @@ use std::fmt;
 
 /// The closed list of fault classes. Each has an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FaultClass {
     /// The request itself is wrong.
@@ -33,6 +34,21 @@ pub enum FaultClass {
 }
 
 impl FaultClass {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Invalid,
+        Self::NotFound,
+        Self::Denied,
+        Self::Conflict,
+        Self::Busy,
+        Self::Limit,
+        Self::Unavailable,
+        Self::Version,
+        Self::Timeout,
+        Self::Storage,
+        Self::Internal,
+    ];
+
     /// The exit code of a command that ends with this fault.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
@@ -53,6 +69,7 @@ impl FaultClass {
 
 /// What failed, why, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Fault {
     /// The class, which determines the exit code.
     pub class: FaultClass,

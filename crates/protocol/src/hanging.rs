@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file system in which calls hang: their callers have stopped waiting, but the calls do not return.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HangingFiles {
     /// Where it is mounted.
     pub mount: String,

@@ -21,6 +21,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String, format = Uuid))]
         #[serde(transparent)]
         pub struct $name(Uuid);
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `session.blob`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BlobParams {
     /// The name of the blob: `truncated.spill` of a `tool.finished`.
@@ -16,6 +17,7 @@ pub struct BlobParams {
 
 /// Answer of `session.blob`, and a line after the events in an exported file: one part of a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlobPart {
     /// The name of the blob: its SHA-256 in lower-case hex.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// Tokens of one or many model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Usage {
     /// Input tokens outside the cache.
@@ -54,6 +55,7 @@ impl Usage {
 
 /// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     /// Fresh input.
@@ -81,6 +83,7 @@ impl Price {
 
 /// A hard budget; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Budget {
     /// Tokens of all kinds.
@@ -95,6 +98,7 @@ pub struct Budget {
 
 /// How long a model call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Latency {
     /// Milliseconds to the first content.
@@ -105,6 +109,7 @@ pub struct Latency {
 
 /// What happens at the step limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
     /// Ask a person whether to continue (headless sessions stop).
@@ -117,6 +122,7 @@ pub enum OnLimit {
 
 /// The effect of a denied tool call on the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnDeny {
     /// The model learns of the denial and continues.
@@ -127,6 +133,7 @@ pub enum OnDeny {
 
 /// A named set of loop settings (see the table in the contract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// Our own defaults.
@@ -157,6 +164,7 @@ impl Preset {
 
 /// How tool calls are judged if no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PermissionMode {
     /// Reads run; writes and commands ask.
@@ -188,6 +196,7 @@ impl PermissionMode {
 
 /// How strongly a command is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
     /// No kernel sandbox.
@@ -200,6 +209,7 @@ pub enum SandboxLevel {
 
 /// How hard a model thinks before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingLevel {
     /// Not at all.
@@ -243,6 +253,7 @@ impl ThinkingLevel {
 
 /// How tool calls are exchanged with a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolProtocol {
     /// As the provider's own tool calls.
@@ -254,6 +265,7 @@ pub enum ToolProtocol {
 
 /// The loop settings of one session, fixed in `session.created`, so that folding the log needs no configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LoopLimits {
     /// -1: up to `turn_cap`; 0: chat disabled; N: at most min(N, `turn_cap`) steps in a turn.
     pub max_turns: i32,
@@ -307,6 +319,7 @@ pub struct LoopLimits {
 
 /// Explicit planning: a turn may begin with a plan and then work through its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Planning {
     /// Turns begin with a plan.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A configured model as `model.list` shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModelStatus {
     /// Its configured name.
     pub name: String,
@@ -45,6 +46,7 @@ pub struct ModelStatus {
 
 /// How the last call to a provider ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LastCall {
     /// When it ended.
     pub at: Timestamp,
@@ -55,6 +57,7 @@ pub struct LastCall {
 
 /// The health of one credential of a provider, for one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CredentialStatus {
     /// Its name; the key itself is never shown.
     pub name: String,
@@ -74,6 +77,7 @@ pub struct CredentialStatus {
 
 /// The health of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialHealth {
     /// It works, as far as we know.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// An approval that no one has answered yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OpenApproval {
     /// Its id.
     pub approval: ApprovalId,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a conversation is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionCause {
     /// The model rejected it as too long.
@@ -30,6 +31,7 @@ impl CompactionCause {
 
 /// A file in its last state known to the conversation, shown again after a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AttachedFile {
     /// Its path as the model wrote it.
     pub path: String,
@@ -39,6 +41,7 @@ pub struct AttachedFile {
 
 /// `context.pruned`: from here on the model sees a short note in place of old tool results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ContextPruned {
     /// The last event whose results are pruned.
     pub to_seq: Seq,
@@ -52,6 +55,7 @@ pub struct ContextPruned {
 
 /// `context.trimmed`: from here on the model does not see the messages between the task and `to_seq`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ContextTrimmed {
     /// The last event that is trimmed.
     pub to_seq: Seq,
@@ -65,10 +69,12 @@ pub struct ContextTrimmed {
 
 /// `compaction.asked`: a principal requested a compaction; `context.compacted` or `context.kept` follows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CompactionAsked {}
 
 /// `context.kept`: a requested compaction left the conversation as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ContextKept {
     /// Why nothing was compacted.
     pub reason: String,

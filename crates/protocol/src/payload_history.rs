@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One file and the state that it is put back to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FileBack {
     /// Its path, relative to the working directory.
     pub path: String,
@@ -24,6 +25,7 @@ pub struct FileBack {
 
 /// One changed file, as in `details.changes` of the file tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FileChanged {
     /// Its path.
     pub path: String,
@@ -40,6 +42,7 @@ pub struct FileChanged {
 
 /// A change that a sub-agent made, by its place in the sub-agent's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ChangeBelow {
     /// The sub-agent.
     pub session: SessionId,
@@ -49,6 +52,7 @@ pub struct ChangeBelow {
 
 /// `history.started`: files or the conversation are about to be put back; durable before that happens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HistoryStarted {
     /// The changes to undo, by their seq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +82,7 @@ pub struct HistoryStarted {
 
 /// `history.failed`: nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HistoryFailed {
     /// A stable code.
     pub code: String,
@@ -87,6 +92,7 @@ pub struct HistoryFailed {
 
 /// `undo.applied`: files are back as they were before some changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UndoApplied {
     /// The changes that were undone, by their seq.
     #[serde(default)]
@@ -104,6 +110,7 @@ pub struct UndoApplied {
 
 /// `session.rewound`: the conversation is back at an earlier point. The log keeps what came in between.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionRewound {
     /// The events after this one no longer belong to the conversation ...
     pub to_seq: Seq,
@@ -122,6 +129,7 @@ pub struct SessionRewound {
 
 /// `session.forked`: the log up to here is a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionForked {
     /// The session that was copied.
     pub from: SessionId,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// The event that a hook runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum HookEvent {
     /// The rules are about to allow a call or to ask a person about it.
     PreToolUse,
@@ -69,6 +70,7 @@ impl HookEvent {
 
 /// How a hook ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HookStatus {
     /// It answered, or had nothing to add.
@@ -83,6 +85,7 @@ pub enum HookStatus {
 
 /// `hook.finished`: the answer of a hook about a tool call, an input, or the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct HookFinished {
     /// The call, if the event is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// `session.imported`: the first event of an imported session. The event's `by` is the importer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionImported {
     /// The session id in the imported file.
     pub from: SessionId,
@@ -29,8 +30,10 @@ pub struct SessionImported {
 
 /// `imported.event`: one line of an imported log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ImportedEvent {
     /// The line as it stood in the file.
+    #[cfg_attr(feature = "schema", schema(no_recursion, value_type = Event))]
     pub event: Quoted,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// `job.started`: a command runs in the background.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobStarted {
     /// Its number in the session, from 1.
     pub job: u32,
@@ -14,6 +15,7 @@ pub struct JobStarted {
 
 /// `job.finished`: the job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobFinished {
     /// The job.
     pub job: u32,
@@ -30,6 +32,7 @@ pub struct JobFinished {
 
 /// `job.lost`: the job is no longer running, and its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobLost {
     /// The job.
     pub job: u32,
@@ -39,6 +42,7 @@ pub struct JobLost {
 
 /// A job that runs now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunningJob {
     /// Its number in the session.
     pub job: u32,

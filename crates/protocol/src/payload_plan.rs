@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// `mode.changed`: the permission mode changed inside a turn. A person's own change is `session.updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModeChanged {
     /// The mode before.
     pub from: PermissionMode,
@@ -18,6 +19,7 @@ pub struct ModeChanged {
 
 /// The intent of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Intent {
     /// The user wants something created, changed or fixed.
@@ -34,6 +36,7 @@ pub enum Intent {
 
 /// The classifier that determined an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntentSource {
     /// The words of the input.
@@ -45,6 +48,7 @@ pub enum IntentSource {
 
 /// `intent.classified`: the intent of a turn's inputs and its consequence for planning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct IntentClassified {
     /// The label.
     pub label: Intent,
@@ -61,6 +65,7 @@ pub struct IntentClassified {
 
 /// The progress of a plan step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
     /// Not done yet.
@@ -71,6 +76,7 @@ pub enum PlanStatus {
 
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PlanStep {
     /// The work to do.
     pub title: String,
@@ -85,6 +91,7 @@ pub struct PlanStep {
 
 /// `plan.updated`: the whole current plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PlanUpdated {
     /// The call that changed the plan.
     pub tool_call: ToolCallId,
@@ -100,6 +107,7 @@ pub struct PlanUpdated {
 
 /// A plan at an earlier point.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PlanThen {
     /// Its steps.
     pub steps: Vec<PlanStep>,

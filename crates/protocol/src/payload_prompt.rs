@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Everything in a system prompt that comes from outside the program. The session keeps it, so that the prompt has the
 /// same bytes for the session's whole life, even if the files change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct PromptSources {
     /// The model family whose template is used: `anthropic`, `openai`, `gemini`, `local`; empty: none.
@@ -17,6 +18,7 @@ pub struct PromptSources {
 
 /// One part of a system prompt, read from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PromptPart {
     /// The kind of the part.
     pub kind: PromptPartKind,
@@ -32,6 +34,7 @@ pub struct PromptPart {
 
 /// The kind of a system prompt part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PromptPartKind {
     /// The operator's instructions for all projects.
@@ -53,6 +56,7 @@ pub enum PromptPartKind {
 
 /// Answer of `session.prompt`: the system prompt and its sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PromptShown {
     /// The sources, in order.
     pub sources: Vec<PromptSource>,
@@ -62,6 +66,7 @@ pub struct PromptShown {
 
 /// One source of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PromptSource {
     /// `environment`, `base`, `template anthropic`, `plan`, the path of a file, `skills`, `appended`.
     pub name: String,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// `session.created`: the session exists.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionCreated {
     /// The title that people see.
     pub title: String,
@@ -61,6 +62,7 @@ pub struct SessionCreated {
 
 /// `session.updated`: settings changed; absent fields are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionUpdated {
     /// New title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +86,7 @@ pub struct SessionUpdated {
 
 /// `session.paused`: no new model call starts until the session is resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionPaused {
     /// Why it was paused.
     pub reason: String,
@@ -91,6 +94,7 @@ pub struct SessionPaused {
 
 /// `session.resumed`: the session may continue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionResumed {
     /// Why it was resumed.
     pub reason: String,
@@ -98,6 +102,7 @@ pub struct SessionResumed {
 
 /// `session.closed`: the session takes no more input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionClosed {
     /// Why it was closed.
     pub reason: String,
@@ -105,6 +110,7 @@ pub struct SessionClosed {
 
 /// `input.accepted`: an input is durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct InputAccepted {
     /// Its id.
     pub input: InputId,
@@ -126,6 +132,7 @@ pub struct InputAccepted {
 
 /// `input.cancelled`: an input left the queue before it joined the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct InputCancelled {
     /// The cancelled input.
     pub input: InputId,
@@ -136,6 +143,7 @@ pub struct InputCancelled {
 
 /// `note.injected`: agentd itself added a note for the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NoteInjected {
     /// The reason for the note.
     pub kind: NoteKind,
@@ -145,6 +153,7 @@ pub struct NoteInjected {
 
 /// `context.compacted`: a summary replaced old messages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ContextCompacted {
     /// The first replaced event.
     pub from_seq: Seq,
@@ -179,6 +188,7 @@ pub struct ContextCompacted {
 
 /// `context.truncated`: from here on the model sees long tool results cut to head and tail; the log keeps them whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ContextTruncated {
     /// The bytes kept of each result.
     pub max_result_bytes: u64,
@@ -192,6 +202,7 @@ pub struct ContextTruncated {
 
 /// `limit.reached`: a limit was hit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct LimitReached {
     /// The limit that was hit.
     pub limit: LimitKind,
@@ -203,6 +214,7 @@ pub struct LimitReached {
 
 /// `warning.raised`: a person should look at this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WarningRaised {
     /// A stable code.
     pub code: String,
@@ -212,6 +224,7 @@ pub struct WarningRaised {
 
 /// `session.recovered`: after a restart, the work that was in flight and how it was closed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionRecovered {
     /// Each piece of work in flight.
     #[serde(default)]
@@ -220,6 +233,7 @@ pub struct SessionRecovered {
 
 /// `session.moved`: another node runs the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionMoved {
     /// The new node.
     pub node: String,
@@ -229,6 +243,7 @@ pub struct SessionMoved {
 
 /// `rule.added`: an always-rule of the fleet-wide stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RuleAdded {
     /// The rule: `allow Bash(cargo test)`.
     pub rule: String,
@@ -239,6 +254,7 @@ pub struct RuleAdded {
 
 /// `rule.removed`: an always-rule was revoked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RuleRemoved {
     /// The rule.
     pub rule: String,

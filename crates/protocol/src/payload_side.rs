@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The purpose of a side call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SidePurpose {
     /// A title for the session.
@@ -34,6 +35,7 @@ impl SidePurpose {
 
 /// `side_call.finished`: the cost of a model call outside the turns. Its effect, if any, is an event of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SideCallFinished {
     /// The call.
     pub call: CallId,

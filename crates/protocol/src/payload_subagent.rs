@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The place of a sub-agent in its tree. It is valid only if the session's id follows from its parent and the call: a
 /// copy of the log (a fork, an import) works for no one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Lineage {
     /// The session at the top of the tree.
     pub root: SessionId,
@@ -21,6 +22,7 @@ pub struct Lineage {
 
 /// The part of a budget that sessions have spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Spent {
     /// Tokens.
     #[serde(default)]
@@ -51,6 +53,7 @@ impl Spent {
 
 /// `subagent.started`: a call starts a session of its own, which is created once this event is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SubagentStarted {
     /// The call.
     pub tool_call: ToolCallId,
@@ -62,6 +65,7 @@ pub struct SubagentStarted {
 
 /// `subagent.finished`: the session and everything that it started have ended; occurs once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SubagentFinished {
     /// The call.
     pub tool_call: ToolCallId,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The progress of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
     /// Not started.
@@ -17,6 +18,7 @@ pub enum TodoStatus {
 
 /// One item of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TodoItem {
     /// The task.
     pub content: String,
@@ -26,6 +28,7 @@ pub struct TodoItem {
 
 /// `todo.updated`: the whole current list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TodoUpdated {
     /// The call that changed it.
     pub tool_call: ToolCallId,

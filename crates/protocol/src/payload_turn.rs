@@ -12,6 +12,7 @@ use serde_json::Value;
 
 /// `turn.started`: a turn began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TurnStarted {
     /// The inputs that started it.
     #[serde(default)]
@@ -20,6 +21,7 @@ pub struct TurnStarted {
 
 /// `model.started`: one attempt of a model call begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModelStarted {
     /// The logical call.
     pub call: CallId,
@@ -54,6 +56,7 @@ pub struct ModelStarted {
 
 /// `model.finished`: the model answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModelFinished {
     /// The logical call.
     pub call: CallId,
@@ -78,6 +81,7 @@ pub struct ModelFinished {
 
 /// How the next attempt of a model call differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
     /// It uses another credential of the same provider.
@@ -110,6 +114,7 @@ pub enum Remedy {
 
 /// An optional part of a request that some servers refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RequestPart {
     /// The temperature.
@@ -124,6 +129,7 @@ pub enum RequestPart {
 
 /// `model.failed`: an attempt failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModelFailed {
     /// The logical call.
     pub call: CallId,
@@ -158,6 +164,7 @@ pub struct ModelFailed {
 
 /// `tool.proposed`: the model requested a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ToolProposed {
     /// Our id.
     pub tool_call: ToolCallId,
@@ -171,6 +178,7 @@ pub struct ToolProposed {
 
 /// `verdict.given`: the gate judged a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct VerdictGiven {
     /// The call.
     pub tool_call: ToolCallId,
@@ -181,6 +189,7 @@ pub struct VerdictGiven {
 
 /// `approval.asked`: agentd asks a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ApprovalAsked {
     /// Its id.
     pub approval: ApprovalId,
@@ -215,6 +224,7 @@ pub struct ApprovalAsked {
 
 /// `approval.escalated`: no one answered in time, and the question stays open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ApprovalEscalated {
     /// The approval.
     pub approval: ApprovalId,
@@ -227,6 +237,7 @@ pub struct ApprovalEscalated {
 
 /// `approval.decided`: a person answered, or time ran out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ApprovalDecided {
     /// The approval.
     pub approval: ApprovalId,
@@ -244,6 +255,7 @@ pub struct ApprovalDecided {
 
 /// `tool.started`: a tool begins; durable before its effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ToolStarted {
     /// The call.
     pub tool_call: ToolCallId,
@@ -260,6 +272,7 @@ pub struct ToolStarted {
 
 /// `tool.finished`: a tool call has its only result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ToolFinished {
     /// The call.
     pub tool_call: ToolCallId,
@@ -270,6 +283,7 @@ pub struct ToolFinished {
 
 /// `turn.finished`: the turn ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TurnFinished {
     /// Why the turn ended.
     pub reason: EndReason,

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// The author of a request or event: `user:ana` (a local user), `token:ci`, `node:a1`, or `agentd` itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Principal(pub String);
 

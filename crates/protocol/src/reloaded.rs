@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The effect of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Reloaded {
     /// The files that the daemon read.
     pub files: Vec<String>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// `rule.remove`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RemoveRuleParams {
     /// The rule's number from `rule.list`, or its text: `allow Bash(cargo test)`.
@@ -16,6 +17,7 @@ pub struct RemoveRuleParams {
 
 /// One row of `rule.list`: an always-rule in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RuleRow {
     /// Its number, which is never reused.
     pub number: Seq,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One row of `mcp.list`: a tool server in one of the places where it runs or ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ServerRow {
     /// Its name.
     pub server: String,

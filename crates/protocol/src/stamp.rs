@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// A point in time: milliseconds since the Unix epoch. RFC 3339 UTC with milliseconds in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {

@@ -157,6 +157,7 @@ impl<'de> Deserialize<'de> for RunState {
 
 /// A state with its reason and start time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Status {
     /// The derived state.
     pub state: RunState,
@@ -197,6 +198,7 @@ pub(crate) const fn is_zero(number: &u32) -> bool {
 
 /// An input that has not joined the conversation yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct QueuedInput {
     /// Its id.
     pub input: InputId,
@@ -210,6 +212,7 @@ pub struct QueuedInput {
 
 /// Everything that a list or a detail page shows of a session; the loop folds it from the log and stores it next to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Summary {
     /// The session.
     pub session: SessionId,

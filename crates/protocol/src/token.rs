@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 /// `token.create`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct CreateTokenParams {
     /// The name: what `by` says in events is `token:NAME`.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub name: String,
     /// What the token may do: `read`, `steer`, `approve`, `import`, `admin`.
+    #[cfg_attr(feature = "schema", schema(required = true))]
     pub scopes: Vec<String>,
     /// The token reaches only sessions with all of these labels; none: all sessions.
     #[serde(skip_serializing_if = "Labels::is_empty")]
@@ -23,6 +26,7 @@ pub struct CreateTokenParams {
 
 /// `token.revoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RevokeTokenParams {
     /// The token's name.
@@ -31,6 +35,7 @@ pub struct RevokeTokenParams {
 
 /// One row of `token.list`. Nothing in it opens anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TokenRow {
     /// Its name.
     pub name: String,
@@ -55,6 +60,7 @@ pub struct TokenRow {
 /// The text of a token, which only the answer of `token.create` has. It cannot be printed or written by accident: it has
 /// neither `Debug` nor `Serialize` (I8).
 #[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 #[expect(missing_debug_implementations, reason = "it must not be printed")]
 pub struct ClearToken(String);
@@ -75,6 +81,7 @@ impl ClearToken {
 
 /// Answer of `token.create`.
 #[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[expect(missing_debug_implementations, reason = "it has the token's text")]
 pub struct TokenCreated {
     /// The token as lists show it.

@@ -8,6 +8,7 @@ pub type Labels = BTreeMap<String, String>;
 
 /// How an input joins the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
     /// It starts a turn; if a turn is running, it steers that turn.
@@ -22,6 +23,7 @@ pub enum Delivery {
 
 /// Why agentd added a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     /// The model announced an action and did not take it.
@@ -44,6 +46,7 @@ pub enum NoteKind {
 
 /// What an approval is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalKind {
     /// A tool call.
@@ -58,6 +61,7 @@ pub enum ApprovalKind {
 
 /// How far an `allow` reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Only this call.
@@ -71,6 +75,7 @@ pub enum Scope {
 
 /// The answer to an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// Yes.
@@ -87,6 +92,7 @@ pub enum Decision {
 
 /// Which limit was hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
     /// Steps.
@@ -103,6 +109,7 @@ pub enum LimitKind {
 
 /// Why a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The model finished.
@@ -135,6 +142,7 @@ pub enum EndReason {
 
 /// What went wrong in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TurnError {
     /// A stable code: a failure class, or the end reason.
     pub class: String,
@@ -144,6 +152,7 @@ pub struct TurnError {
 
 /// One piece of work that was in flight when the daemon stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Recovered {
     /// `model_call`, `tool_call`, `approval`.
     pub what: String,

@@ -16,6 +16,17 @@ pub(crate) fn config_keys(tree: &Tree) -> Result<Vec<String>> {
         .collect())
 }
 
+/// The description of the HTTP API.
+pub(crate) const OPENAPI: &str = "docs/openapi.json";
+
+pub(crate) fn openapi(tree: &Tree) -> Result<Vec<String>> {
+    let committed = tree.text(OPENAPI).unwrap_or_default();
+    let same = committed == agentd_http::openapi();
+    let finding =
+        || format!("{OPENAPI} differs from the code: run `cargo xtask openapi` and commit the file");
+    Ok((!same).then(finding).into_iter().collect())
+}
+
 /// Keys without a comment on their line or above it that no comment explains by name either (keys of a table that
 /// occurs several times are explained once).
 pub(crate) fn undocumented(text: &str) -> Vec<String> {

@@ -1,0 +1,49 @@
+//! Links from an answer to the operations on the things that it names.
+
+use super::{Book, operation_id};
+use crate::routes::{ROUTES, Route, STREAMS};
+use serde_json::{Map, Value, json};
+
+/// The operations whose path parameters the answer of `route` gives; those that the request's path has stay as they are.
+/// `prefix` is the place of the fields in the answer.
+pub(super) fn of(route: &Route, answer: &Value, prefix: &str, book: &Book) -> Map<String, Value> {
+    let fields = book.fields(answer);
+    let mut links = Map::new();
+    let streams = STREAMS.iter().filter(|(_, path)| path.starts_with('/'));
+    let all = ROUTES.iter().map(|target| (target.method, target.path));
+    for (method, path) in all.chain(streams.map(|(method, path)| (*method, *path))) {
+        let names = path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let mut parameters = Map::new();
+        let (mut complete, mut given) = (true, false);
+        for name in names {
+            let in_answer = fields.iter().any(|field| field == name);
+            let source = if in_answer {
+                given = true;
+                format!("$response.body#/{prefix}{name}")
+            } else {
+                complete &= route.path_params().any(|own| own == name);
+                format!("$request.path.{name}")
+            };
+            parameters.insert(name.to_owned(), Value::from(source));
+        }
+        if complete && given {
+            let operation = operation_id(method);
+            links.insert(
+                operation.clone(),
+                json!({"operationId": operation, "parameters": parameters}),
+            );
+        }
+    }
+    links
+}
+
+/// The links of an answer with open approvals.
+pub(super) fn approvals(mut links: Map<String, Value>) -> Map<String, Value> {
+    let operation = operation_id("approval.decide");
+    let parameters = json!({"approval": "$response.body#/approvals/0/approval"});
+    let link = json!({"operationId": operation, "parameters": parameters});
+    links.insert(operation, link);
+    links
+}
