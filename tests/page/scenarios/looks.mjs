@@ -10,7 +10,8 @@ const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height
 export async function everyViewIsAccessible({ daemon, browser, shots }) {
   const { deploy, edit } = await fleet(daemon);
   const source = browser.require.resolve('axe-core/axe.min.js');
-  const views = { fleet: '#/fleet', attention: '#/fleet?state=person,limited,failed&sort=state', approvals: '#/approvals', usage: '#/usage', node: '#/node', audit: '#/audit' };
+  const views = { fleet: '#/fleet', attention: '#/fleet?state=person,limited,failed&sort=state', approvals: '#/approvals', usage: '#/usage', node: '#/node' };
+  if (await hasAudit(daemon)) views.audit = '#/audit';
   for (const tab of ['transcript', 'events', 'changes', 'context', 'prompt', 'policy']) views[`session-${tab}`] = `#/session/${tab === 'changes' ? edit.session : deploy.session}/${tab}`;
   /** @type {string[]} */
   const violations = [];
@@ -46,3 +47,6 @@ async function check(page, source) {
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} (${failureSummary.split('\n')[1]?.trim()})`).join(' | ')}`);
 }
+
+/** @param {import('../lib/daemon.mjs').Daemon} daemon */
+const hasAudit = (daemon) => daemon.call('GET', '/audit?limit=1').then(() => true, () => false);

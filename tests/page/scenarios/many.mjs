@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 const SESSIONS = Number(process.env.AGENTD_PAGE_SESSIONS ?? 5000);
 
 export async function thousandsOfSessionsStayQuick({ daemon, browser, note }) {
-  let made = 0;
-  const workdir = daemon.dir;
+  let made = 1;
+  const { workdir } = await daemon.session('Session 0');
   await Promise.all(Array.from({ length: 16 }, async () => {
     while (made < SESSIONS) {
       made += 1;

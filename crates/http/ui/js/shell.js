@@ -1,5 +1,6 @@
 // The frame around the views: navigation, connection, theme.
 
+import { HAS } from './abilities.js';
 import { h, put, say } from './dom.js';
 import { help } from './keyboard.js';
 import { theme } from './theme.js';
@@ -9,7 +10,7 @@ const PLACES = [
   { name: 'approvals', label: 'Approvals', scope: 'read' },
   { name: 'usage', label: 'Usage', scope: 'read' },
   { name: 'node', label: 'Node', scope: 'read' },
-  { name: 'audit', label: 'Audit', scope: 'admin' },
+  ...(HAS.audit ? [{ name: 'audit', label: 'Audit', scope: 'admin' }] : []),
 ];
 /** A daemon that is away for this many attempts has probably stopped. */
 const STOPPED = 4;

@@ -1,6 +1,7 @@
 // The state of the page: rows of the fleet, open approvals, the connection. ONE stream feeds it: the fleet's, or that of the
 // session on display (`follow`), because a browser allows only six connections to a server for all its tabs.
 
+import { HAS } from './abilities.js';
 import { applyEvent, asks, settles } from './apply.js';
 
 /** How often changed rows are read again. */
@@ -44,8 +45,6 @@ export class Store {
     /** Where the next page begins. @type {string|null} */
     this.next = null;
     this.busy = false;
-    /** Whether the daemon sorts. */
-    this.sorts = true;
     this.rechecked = 0;
     /** @type {Error|null} */
     this.error = null;
@@ -63,7 +62,6 @@ export class Store {
     this.loading = 0;
     this.timer = 0;
     this.approvalsAsked = false;
-    this.batches = true;
   }
 
   /**
@@ -208,17 +206,12 @@ export class Store {
   /** @param {string[]} ids */
   async readRows(ids) {
     if (!ids.length) return;
-    if (this.batches && ids.length > 1) {
-      try {
-        const { items } = await this.client.get('/sessions', { sessions: ids, all: true });
-        this.take(items);
-        const found = new Set(items.map((/** @type {import('./types.js').Row} */ row) => row.session));
-        for (const id of ids) if (!found.has(id)) this.forget(id);
-        return;
-      } catch (error) {
-        if (/** @type {any} */ (error).status !== 400) throw error;
-        this.batches = false;
-      }
+    if (HAS.batches) {
+      const { items } = await this.client.get('/sessions', { sessions: ids, all: true });
+      this.take(items);
+      const found = new Set(items.map((/** @type {import('./types.js').Row} */ row) => row.session));
+      for (const id of ids) if (!found.has(id)) this.forget(id);
+      return;
     }
     for (let at = 0; at < ids.length; at += 8) {
       await Promise.all(ids.slice(at, at + 8).map((id) => this.readRow(id)));
@@ -281,12 +274,12 @@ export class Store {
     const filtered = Boolean(states.length || labels || search);
     const seen = new Set();
     const before = new Set(this.rows.keys());
-    const most = this.sorts ? (after ? MORE_ROWS : FIRST_ROWS) : MOST_ROWS;
+    const most = HAS.sorts ? (after ? MORE_ROWS : FIRST_ROWS) : MOST_ROWS;
     this.busy = true;
     this.next = after;
     try {
       do {
-        const order = this.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
+        const order = HAS.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
         /** @type {{items: import('./types.js').Row[], next: string|null}} */
         const page = await this.client.get('/sessions', { limit: PAGE, after: this.next, all, states, labels, ...order });
         if (run !== this.loading) return;
@@ -307,12 +300,6 @@ export class Store {
       this.change.rows = true;
     } catch (error) {
       if (run !== this.loading) return;
-      if (this.sorts && /** @type {any} */ (error).status === 400) {
-        // A daemon that cannot sort: the page does it.
-        this.sorts = false;
-        void this.load();
-        return;
-      }
       this.error = /** @type {Error} */ (error);
       this.change.rows = true;
     }

@@ -49,8 +49,7 @@ export const audit = {
         put(table, items.length ? rows(items) : blank('No entry matches.', 'Entries are written for approvals, rules, tokens and everything that changes a session.'));
       } catch (error) {
         if (mine !== run) return;
-        if (/** @type {any} */ (error).status === 404) put(table, blank('This daemon does not serve its audit log.', ['On its machine: ', h('code', null, 'agentctl audit')]));
-        else put(table, failure(error, () => void load()));
+        put(table, failure(error, () => void load()));
       }
     }
 

@@ -1,5 +1,6 @@
 // The node: what runs in the daemon, its store, sandbox, tool servers and tools, and what the doctor finds.
 
+import { HAS } from '../abilities.js';
 import { h, put } from '../dom.js';
 import { bytes, count, duration, exact, moment, plural } from '../format.js';
 import { oneLine, visibleText } from '../text/visible.js';
@@ -80,9 +81,8 @@ export const node = {
         put(servers, failure(error, () => void readTools()));
       }
     }
-    let logs = admin;
     async function readLog() {
-      if (!logs || document.hidden) return;
+      if (!HAS.log || !admin || document.hidden) return;
       try {
         const { lines } = await client.get('/nodes/self/log', { lines: 200 });
         const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 20;
@@ -90,7 +90,7 @@ export const node = {
         logBox.hidden = false;
         if (low) log.scrollTop = log.scrollHeight;
       } catch {
-        logs = false;
+        logBox.hidden = true;
       }
     }
     const timer = setInterval(() => {

@@ -1,5 +1,6 @@
 // Counters by state, with the last hour of each; a click filters.
 
+import { HAS } from '../../abilities.js';
 import { h, put, say } from '../../dom.js';
 import { count, exact, groupWord } from '../../format.js';
 import { spark } from '../../ui.js';
@@ -26,8 +27,8 @@ export class Counters {
       return [name, { button, number, chart }];
     }));
     this.element = h('div', { class: 'tiles', role: 'group', 'aria-label': 'Sessions by state, of the last hour' }, [...this.tiles.values()].map(({ button }) => button));
-    this.timer = window.setInterval(() => void this.ask(), POLL);
-    void this.ask();
+    this.timer = HAS.history ? window.setInterval(() => void this.ask(), POLL) : 0;
+    if (HAS.history) void this.ask();
   }
 
   dispose() {
@@ -41,9 +42,8 @@ export class Counters {
       this.minutes = history.minutes ?? [];
       this.totals = history.totals ?? null;
       this.draw();
-    } catch (error) {
-      // An older daemon has no history: numbers only.
-      if (/** @type {any} */ (error).status === 404) clearInterval(this.timer);
+    } catch {
+      // The connection says what is wrong; the next poll tries again.
     }
   }
 

@@ -1,0 +1,14 @@
+// What the API of this daemon has. The page is a part of the same program, so this is known when it is built.
+
+export const HAS = {
+  /** `fleet.history`: counters of the last hour. */
+  history: false,
+  /** `session.list` takes `sessions`: some rows with one request. */
+  batches: false,
+  /** `session.list` takes `sort`, `ascending` and `search`. */
+  sorts: false,
+  /** `audit.query`. */
+  audit: false,
+  /** `node.log`: the tail of the log file. */
+  log: false,
+};
