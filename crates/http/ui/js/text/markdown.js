@@ -76,7 +76,8 @@ function blocks(lines, depth) {
     const heading = headingOf(body);
     if (heading) {
       flush();
-      out.push({ tag: `h${Math.min(6, heading.level + 2)}`, props: { class: `md-h md-h${heading.level}` }, children: inline(heading.text) });
+      // No heading of the page: the outline of the page is not for others to write.
+      out.push({ tag: 'p', props: { class: `md-h md-h${heading.level}` }, children: inline(heading.text) });
       at += 1;
       continue;
     }

@@ -31,6 +31,9 @@ const SUSPECT = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u1
 /** More marked pieces than this in one text become plain text, so that no text floods the page with elements. */
 const MOST = 2000;
 
+/** The control characters of ASCII. Few fonts have their pictures. */
+const C0 = 'NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US'.split(' ');
+
 /** @type {Record<number, string>} */
 const NAMES = {
   0x1b: 'escape',
@@ -59,9 +62,9 @@ const NAMES = {
  * @returns {string | null}
  */
 function shown(code, before, after) {
-  if (code < 0x20) return code === 10 || code === 9 ? null : String.fromCodePoint(0x2400 + code);
+  if (code < 0x20) return code === 10 || code === 9 ? null : C0[code];
   if (code < 0x7f) return null;
-  if (code === 0x7f) return '\u2421';
+  if (code === 0x7f) return 'DEL';
   if (code === 0x200c || code === 0x200d) {
     // Joiners belong to emoji and to some scripts; between Latin letters they only hide differences.
     return before > 0x2ff && after > 0x2ff ? null : number(code);
@@ -106,7 +109,6 @@ function add(pieces, text) {
 
 /** @param {string} sign @param {number} count */
 function marked(sign, count) {
-  if (count === 1 && sign.length === 1) return sign;
   return `\u2039${sign}${count > 1 ? `\u00d7${count}` : ''}\u203a`;
 }
 

@@ -189,7 +189,7 @@ class Session {
     put(panel, root);
     if (tab === 'events') this.closeTab = events(root, log, { seq: at, transcript: (seq) => this.go('transcript', seq) });
     else if (tab === 'changes') this.closeTab = changes(root, ctx, log, this.actions);
-    else if (tab === 'context') this.closeTab = context(root, ctx, log);
+    else if (tab === 'context') this.closeTab = context(root, log);
     else if (tab === 'prompt') this.closeTab = prompt(root, ctx, log);
     else this.closeTab = policy(root, log);
   }

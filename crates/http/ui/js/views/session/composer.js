@@ -66,7 +66,7 @@ export class Composer {
     const closed = row.state === 'closed';
     this.element.hidden = !this.ctx.can('steer') || closed;
     this.way.hidden = REST.has(row.state);
-    this.text.placeholder = REST.has(row.state) ? 'Message the agent…' : 'Steer the running turn…';
+    this.text.placeholder = REST.has(row.state) ? 'Message the agent…' : 'Steer the turn…';
     const key = (row.queue ?? []).map((/** @type {any} */ one) => one.input).join();
     if (key === this.shown) return;
     this.shown = key;

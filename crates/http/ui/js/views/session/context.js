@@ -6,36 +6,16 @@ import { agentctl, blank, copies, curl } from '../../ui.js';
 import { line } from './pane.js';
 import { partWord, requestsOf, windowOf } from './window.js';
 
-/** @typedef {import('./window.js').Part} Part */
-
 const ORDER = ['system', 'summary', 'input', 'note', 'answer', 'thinking', 'call', 'result'];
 
 /**
  * @param {HTMLElement} root
- * @param {import('../../types.js').Context} ctx
  * @param {import('./log.js').Log} log
  */
-export function context(root, ctx, log) {
-  /** The daemon's own account, if it has one. @type {any} */
-  let told = null;
-  let asked = true;
-  const ask = async () => {
-    if (!asked) return;
-    try {
-      told = await ctx.client.get(`${log.path}/context`, {}, log.stop.signal);
-    } catch {
-      // Older daemons have no such path: the log is enough for an estimate.
-      asked = false;
-      told = null;
-    }
-    draw();
-  };
+export function context(root, log) {
   const draw = () => {
-    const own = windowOf(log.events);
-    const ours = !Array.isArray(told?.parts);
-    /** @type {Part[]} */
-    const parts = ours ? own.parts : told.parts;
-    const window = (ours ? 0 : told.window) || log.window;
+    const { parts } = windowOf(log.events);
+    const { window } = log;
     const total = parts.reduce((sum, part) => sum + part.tokens, 0);
     const requests = requestsOf(log.events);
     if (parts.length === 0) {
@@ -50,8 +30,8 @@ export function context(root, ctx, log) {
     put(root,
       h('div', { class: 'toolbar' },
         h('strong', null, `about ${count(total)} tokens${window ? ` of ${count(window)} (${Math.round((100 * total) / window)}%)` : ''}`),
-        h('span', { class: 'dim' }, ours ? 'Estimated from the log and the last count of the provider' : `As the daemon counts it, ${told.model ?? ''}`),
-        h('span', { class: 'grow' }), copies(() => ({ command: agentctl('show', '--window', log.session), curl: curl('GET', `/sessions/${log.session}/context`) }))),
+        h('span', { class: 'dim' }, 'Estimated from the log and the last count of the provider'),
+        h('span', { class: 'grow' }), copies(() => ({ command: agentctl('show', '--window', log.session), curl: curl('GET', `/sessions/${log.session}/events?after=0`) }))),
       h('div', { class: 'window-bar', role: 'img', 'aria-label': kinds.map(({ kind, tokens }) => `${partWord(kind)}: ${exact(tokens)}`).join(', ') },
         kinds.map(({ kind, tokens }) => h('span', { class: `w-${kind}`, title: `${partWord(kind)}: ${exact(tokens)} tokens`, style: { width: `${(100 * tokens) / whole}%` } }))),
       h('ul', { class: 'window-key' }, kinds.map(({ kind, tokens }) => h('li', null, h('i', { class: `w-${kind}`, 'aria-hidden': 'true' }), partWord(kind), h('span', { class: 'dim' }, ` ${count(tokens)}`)))),
@@ -65,15 +45,13 @@ export function context(root, ctx, log) {
         h('section', null, h('h2', null, `Cache: ${Math.round(hit * 100)}% of the input came from it`),
           requests.length === 0 ? h('p', { class: 'dim' }, 'No request has been answered yet.') : cache(requests, log.session))));
   };
-  void ask();
   draw();
   let timer = 0;
   const unsubscribe = log.subscribe(({ items, all, summary }) => {
     if ((!items && !all && !summary) || timer) return;
     timer = window.setTimeout(() => {
       timer = 0;
-      if (items && asked) void ask();
-      else draw();
+      draw();
     }, 1000);
   });
   return () => {

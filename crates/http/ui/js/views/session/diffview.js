@@ -26,7 +26,8 @@ export function diffView(text, { split = false, heads = true, path = '' } = {}) 
     const name = file.to || file.from || path;
     if (heads && files.length > 1) box.append(h('div', { class: 'diff-name mono' }, nodes(visible(name))));
     const body = h('tbody');
-    const table = h('table', { class: `diff${split ? ' split' : ''}` }, body);
+    const columns = split ? ['ln', 'lc', 'ln', 'lc'] : ['ln', 'ln', 'lc'];
+    const table = h('table', { class: `diff${split ? ' split' : ''}` }, h('colgroup', null, columns.map((name) => h('col', { class: name }))), body);
     const lang = languageOf(name);
     /** @type {(() => HTMLElement)[]} */
     const rows = [];

@@ -22,13 +22,13 @@ export class Header {
     this.reason = h('p', { class: 'reason', role: 'status' });
     this.facts = h('dl', { class: 'session-facts' });
     this.buttons = h('div', { class: 'session-actions' });
-    this.more = h('details', { class: 'menu' }, h('summary', { class: 'button', 'aria-label': 'More actions' }, 'More ▾'), h('div', { class: 'menu-list' }));
+    this.more = h('details', { class: 'more-menu' }, h('summary', { class: 'button', 'aria-label': 'More actions' }, 'More ▾'), h('div', { class: 'more-list' }));
     this.toggle = h('button', { type: 'button', class: 'quiet facts-toggle', 'aria-expanded': 'false', on: { click: () => this.fold() } }, 'Details');
     this.element = h('header', { class: 'session-head' },
       h('div', { class: 'session-top' }, this.chip, this.name, this.toggle, this.buttons),
       this.reason, this.facts);
     this.element.addEventListener('click', (event) => {
-      if (/** @type {HTMLElement} */ (event.target).closest('.menu-list button')) this.more.open = false;
+      if (/** @type {HTMLElement} */ (event.target).closest('.more-list button')) this.more.open = false;
     });
     this.outside = (/** @type {Event} */ event) => {
       if (this.more.open && !this.more.contains(/** @type {Node} */ (event.target))) this.more.open = false;
@@ -137,7 +137,7 @@ export class Header {
         button('Close the session…', '', () => actions.close(), 'danger'),
       ],
       can && closed && button('Fork the session…', '', () => actions.fork()),
-      h('div', { class: 'menu-copies' }, h('span', { class: 'dim small' }, 'Copy as'),
+      h('div', { class: 'more-copies' }, h('span', { class: 'dim small' }, 'Copy as'),
         copies(() => ({ command: agentctl('show', id), curl: curl('GET', `/sessions/${id}`) }))));
     put(this.buttons,
       can && !closed && (stuck ? button('Resume', 'p', () => actions.resume(), 'primary') : button('Pause', 'p', () => actions.pause())),

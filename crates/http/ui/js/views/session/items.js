@@ -108,7 +108,7 @@ function model(item, desk) {
   const figures = done ? [
     `${count(done.usage.input + done.usage.cache_read + done.usage.cache_write)} in`, `${count(done.usage.output)} out`,
     done.usage.cache_read ? `${Math.round((100 * done.usage.cache_read) / Math.max(1, done.usage.input + done.usage.cache_read + done.usage.cache_write))}% cached` : '',
-    done.cost_usd ? money(done.cost_usd) : '', duration(done.latency?.total_ms ?? NaN)] : [];
+    done.cost_usd ? money(done.cost_usd) : '', done.latency?.total_ms ? duration(done.latency.total_ms) : ''] : [];
   box.append(
     h('header', { class: says ? '' : 'slim' },
       h('span', { class: 'who' }, line(started.configured ?? started.model ?? 'model', 60)),
@@ -209,7 +209,7 @@ function note(item, desk) {
   const long = text.length > 240 || text.includes('\n');
   const list = item.event.items ?? item.event.steps;
   const body = h('span', { class: 'grow wrap' }, line(head, 600), text && !long && [' ', h('span', { class: 'dim' }, line(text, 300))]);
-  const made = h('div', { class: `note n-${tone || 'plain'}` },
+  const made = h('div', { class: `memo n-${tone || 'plain'}` },
     h('div', { class: 'row' }, h('span', { class: 'mark', 'aria-hidden': 'true' }, tone === 'bad' || tone === 'warn' ? '!' : '·'), body, when(item.event.at), gutter(item, desk)));
   if (tone === 'todo' && Array.isArray(list)) {
     made.append(h('ul', { class: 'todo' }, list.slice(0, 100).map((/** @type {any} */ one) => {

@@ -65,7 +65,7 @@ export function changes(root, ctx, log, actions) {
           h('span', { class: 'plus' }, `+${file.added}`), h('span', { class: 'minus' }, `−${file.removed}`),
           (file.by ?? []).map((/** @type {string} */ id) => h('a', { class: 'tag', href: `#/session/${id}/changes` }, short(id)))),
         file.diff ? diffView(file.diff, { split, heads: false, path: file.path }) : h('p', { class: 'dim' }, 'There is no text to compare.'))),
-      stays.length > 0 && h('section', { class: 'stays' }, h('h3', null, 'Effects that this does not cover'), h('ul', null, stays.slice(0, 100).map((/** @type {string} */ one) => h('li', { class: 'mono' }, line(one, 300))))),
+      stays.length > 0 && h('section', { class: 'stays' }, h('h2', null, 'Effects that this does not cover'), h('ul', null, stays.slice(0, 100).map((/** @type {string} */ one) => h('li', { class: 'mono' }, line(one, 300))))),
     ];
   };
   const again = reader(root, () => ctx.client.get(`${log.path}/diff`, { turn }, log.stop.signal), show);
@@ -89,7 +89,7 @@ export function prompt(root, ctx, log) {
     h('div', { class: 'toolbar' }, h('strong', null, `${bytes(new Blob([text]).size)}`), h('span', { class: 'dim' }, 'The same for the whole life of the session'), h('span', { class: 'grow' }),
       copies(() => ({ command: agentctl('show', '--prompt', log.session), curl: curl('GET', `/sessions/${log.session}/prompt`) }))),
     h('div', { class: 'scroll-x' }, h('table', { class: 'plain' },
-      h('thead', null, h('tr', null, h('th', null, 'source'), h('th', { class: 'num' }, 'bytes'), h('th', null, ''))),
+      h('thead', null, h('tr', null, h('th', null, 'source'), h('th', { class: 'num' }, 'bytes'), h('th', null, 'note'))),
       h('tbody', null, sources.map((/** @type {any} */ source) => h('tr', null,
         h('td', { class: 'mono wrap' }, line(source.name, 300)), h('td', { class: 'num' }, count(source.bytes)),
         h('td', { class: 'dim' }, source.loaded ? '' : 'left out ', source.note && line(source.note, 300))))))),

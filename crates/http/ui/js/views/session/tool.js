@@ -80,6 +80,7 @@ function facts(item, state) {
 /** @param {Item} item @param {string} state */
 function byItself(item, state) {
   if (state === 'asks' || state === 'running') return true;
+  if (item.child && (item.finished?.llm_text ?? '').length < SHORT) return true;
   if (!item.finished) return false;
   const display = item.finished.display ?? '';
   if (isDiff(display)) return display.length < 4000;

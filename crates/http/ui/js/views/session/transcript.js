@@ -315,7 +315,8 @@ export class Transcript {
     requestAnimationFrame(aim);
     target.classList.add('found');
     setTimeout(() => target.classList.remove('found'), 2500);
-    (target.querySelector('summary') ?? this.element).focus({ preventScroll: true });
+    target.tabIndex = -1;
+    target.focus({ preventScroll: true });
   }
 
   /** Moves to the next or previous item of a kind. @param {1|-1} step @param {(item: Item) => boolean} wanted */
