@@ -19,7 +19,7 @@ const rules = {
   'no-template-curly-in-string': 'error',
   'no-unreachable': 'error',
   'no-unsafe-finally': 'error',
-  'no-unused-vars': ['error', { argsIgnorePattern: '^_' }],
+  'no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
   'no-useless-return': 'error',
   'no-var': 'error',
   'prefer-const': 'error',

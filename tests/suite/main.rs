@@ -36,6 +36,7 @@ mod model_faults;
 mod model_trouble;
 mod operator;
 mod orphans;
+mod page;
 mod patch;
 mod people;
 mod played;

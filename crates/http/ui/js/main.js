@@ -26,12 +26,21 @@ const VIEWS = {
 
 const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** @returns {{name: string, path: string[], query: URLSearchParams}} */
 function route() {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const parts = path.split('/').map(decodeURIComponent);
+  const parts = path.split('/').map(decoded);
   const name = parts[0] || 'fleet';
-  return { name: name in VIEWS ? name : 'fleet', path: parts.slice(1), query: new URLSearchParams(query) };
+  return { name: Object.hasOwn(VIEWS, name) ? name : 'fleet', path: parts.slice(1), query: new URLSearchParams(query) };
 }
 
 /** Turns `#code=` into a token; the code leaves the address bar at once. */
@@ -115,6 +124,7 @@ function run() {
 
   const clock = setInterval(() => tick(app), 1000);
   const unnotify = notify.watch(store);
+  const unwatch = store.watchSight();
   const unbind = bind({
     'g f': { help: 'go to the fleet', run: () => ctx.navigate('#/fleet') },
     'g a': { help: 'go to the approvals', run: () => ctx.navigate('#/approvals') },
@@ -133,6 +143,7 @@ function run() {
     clearInterval(clock);
     unbind();
     unnotify();
+    unwatch();
     shown.dispose();
     shell.dispose();
     removeEventListener('hashchange', show);
@@ -140,6 +151,8 @@ function run() {
   }
 
   store.start();
+  // Which daemon this is matters to somebody who has several.
+  client.get('/me').then((me) => shell.daemon(me), () => {});
   void show();
 }
 

@@ -3,14 +3,15 @@
 import { HAS } from './abilities.js';
 import { h, put, say } from './dom.js';
 import { help } from './keyboard.js';
+import { oneLine } from './text/visible.js';
 import { theme } from './theme.js';
 
 const PLACES = [
   { name: 'fleet', label: 'Fleet', scope: 'read' },
   { name: 'approvals', label: 'Approvals', scope: 'read' },
   { name: 'usage', label: 'Usage', scope: 'read' },
-  { name: 'node', label: 'Node', scope: 'read' },
-  ...(HAS.audit ? [{ name: 'audit', label: 'Audit', scope: 'admin' }] : []),
+  { name: 'node', label: 'Node', scope: 'read', whole: true },
+  ...(HAS.audit ? [{ name: 'audit', label: 'Audit', scope: 'admin', whole: true }] : []),
 ];
 /** A daemon that is away for this many attempts has probably stopped. */
 const STOPPED = 4;
@@ -21,8 +22,11 @@ export class Shell {
     this.store = store;
     this.name = 'agentd';
     this.badge = h('span', { class: 'badge', hidden: true });
-    const seen = PLACES.filter(({ scope }) => person.scopes === null || person.scopes.includes(scope));
+    // A token with labels cannot ask about the daemon as a whole.
+    const limited = Object.keys(person.labels ?? {}).length > 0;
+    const seen = PLACES.filter(({ scope, whole }) => (person.scopes === null || person.scopes.includes(scope)) && !(whole && limited));
     this.links = new Map(seen.map(({ name, label }) => [name, h('a', { href: `#/${name}` }, label, name === 'approvals' && this.badge)]));
+    this.node = h('span', { class: 'node-name' });
     this.dot = h('span', { class: 'dot', 'aria-hidden': 'true' });
     this.word = h('span');
     this.pill = h('span', { class: 'connection', role: 'status' }, this.dot, this.word);
@@ -30,7 +34,7 @@ export class Shell {
     this.theme = h('button', { type: 'button', class: 'icon', on: { click: () => this.switchTheme() } });
     this.element = h('div', { class: 'shell' },
       h('header', { class: 'top' },
-        h('a', { class: 'brand', href: '#/fleet' }, h('span', { class: 'logo', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')), 'agentd'),
+        h('a', { class: 'brand', href: '#/fleet' }, h('span', { class: 'logo', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')), 'agentd', this.node),
         h('nav', { 'aria-label': 'Views' }, [...this.links.values()]),
         h('div', { class: 'tools' }, this.pill, this.theme,
           h('button', { type: 'button', class: 'icon', title: 'Keys (?)', 'aria-label': 'Show the keys', on: { click: () => void help() } }, '?'),
@@ -41,6 +45,12 @@ export class Shell {
     this.unsubscribe = store.subscribe((change) => this.update(change));
     this.timer = window.setInterval(() => this.showConnection(), 500);
     this.showConnection();
+  }
+
+  /** @param {{node: string, version: string, principal: string}} me */
+  daemon({ node, version, principal }) {
+    say(this.node, oneLine(node, 40));
+    this.node.title = `agentd ${version} on ${oneLine(node, 80)}; you are ${oneLine(principal, 80)}`;
   }
 
   dispose() {

@@ -18,6 +18,9 @@ const SORTS = ['updated', 'name', 'state', 'steps', 'tokens', 'cost'];
 /** States that can begin and end without an event, and how often they are read again. */
 const MOVING = /^(queued|starting|backing_off|compacting|running|waiting\((permit|rate_limit|provider|child|quota|credentials|workspace))/;
 const RECHECK = 3_000;
+/** A tab that is hidden this long gives its connection back, and then reads approvals this often. */
+const HIDDEN = 60_000;
+const HIDDEN_POLL = 20_000;
 /** Without a fleet stream, approvals are read this often. */
 const POLL = 4_000;
 
@@ -46,6 +49,9 @@ export class Store {
     this.next = null;
     this.busy = false;
     this.rechecked = 0;
+    this.sleepy = 0;
+    this.poll = 0;
+    this.resting = false;
     /** @type {Error|null} */
     this.error = null;
     /** @type {Set<(change: Change) => void>} */
@@ -109,6 +115,34 @@ export class Store {
     });
   }
 
+  /**
+   * A hidden tab gives its connection back after a while, as a browser has only six for all tabs. It still counts the open
+   * questions, and continues without a gap when somebody looks.
+   */
+  watchSight() {
+    const sight = () => {
+      clearTimeout(this.sleepy);
+      if (!document.hidden) {
+        clearInterval(this.poll);
+        if (this.resting) this.start();
+        this.resting = false;
+        return;
+      }
+      this.sleepy = window.setTimeout(() => {
+        if (!this.fleet) return;
+        this.stop();
+        this.resting = true;
+        this.poll = window.setInterval(() => this.readApprovals(), HIDDEN_POLL);
+      }, HIDDEN);
+    };
+    document.addEventListener('visibilitychange', sight);
+    return () => {
+      document.removeEventListener('visibilitychange', sight);
+      clearTimeout(this.sleepy);
+      clearInterval(this.poll);
+    };
+  }
+
   stop() {
     this.fleet?.abort();
     this.fleet = null;
@@ -168,12 +202,25 @@ export class Store {
     const row = applyEvent(old, event);
     if (row) this.rows.set(event.session, row);
     this.change.rows = true;
-    if (!old) this.change.order = true;
+    if (!old) {
+      this.change.order = true;
+      this.trim();
+    }
     if (event.type === 'session.deleted') this.forget(event.session);
     if (asks(event)) this.readApprovals();
     else if (settles(event) && this.approvals.some((open) => open.session === event.session)) this.readApprovals();
     this.mark(event.session);
     this.touch(event.session);
+  }
+
+  /** A page that stays open for days must not keep every session that ever was. */
+  trim() {
+    if (this.rows.size < MOST_ROWS * 1.1) return;
+    this.complete = false;
+    for (const [id, { state }] of this.rows) {
+      if (this.rows.size <= MOST_ROWS) return;
+      if (state === 'closed' || state === 'idle' || state === 'failed') this.rows.delete(id);
+    }
   }
 
   /** @param {string} session */

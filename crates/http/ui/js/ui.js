@@ -46,7 +46,7 @@ export function dialog({ title, body, actions, wide, focus }) {
   return new Promise((resolve) => {
     const form = h('form', { method: 'dialog' },
       h('h2', { id: 'dialog-title' }, title),
-      h('div', { class: 'dialog-body' }, body),
+      h('div', { class: 'dialog-body', tabindex: 0 }, body),
       h('div', { class: 'actions' }, actions.map(({ label, value, kind }) => h('button', { value, class: kind ?? '' }, label))));
     const box = h('dialog', { 'aria-labelledby': 'dialog-title', class: wide ? 'wide' : '' }, form);
     box.addEventListener('close', () => {

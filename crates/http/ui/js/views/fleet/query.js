@@ -45,7 +45,7 @@ export const ASCENDING = ['name', 'model', 'reason'];
  */
 export function read(params) {
   const sort = params.get('sort') ?? 'created';
-  const known = sort in KEYS ? sort : 'created';
+  const known = Object.hasOwn(KEYS, sort) ? sort : 'created';
   const states = (params.get('state') ?? '').split(',').filter((state) => GROUPS.includes(state));
   const order = params.get('order');
   return {
