@@ -9,7 +9,9 @@ mod security;
 mod turns;
 mod typed;
 
-pub(crate) use access::{AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, TokenArgs, TokenVerb};
+pub(crate) use access::{
+    AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, OpenArgs, TokenArgs, TokenVerb,
+};
 pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
     TargetArgs, WaitArgs, WaitFor,
@@ -180,6 +182,8 @@ pub(crate) enum Verb {
     Mcp,
     /// List and revoke permanent permission rules
     Rules(RulesArgs),
+    /// Print a link to the web page that signs your browser in
+    Open(OpenArgs),
     /// Create, list and revoke tokens for other machines
     Token(TokenArgs),
     /// Name daemons, also on other machines, for --context

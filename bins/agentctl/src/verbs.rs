@@ -18,6 +18,7 @@ mod history;
 pub(crate) mod lifecycle;
 mod logs;
 mod look;
+mod open;
 mod policy;
 mod ps;
 mod rules;
@@ -78,6 +79,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Tools => look::tools(ctx).await,
         Verb::Mcp => look::servers(ctx).await,
         Verb::Rules(args) => rules::rules(ctx, &args.verb).await,
+        Verb::Open(args) => open::open(ctx, &args).await,
         Verb::Token(args) => token::token(ctx, &args.verb).await,
         Verb::Context(args) => contexts::contexts(ctx, &args.verb),
         Verb::Policy(args) => policy::policy(ctx, &args.verb).await,

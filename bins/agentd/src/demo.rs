@@ -5,8 +5,8 @@ mod story;
 
 use agentd_client::{Client, ClientError, ConnectOptions, Push};
 use agentd_protocol::{
-    AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, PermissionMode,
-    Scope,
+    AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, LinkTokenParams,
+    PermissionMode, Scope,
 };
 use agentd_provider::demo::{self as script, Demo, Pace};
 use anyhow::{Context as _, Result};
@@ -48,6 +48,10 @@ async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
     let client = Client::connect(socket, &ConnectOptions::default())
         .await
         .context("cannot connect to the daemon")?;
+    // Without HTTP there is no page.
+    if let Ok(link) = client.link_token(&LinkTokenParams::default()).await {
+        teller.page(link.url.expose());
+    }
     let work = tempfile::Builder::new()
         .prefix("agentd-demo-work-")
         .tempdir()

@@ -212,6 +212,7 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
     if let Some(ctl) = ctl {
         lines.push(format!("  next:  {ctl} run \"what does this project do?\""));
         lines.push(format!("         {ctl} ps"));
+        lines.push(format!("         {ctl} open   # the page, in a browser"));
         lines.push(format!("         {ctl} help"));
     }
     for line in lines {

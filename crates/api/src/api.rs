@@ -5,6 +5,7 @@ use crate::backup::Staged;
 use crate::crowd::Crowd;
 use crate::methods::Scope;
 use crate::sight::{Caller, Seen};
+use crate::sign_in::Codes;
 use crate::tokens::{Tokens, bad_token};
 use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
@@ -12,7 +13,7 @@ use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
 };
 use agentd_prompt::Places;
-use agentd_protocol::{Fault, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
+use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
 use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, ToolEntry};
@@ -134,6 +135,7 @@ pub struct Api {
     pub(crate) known: Mutex<KnownApprovals>,
     pub(crate) turns: KeyTurns,
     pub(crate) tokens: Tokens,
+    pub(crate) codes: Codes,
     /// Permits for file comparisons.
     pub(crate) comparing: Semaphore,
     /// Permits for checks of the whole store.
@@ -167,6 +169,7 @@ impl Api {
             known: Mutex::default(),
             turns: KeyTurns::default(),
             tokens: Tokens::default(),
+            codes: Codes::default(),
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
             copying: Arc::new(Semaphore::new(1)),
@@ -210,6 +213,13 @@ impl Api {
             (Some(_), None) => {}
             (None, _) => std::future::pending().await,
         }
+    }
+
+    /// The labels that limit a principal's sight; empty: it sees all sessions.
+    #[must_use]
+    pub fn labels_of(&self, who: &Principal) -> Labels {
+        let held = self.tokens.of(who);
+        held.map(|held| held.labels.clone()).unwrap_or_default()
     }
 
     pub(crate) async fn tokens_read(&self) -> Result<(), Fault> {

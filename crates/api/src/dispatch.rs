@@ -65,6 +65,7 @@ impl Api {
     async fn node_method(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         match method {
             "token.create" => return self.create_token(who, read_params(params)?).await,
+            "token.link" => return self.link_token(who, read_params(params)?).await,
             "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
             "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),

@@ -40,6 +40,7 @@ mod reads;
 mod replay;
 mod rules;
 mod sight;
+mod sign_in;
 mod subagent;
 mod token_methods;
 mod tokens;

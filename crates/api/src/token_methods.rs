@@ -7,7 +7,7 @@ use crate::sight::Caller;
 use crate::tokens::Secret;
 use crate::validate;
 use crate::words::cut;
-use agentd_protocol::{CreateTokenParams, Fault, RevokeTokenParams, Timestamp, TokenRow};
+use agentd_protocol::{CreateTokenParams, Fault, Principal, RevokeTokenParams, Timestamp, TokenRow};
 use agentd_store::{MAX_TOKENS, StoredToken};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -27,26 +27,39 @@ impl Api {
         name(&params.name)?;
         validate::labels(&params.labels)?;
         let scopes = self.granted(who, &params.scopes)?;
-        let (secret, now) = (Secret::random()?, self.parts.clock.now());
-        let token = StoredToken {
-            name: params.name,
-            hash: secret.hash(),
-            scopes,
-            labels: params.labels,
-            created: now,
-            by: who.principal().clone(),
-            expires: params.ttl_ms.map(|ttl| expiry(now, ttl)).transpose()?,
-            used: None,
-            revoked: None,
+        let ttl = params.ttl_ms;
+        let make = |secret: &Secret, now| {
+            Ok(StoredToken {
+                name: params.name,
+                hash: secret.hash(),
+                scopes,
+                labels: params.labels,
+                created: now,
+                by: who.principal().clone(),
+                expires: ttl.map(|ttl| expiry(now, ttl)).transpose()?,
+                used: None,
+                revoked: None,
+            })
         };
+        self.add_token(make).await
+    }
+
+    /// Stores and accepts a new token, and answers with it.
+    pub(crate) async fn add_token(
+        &self,
+        make: impl FnOnce(&Secret, Timestamp) -> Result<StoredToken, Fault>,
+    ) -> Result<Value, Fault> {
+        let (secret, now) = (Secret::random()?, self.parts.clock.now());
+        let token = make(&secret, now)?;
         let forget = Timestamp(now.0.saturating_sub(KEPT_MS));
         if !self.parts.backend.add_token(token.clone(), forget).await? {
             return Err(self.no_room(&token.name).await?);
         }
         self.tokens.accept(token.clone(), self.parts.clock);
+        let by = token.by.clone();
         let row = self.token_row(token);
-        tracing::info!(name = row.name, by = %who, "token created");
-        self.record(who, "token.created", &json!(row));
+        tracing::info!(name = row.name, %by, "token created");
+        self.record(&by, "token.created", &json!(row));
         let mut made = answer(&row)?;
         if let Some(fields) = made.as_object_mut() {
             fields.insert("token".to_owned(), Value::from(secret.expose()));
@@ -79,7 +92,7 @@ impl Api {
         let row = self.token_row(token);
         if done {
             tracing::info!(name = row.name, by = %who, "token revoked");
-            self.record(who, "token.revoked", &json!(row));
+            self.record(who.principal(), "token.revoked", &json!(row));
         }
         Ok(row)
     }
@@ -105,7 +118,7 @@ impl Api {
     }
 
     /// The scopes of a new token. Nobody gives away more than they have.
-    fn granted(&self, who: &Caller, asked: &[String]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn granted(&self, who: &Caller, asked: &[String]) -> Result<Vec<String>, Fault> {
         let names = || Scope::ALL.map(Scope::as_str);
         let list = || names().join(", ");
         let mut scopes = BTreeSet::new();
@@ -145,8 +158,8 @@ impl Api {
     }
 
     /// Writes a line into the audit file. Without one, nothing receives the line.
-    fn record(&self, who: &Caller, event: &str, what: &Value) {
-        let line = json!({"at": self.parts.clock.now(), "who": who.principal(), "session": Value::Null,
+    fn record(&self, who: &Principal, event: &str, what: &Value) {
+        let line = json!({"at": self.parts.clock.now(), "who": who, "session": Value::Null,
             "seq": Value::Null, "event": event, "what": what, "why": Value::Null, "trace_id": Value::Null});
         if let Err(TrySendError::Full(_)) = self.parts.audit.try_send(line) {
             tracing::warn!(
@@ -169,7 +182,7 @@ fn name(name: &str) -> Result<(), Fault> {
     Err(Fault::invalid("bad_token_name", message).hint(hint))
 }
 
-fn expiry(now: Timestamp, ttl_ms: u64) -> Result<Timestamp, Fault> {
+pub(crate) fn expiry(now: Timestamp, ttl_ms: u64) -> Result<Timestamp, Fault> {
     if (1..=MAX_TTL_MS).contains(&ttl_ms) {
         return Ok(now.plus_ms(ttl_ms));
     }

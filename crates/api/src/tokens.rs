@@ -39,6 +39,11 @@ impl Secret {
         Ok(Self(text))
     }
 
+    /// What a client presents; `None`: it is too long for a token or a code.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        (text.len() <= LONGEST).then(|| Self(text.to_owned()))
+    }
+
     /// The text itself, for the one answer that has it.
     pub(crate) fn expose(&self) -> &str {
         &self.0

@@ -7,10 +7,10 @@ use agentd_protocol::{
     ApprovalListParams, AttachParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
     BlobPart, CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams,
     Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams,
-    LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, Summary, TokenCreated, TokenRow, ToolRow, UndoParams, UpdateParams,
-    UsageParams, UsageRow, WatchParams,
+    LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
+    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow,
+    SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow,
+    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -47,6 +47,8 @@ methods! {
     update(UpdateParams) -> Done = "session.update", LONG;
     /// Creates a token. The answer is the only place that ever has its text.
     create_token(CreateTokenParams) -> TokenCreated = "token.create", LONG;
+    /// Makes a link that signs a browser in.
+    link_token(LinkTokenParams) -> TokenLink = "token.link", LONG;
     /// Ends a token for good.
     revoke_token(RevokeTokenParams) -> TokenRow = "token.revoke", LONG;
     remove_rule(RemoveRuleParams) -> RuleRow = "rule.remove", LONG;

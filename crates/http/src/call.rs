@@ -8,6 +8,7 @@ use crate::routes::Route;
 use crate::wait::{self, Wait};
 use agentd_protocol::{Fault, Principal};
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest as _, FromRequestParts as _, RawPathParams, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -28,14 +29,7 @@ pub(crate) async fn handle(
     let (mut parts, body) = request.into_parts();
     let who = caller(&parts)?;
     let path = path_params(&mut parts).await?;
-    let read = timeout(
-        BODY,
-        Bytes::from_request(Request::from_parts(parts.clone(), body), &()),
-    );
-    let body = read.await.map_err(|_| {
-        let fault = Fault::timeout("body_late", "the body did not end in time");
-        Problem::with(StatusCode::REQUEST_TIMEOUT, fault)
-    })?;
+    let body = self::body(Request::from_parts(parts.clone(), body)).await?;
     let given = Given {
         path: &path,
         query: parts.uri.query().unwrap_or_default(),
@@ -51,6 +45,16 @@ pub(crate) async fn handle(
     }
     let most = app.api.loaded().settings.limits.list_rows;
     Ok(pages::response(route, answer, limit.unwrap_or(0), most))
+}
+
+/// Reads a request's body.
+pub(crate) async fn body(request: Request) -> Result<Result<Bytes, BytesRejection>, Problem> {
+    timeout(BODY, Bytes::from_request(request, &()))
+        .await
+        .map_err(|_| {
+            let fault = Fault::timeout("body_late", "the body did not end in time");
+            Problem::with(StatusCode::REQUEST_TIMEOUT, fault)
+        })
 }
 
 /// The principal that the guard found.

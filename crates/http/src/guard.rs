@@ -41,15 +41,21 @@ impl Guard {
     }
 
     async fn admit(&self, api: &Api, uri: &Uri, headers: &HeaderMap) -> Result<Principal, Problem> {
-        let authority = uri.authority().map(|authority| authority.as_str());
-        self.host(authority.or_else(|| text(headers, header::HOST)))?;
-        self.origin(text(headers, header::ORIGIN))?;
+        self.door(uri, headers)?;
         let who = api.authenticate(token(headers)?).await.map_err(unauthorized)?;
         if self.rate.check_key(&who).is_err() {
             let message = format!("{who} sends more requests than http.requests_per_second allows");
             return Err(Fault::busy("too_many_requests", message).into());
         }
         Ok(who)
+    }
+
+    /// Checks what every request must pass, with a token or without.
+    fn door(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+        let authority = uri.authority().map(|authority| authority.as_str());
+        let host = authority.or_else(|| text(headers, header::HOST));
+        self.host(host)?;
+        Ok(self.origin(text(headers, header::ORIGIN), host.unwrap_or_default())?)
     }
 
     /// Refuses names that are not ours: a page whose name was bound to this machine's address after it was loaded (DNS
@@ -74,16 +80,20 @@ impl Guard {
         Err(Problem::with(StatusCode::MISDIRECTED_REQUEST, fault))
     }
 
-    /// Refuses pages of other sites.
-    fn origin(&self, origin: Option<&str>) -> Result<(), Fault> {
-        match origin {
-            Some(origin) if !self.origins.iter().any(|own| own == origin) => {
-                let shown: String = origin.chars().take(100).collect();
-                let message = format!("pages of {shown:?} may not use this server");
-                Err(Fault::denied("foreign_origin", message).hint("add the origin to http.origins"))
-            }
-            _ => Ok(()),
+    /// Refuses pages of other sites. Our own page comes from the host that it asks.
+    fn origin(&self, origin: Option<&str>, host: &str) -> Result<(), Fault> {
+        let Some(origin) = origin else { return Ok(()) };
+        let own = |prefix| {
+            origin
+                .strip_prefix(prefix)
+                .is_some_and(|name| name.eq_ignore_ascii_case(host))
+        };
+        if own("http://") || own("https://") || self.origins.iter().any(|other| other == origin) {
+            return Ok(());
         }
+        let shown: String = origin.chars().take(100).collect();
+        let message = format!("pages of {shown:?} may not use this server");
+        Err(Fault::denied("foreign_origin", message).hint("add the origin to http.origins"))
     }
 }
 
@@ -124,6 +134,14 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
             request.extensions_mut().insert(who);
             next.run(request).await
         }
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The middleware of what needs no token.
+pub(crate) async fn door(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    match app.guard.door(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }

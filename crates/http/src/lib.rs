@@ -22,9 +22,11 @@ mod router;
 mod routes;
 mod serve;
 mod shown;
+mod sign_in;
 mod stall;
 mod streams;
 mod tls;
+mod ui;
 mod wait;
 mod wire;
 

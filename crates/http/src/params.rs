@@ -22,9 +22,8 @@ pub(crate) struct Given<'a> {
 /// The parameters of a route's method.
 pub(crate) fn collect(route: &Route, given: Given<'_>) -> Result<Map<String, Value>, Problem> {
     let mut params = query::read(given.query, route.query)?;
-    let body = given.body.map_err(refused)?;
     if matches!(route.verb, Verb::Post | Verb::Patch) {
-        params = read_body(given.headers, &body)?;
+        params = read_body(given.headers, given.body)?;
     }
     if let Some(name) = route.content()
         && let Some(Value::String(text)) = params.get(name)
@@ -55,7 +54,12 @@ fn place(params: &mut Map<String, Value>, name: &str, value: &str, place: &str) 
     }
 }
 
-fn read_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Problem> {
+/// The object in a body; an empty body is an empty object.
+pub(crate) fn read_body(
+    headers: &HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Map<String, Value>, Problem> {
+    let body = body.map_err(refused)?;
     if body.is_empty() {
         return Ok(Map::new());
     }
@@ -71,7 +75,7 @@ fn read_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Pro
         let fault = Fault::invalid("not_json", message).hint("with curl, use --json instead of --data");
         return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, fault));
     }
-    match serde_json::from_slice(body) {
+    match serde_json::from_slice(&body) {
         Ok(Value::Object(params)) => Ok(params),
         Ok(other) => {
             let message = format!("the body must be a JSON object, not {}", kind_of(&other));

@@ -1,12 +1,13 @@
 //! The router: the table of routes, the streams, health, and the layers around them.
 
-use crate::guard::{Guard, guard};
+use crate::guard::{Guard, door, guard};
 use crate::openapi::openapi;
 use crate::problem::Problem;
 use crate::routes::{ROUTES, Verb};
 use crate::streams::Streams;
+use crate::ui::{self, Page};
 use crate::wire::Wire;
-use crate::{call, events, wire};
+use crate::{call, events, sign_in, wire};
 use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_settings::HttpConfig;
@@ -16,12 +17,15 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, get, on};
+use axum::routing::{MethodFilter, get, on, post};
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
+
+/// The most bytes of the body of a sign-in, which comes without a token.
+const SIGN_IN: usize = 4096;
 
 /// What all handlers share.
 #[derive(Debug)]
@@ -30,6 +34,7 @@ pub(crate) struct App {
     pub(crate) guard: Guard,
     pub(crate) streams: Arc<Streams>,
     pub(crate) wire: Arc<dyn Wire>,
+    pub(crate) page: Page,
     pub(crate) shutdown: watch::Receiver<bool>,
 }
 
@@ -41,6 +46,7 @@ impl App {
             guard: Guard::new(config),
             streams: Streams::new(config.streams_per_token),
             wire,
+            page: Page::load(),
             shutdown,
             api,
         }
@@ -64,12 +70,18 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
     let api = api
         .route("/v1/sessions/{session}/events", get(events::session))
         .route("/v1/events", get(events::fleet))
+        .route("/v1/me", get(sign_in::me))
         .route("/v1/wire", get(wire::upgrade))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_verb)
         .layer(DefaultBodyLimit::max(max_body))
         .layer(from_fn_with_state(Arc::clone(&app), guard));
+    let open = ui::routes()
+        .route("/v1/sign-in", post(sign_in::sign_in))
+        .layer(DefaultBodyLimit::max(SIGN_IN))
+        .layer(from_fn_with_state(Arc::clone(&app), door));
     Router::new()
+        .merge(open)
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/openapi.json", get(described))

@@ -95,5 +95,8 @@ pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use store_check::StoreCheck;
 pub use summary::{QueuedInput, RunState, Status, Summary, WaitReason};
-pub use token::{ClearToken, CreateTokenParams, RevokeTokenParams, TokenCreated, TokenRow};
+pub use token::{
+    ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
+    TokenRow,
+};
 pub use vocabulary::*;

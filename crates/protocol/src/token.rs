@@ -24,6 +24,42 @@ pub struct CreateTokenParams {
     pub ttl_ms: Option<u64>,
 }
 
+/// `token.link`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct LinkTokenParams {
+    /// What the page may do; none: `read`, `steer` and `approve`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// How long the browser stays signed in, in milliseconds; absent: 12 hours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// Answer of `token.link`.
+#[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[expect(missing_debug_implementations, reason = "it has the code")]
+pub struct TokenLink {
+    /// The code, which can be exchanged once for a token. It is the fragment `code` of the URL.
+    pub code: ClearToken,
+    /// The page's address at the daemon, with the code.
+    pub url: ClearToken,
+    /// When the code expires.
+    pub expires_at: Timestamp,
+}
+
+/// The body of `POST /v1/sign-in`, the answer to which is that of `token.create`.
+#[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+#[expect(missing_debug_implementations, reason = "it has the code")]
+pub struct SignInParams {
+    /// The code of a link.
+    pub code: ClearToken,
+}
+
 /// `token.revoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -5,6 +5,21 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// `open`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The link works once, within five minutes. The browser then has a token of its own, which `agentctl token ls` shows and \
+`agentctl token revoke` ends.\n\nExamples:\n  agentctl open\n  agentctl open --scope read --ttl 30d   # for a screen on the wall"
+)]
+pub(crate) struct OpenArgs {
+    /// What the page may do; several with commas, or several times [default: read,steer,approve]
+    #[arg(long = "scope", value_enum, value_name = "SCOPE", value_delimiter = ',')]
+    pub(crate) scopes: Vec<ScopeArg>,
+    /// How long the browser stays signed in [default: 12h]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+}
+
 /// `token`.
 #[derive(Debug, Args)]
 #[command(

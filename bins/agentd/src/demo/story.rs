@@ -49,6 +49,14 @@ impl Teller {
         ));
     }
 
+    /// Prints where a browser can watch.
+    pub(super) fn page(&self, url: &str) {
+        self.print(&format!(
+            "Or in a browser (the link works once; `{} open` makes another):\n\n  {url}\n",
+            self.ctl
+        ));
+    }
+
     /// Prints how a user can answer the open approval.
     pub(super) fn how_to_answer(&self, number: u32, approval: &str, look: Duration) {
         let short = approval

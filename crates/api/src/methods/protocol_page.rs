@@ -88,6 +88,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "approval.decide" => fields::<DecideParams>(),
         "rule.remove" => fields::<RemoveRuleParams>(),
         "token.create" => fields::<CreateTokenParams>(),
+        "token.link" => fields::<LinkTokenParams>(),
         "token.revoke" => fields::<RevokeTokenParams>(),
         "usage.query" => fields::<UsageParams>(),
         _ => BTreeSet::new(),

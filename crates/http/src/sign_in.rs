@@ -1,0 +1,45 @@
+//! What a page needs besides the methods: `POST /v1/sign-in` and `GET /v1/me`.
+
+use crate::call;
+use crate::params::read_body;
+use crate::problem::Problem;
+use crate::router::App;
+use agentd_protocol::{Fault, SignInParams};
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Exchanges the code of a link for a token. It is the only request of the API without one.
+pub(crate) async fn sign_in(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    let given = read_body(&headers, call::body(request).await?)?;
+    let params: SignInParams = serde_json::from_value(Value::Object(given))
+        .map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))?;
+    let answer = app.api.sign_in(&params).await?;
+    let mut response = Json(answer).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Who the caller is and what it may do: what the welcome says on a socket.
+pub(crate) async fn me(State(app): State<Arc<App>>, request: Request) -> Result<Json<Value>, Problem> {
+    let (parts, _) = request.into_parts();
+    let who = call::caller(&parts)?;
+    let scopes: Vec<_> = app
+        .api
+        .scopes(&who)
+        .into_iter()
+        .map(|scope| scope.as_str())
+        .collect();
+    Ok(Json(json!({
+        "principal": who,
+        "scopes": scopes,
+        "labels": app.api.labels_of(&who),
+        "node": app.api.facts().node,
+        "version": app.api.facts().version,
+    })))
+}
