@@ -108,18 +108,19 @@ async fn a_check_of_the_configuration_opens_the_files_that_it_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_http_address_is_refused_and_off_is_accepted() {
+async fn a_wrong_http_address_is_refused_and_off_is_accepted() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let http = |value: &str| vec!["--http".to_owned(), value.to_owned()];
     let (code, said) = fails_to_start(
         &dir,
         DaemonOptions {
-            args: http("127.0.0.1:80"),
+            args: http("localhost"),
             ..DaemonOptions::default()
         },
     )
     .await;
     assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("http.listen"), "{said}");
     Daemon::start(DaemonOptions {
         args: http("off"),
         ..DaemonOptions::default()

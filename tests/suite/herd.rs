@@ -17,7 +17,7 @@ const PERMITS: usize = 64;
 /// Answers of the server until it closes.
 const ALLOWED: usize = 200;
 /// One connection has room for some hundred viewers.
-const PER_CLIENT: usize = 200;
+const PER_CLIENT: usize = 100;
 /// How long it stays closed after its first refusal.
 const CLOSED_MS: u64 = 1_000;
 /// Clocks are read in whole milliseconds, by the server and by the daemon.

@@ -123,7 +123,8 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
         assert_eq!(told[0]["event"], name.as_str(), "{told:?}");
         assert!(told[0]["session"].is_string(), "{told:?}");
     }
-    assert_eq!(told(&daemon, "PostToolUseFailure").await[0]["status"], "error");
+    let failures = told(&daemon, "PostToolUseFailure").await;
+    assert_eq!(failures[0]["status"], "error", "{failures:?}");
     assert_eq!(told(&daemon, "SubagentStop").await[0]["session"], child);
     let kinds = told(&daemon, "Notification").await;
     assert_eq!(kinds[0]["kind"], "approval");

@@ -80,7 +80,7 @@ async fn i1_a_start_with_a_lost_log_is_refused_until_an_operator_accepts_it() {
         (&["agentd.db-wal"][..], " is missing ("),
         (
             &["agentd.db", "agentd.db-wal", "agentd.db.witness"][..],
-            "audit.jsonl has event ",
+            "audit.jsonl contains event ",
         ),
     ] {
         let mut first = daemon(&server, YOLO).await;

@@ -170,7 +170,7 @@ async fn selectors_choose_as_kubectls_do_and_anything_else_is_refused() {
         ("approvals", "a b"),
     ] {
         let said = refused(&daemon, &[verb, "-l", selector], 2).await;
-        assert!(said.contains("no label selector"), "{said}");
+        assert!(said.contains("is not a label selector"), "{said}");
     }
     let usage = json(&daemon, &["usage", "--by", "tier", "-l", "team!=x"]).await;
     assert_eq!(
