@@ -3,7 +3,7 @@
 use crate::checker::check_events;
 use crate::daemon::PATIENCE;
 use agentd_client::{Client, ClientError, Push, Subscription};
-use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, Synced};
+use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, FaultClass, Synced};
 
 /// Waits for `future`, but not for ever.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -35,6 +35,7 @@ impl Follower {
             loop {
                 match client.attach(&params).await {
                     Err(ClientError::Timeout { .. }) => {}
+                    Err(ClientError::Refused(fault)) if fault.class == FaultClass::Timeout => {}
                     answered => return answered,
                 }
             }
