@@ -13,6 +13,8 @@ const ROW = 13;
 const TURN = 15;
 const AXIS = 18;
 const GAP = 5;
+/** Live changes are drawn this often. */
+const REDRAW = 250;
 
 export class Timeline {
   /**
@@ -30,6 +32,7 @@ export class Timeline {
     /** @type {Span|null} */
     this.chosen = null;
     this.frame = 0;
+    this.later = 0;
     this.width = 0;
     this.picture = svg('svg', { class: 'tl-picture', 'aria-hidden': 'true' });
     this.said = h('span', { class: 'tl-said grow cut', role: 'status' });
@@ -59,7 +62,8 @@ export class Timeline {
     this.sizes = new ResizeObserver(() => this.soon());
     this.sizes.observe(this.box);
     this.unsubscribe = log.subscribe(({ items, all }) => {
-      if (items || all) this.refresh();
+      if (all) this.refresh();
+      else if (items && !this.later) this.later = window.setTimeout(() => this.refresh(), REDRAW);
     });
     this.timer = setInterval(() => {
       if (this.spans.some(({ open }) => open)) this.refresh();
@@ -71,10 +75,13 @@ export class Timeline {
     this.unsubscribe();
     this.sizes.disconnect();
     clearInterval(this.timer);
+    clearTimeout(this.later);
     cancelAnimationFrame(this.frame);
   }
 
   refresh() {
+    clearTimeout(this.later);
+    this.later = 0;
     this.stale = true;
     this.soon();
   }
@@ -135,8 +142,9 @@ export class Timeline {
       const size = span.lane === 'turn' ? TURN : ROW;
       const key = `${span.lane}${span.row}`;
       const bad = span.kind.endsWith('bad') || span.kind.endsWith('error') || span.kind === 'ask';
-      if (right - left < 1.5 && !bad && (drawn.get(key) ?? -9) >= Math.floor(left)) continue;
-      drawn.set(key, Math.floor(right));
+      const sliver = bad ? `${key}!` : key;
+      if (right - left < 1.5 && (drawn.get(sliver) ?? -9) >= Math.floor(left)) continue;
+      drawn.set(sliver, Math.floor(left) + 1);
       const y = (tops.get(span.lane) ?? 0) + span.row * (size + 2);
       const chosen = span === this.chosen;
       parts.push(svg('rect', { class: `tl-span k-${span.kind}${chosen ? ' chosen' : ''}${span.open ? ' open' : ''}`, x: left.toFixed(1), y, width: Math.max(2, right - left - 0.5).toFixed(1), height: size, rx: 2 }));

@@ -8,8 +8,10 @@ import { LiveOutput, LiveProse } from './pane.js';
 /** @typedef {import('./fold.js').Item} Item */
 
 /** Items of a chunk, and how far outside the window chunks have elements. */
-const CHUNK = 24;
-const MARGIN = 1600;
+const CHUNK = 10;
+const MARGIN = 1200;
+/** Milliseconds of a frame for chunks that come near; the others wait for the next frame. */
+const SHARE = 4;
 
 /**
  * What items need from the view.
@@ -91,6 +93,9 @@ export class Transcript {
     this.following = true;
     this.lastTop = 0;
     this.fresh = 0;
+    /** Chunks near the window without elements. @type {Set<Transcript['chunks'][number]>} */
+    this.near = new Set();
+    this.frame = 0;
     this.watcher = new IntersectionObserver((entries) => this.seen(entries), { root: this.element, rootMargin: `${MARGIN}px 0px` });
     this.element.addEventListener('scroll', () => this.scrolled(), { passive: true });
     // A card that opens, or an image that arrives, must not unlock.
@@ -104,6 +109,7 @@ export class Transcript {
   dispose() {
     this.unsubscribe();
     this.watcher.disconnect();
+    cancelAnimationFrame(this.frame);
     this.sizes.disconnect();
   }
 
@@ -123,15 +129,13 @@ export class Transcript {
   rebuild() {
     const before = this.element.scrollHeight - this.element.scrollTop;
     for (const chunk of this.chunks) this.watcher.unobserve(chunk.element);
+    this.near.clear();
     put(this.list);
     this.chunks = [];
     this.grow();
     this.older();
     // The end of the list is what people look at: it is shown at once.
-    const last = this.chunks.at(-1);
-    if (last) this.show(last);
-    const previous = this.chunks.at(-2);
-    if (previous) this.show(previous);
+    for (const chunk of this.chunks.slice(-3)) this.show(chunk);
     if (this.following) this.settle();
     else this.element.scrollTop = this.element.scrollHeight - before;
   }
@@ -153,10 +157,31 @@ export class Transcript {
   seen(entries) {
     for (const { target, isIntersecting } of entries) {
       const chunk = this.chunks[Number(/** @type {HTMLElement} */ (target).dataset.chunk)];
-      if (!chunk) continue;
-      if (isIntersecting) this.show(chunk);
-      else this.hide(chunk);
+      if (chunk?.element !== target) continue;
+      if (isIntersecting && !chunk.shown) this.near.add(chunk);
+      if (isIntersecting) continue;
+      this.near.delete(chunk);
+      this.hide(chunk);
     }
+    this.pump();
+  }
+
+  /** Fills the chunks that came near, those in the window first, a few per frame. */
+  pump() {
+    if (this.near.size === 0 || this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const middle = this.element.scrollTop + this.element.clientHeight / 2;
+      const order = [...this.near].map((chunk) => ({ chunk, far: Math.abs(chunk.element.offsetTop + chunk.element.offsetHeight / 2 - middle) }));
+      order.sort((a, b) => a.far - b.far);
+      const end = performance.now() + SHARE;
+      for (const { chunk } of order) {
+        this.near.delete(chunk);
+        this.show(chunk);
+        if (performance.now() > end) break;
+      }
+      this.pump();
+    });
   }
 
   /** @param {Transcript['chunks'][number]} chunk */
@@ -309,6 +334,7 @@ export class Transcript {
     this.show(chunk);
     const target = /** @type {HTMLElement|undefined} */ (chunk.element.children[index - chunk.from]);
     if (!target) return;
+    for (const near of this.chunks.slice(Math.max(0, Math.floor(index / CHUNK) - 2), Math.floor(index / CHUNK) + 3)) this.show(near);
     const aim = () => target.scrollIntoView({ block: 'center' });
     aim();
     // Chunks on the way got their real heights.
