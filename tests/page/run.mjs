@@ -14,6 +14,7 @@ import * as live from './scenarios/live.mjs';
 import * as looks from './scenarios/looks.mjs';
 import * as many from './scenarios/many.mjs';
 import * as rights from './scenarios/rights.mjs';
+import * as session from './scenarios/session.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -38,7 +39,7 @@ for (const [what, path, how] of [
 }
 
 const words = process.argv.slice(2);
-const scenarios = [live, rights, looks, many].flatMap((module) => Object.entries(module))
+const scenarios = [live, session, rights, looks, many].flatMap((module) => Object.entries(module))
   .map(([name, run]) => ({ name: name.replace(/([A-Z])/g, ' $1').toLowerCase(), run }))
   .filter(({ name }) => words.every((word) => name.includes(word)));
 

@@ -15,6 +15,8 @@ const AXIS = 18;
 const GAP = 5;
 /** Live changes are drawn this often. */
 const REDRAW = 250;
+/** More marks of cut silences than this say nothing. */
+const MOST_CUTS = 40;
 
 export class Timeline {
   /**
@@ -161,8 +163,8 @@ export class Timeline {
   ticks(top) {
     const parts = [];
     const [from, to] = this.range();
-    for (const { at, cut } of this.axis.cuts) {
-      if (at < from || at > to) continue;
+    const cuts = this.axis.cuts.filter(({ at }) => at >= from && at <= to);
+    for (const { at, cut } of cuts.length > MOST_CUTS ? [] : cuts) {
       const x = this.x(at).toFixed(1);
       parts.push(svg('line', { class: 'tl-cut', x1: x, x2: x, y1: 2, y2: top }, svg('title', null, `${duration(cut)} without work`)));
     }

@@ -82,6 +82,7 @@ function byItself(item, state) {
   if (state === 'asks' || state === 'running') return true;
   if (item.child && (item.finished?.llm_text ?? '').length < SHORT) return true;
   if (!item.finished) return false;
+  if (item.questions?.some(({ asked }) => asked.kind !== 'tool')) return true;
   const display = item.finished.display ?? '';
   if (isDiff(display)) return display.length < 4000;
   if (state === 'error' || state === 'timeout' || state === 'interrupted') return (item.finished.llm_text ?? '').length < SHORT * 2;

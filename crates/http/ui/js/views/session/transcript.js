@@ -339,8 +339,8 @@ export class Transcript {
     aim();
     // Chunks on the way got their real heights.
     requestAnimationFrame(aim);
+    this.list.querySelector('.found')?.classList.remove('found');
     target.classList.add('found');
-    setTimeout(() => target.classList.remove('found'), 2500);
     target.tabIndex = -1;
     target.focus({ preventScroll: true });
   }
