@@ -29,9 +29,9 @@ export class Browser {
   /**
    * A tab that is signed in.
    * @param {import('./daemon.mjs').Daemon} daemon
-   * @param {{window?: any, hash?: string, scopes?: string, offline?: boolean, width?: number, height?: number, scheme?: 'light'|'dark'}} [options]
+   * @param {{window?: any, hash?: string, scopes?: string, link?: string, offline?: boolean, width?: number, height?: number, scheme?: 'light'|'dark'}} [options]
    */
-  async open(daemon, { window, hash = '#/fleet', scopes, offline = false, ...look } = {}) {
+  async open(daemon, { window, hash = '#/fleet', scopes, link, offline = false, ...look } = {}) {
     const context = window ?? await this.window(look);
     const page = await context.newPage();
     const tab = { page, faults: [] };
@@ -51,7 +51,7 @@ export class Browser {
     page.on('response', (response) => {
       if (response.status() === 403) tab.faults.push(`refused: ${response.request().method()} ${response.url()}`);
     });
-    await page.goto(await daemon.link(scopes));
+    await page.goto(link ?? await daemon.link(scopes));
     await page.waitForSelector('.connection[data-kind="live"]');
     if (hash !== '#/fleet') await go(page, hash);
     return page;

@@ -12,9 +12,13 @@ const FIXTURE = join(dirname(fileURLToPath(import.meta.url)), '..', 'fixture');
 const run = promisify(execFile);
 
 export class Daemon {
-  /** @param {{agentd: string, agentctl: string}} programs */
-  static async start(programs) {
+  /**
+   * @param {{agentd: string, agentctl: string}} programs
+   * @param {string[]} [args] further arguments of agentd
+   */
+  static async start(programs, args = []) {
     const daemon = new Daemon();
+    daemon.args = args;
     daemon.programs = programs;
     daemon.dir = await mkdtemp(join(tmpdir(), 'agentd-page-'));
     daemon.socket = join(daemon.dir, 'agentd.sock');
@@ -30,7 +34,7 @@ export class Daemon {
   /** Starts the program; a second time at the same address. */
   async launch() {
     const env = { PATH: process.env.PATH, HOME: this.dir, XDG_RUNTIME_DIR: this.dir, XDG_CONFIG_HOME: join(this.dir, 'config'), XDG_DATA_HOME: join(this.dir, 'share') };
-    const args = ['--config', join(this.dir, 'agentd.toml'), '--data-dir', join(this.dir, 'data'), '--socket', this.socket, '--http', this.address];
+    const args = [...this.args, '--config', join(this.dir, 'agentd.toml'), '--data-dir', join(this.dir, 'data'), '--socket', this.socket, '--http', this.address];
     this.child = spawn(this.programs.agentd, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     this.said = '';
     const ready = new Promise((resolve, reject) => {

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { go, row } from '../lib/browser.mjs';
+import { Daemon } from '../lib/daemon.mjs';
 
 export async function sessionsAppearLive({ daemon, browser }) {
   const page = await browser.open(daemon);
@@ -120,4 +121,20 @@ export async function aKilledDaemonComesBack({ daemon, browser, note }) {
   await go(page, '#/approvals');
   await page.getByRole('button', { name: 'Allow once' }).click();
   await daemon.until('the command ran', async () => existsSync(join(before.workdir, 'deployed.txt')));
+}
+
+export async function theDemosLinkShowsItsAgents({ daemon, browser }) {
+  const demo = await Daemon.start(daemon.programs, ['--demo', '3']);
+  const window = await browser.window();
+  try {
+    const link = await demo.until('the demo prints a link', async () => /http\S+#code=\w+/.exec(demo.said)?.[0]);
+    const page = await browser.open(demo, { window, link });
+    for (const name of ['demo 1', 'demo 2', 'demo 3']) await page.locator('.rows .line', { hasText: name }).locator('.s-idle').waitFor();
+    await page.getByRole('link', { name: 'demo 1' }).click();
+    await page.getByRole('heading', { name: 'demo 1' }).waitFor();
+    await page.locator('main', { hasText: 'greet.sh' }).waitFor();
+  } finally {
+    await window.close();
+    await demo.end();
+  }
 }

@@ -7,6 +7,7 @@ import { bind, listen } from './keyboard.js';
 import { notify } from './notify.js';
 import { signedIn } from './session-token.js';
 import { Shell } from './shell.js';
+import { restWhenHidden } from './sight.js';
 import { signInForm } from './sign-in.js';
 import { Store } from './store.js';
 import { theme } from './theme.js';
@@ -124,7 +125,7 @@ function run() {
 
   const clock = setInterval(() => tick(app), 1000);
   const unnotify = notify.watch(store);
-  const unwatch = store.watchSight();
+  const unwatch = restWhenHidden(store);
   const unbind = bind({
     'g f': { help: 'go to the fleet', run: () => ctx.navigate('#/fleet') },
     'g a': { help: 'go to the approvals', run: () => ctx.navigate('#/approvals') },

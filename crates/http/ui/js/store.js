@@ -2,7 +2,7 @@
 // session on display (`follow`), because a browser allows only six connections to a server for all its tabs.
 
 import { HAS } from './abilities.js';
-import { applyEvent, asks, settles } from './apply.js';
+import { applyEvent, asks, describe, settles } from './apply.js';
 
 /** How often changed rows are read again. */
 const REFRESH = 700;
@@ -18,9 +18,9 @@ const SORTS = ['updated', 'name', 'state', 'steps', 'tokens', 'cost'];
 /** States that can begin and end without an event, and how often they are read again. */
 const MOVING = /^(queued|starting|backing_off|compacting|running|waiting\((permit|rate_limit|provider|child|quota|credentials|workspace))/;
 const RECHECK = 3_000;
-/** A tab that is hidden this long gives its connection back, and then reads approvals this often. */
-const HIDDEN = 60_000;
-const HIDDEN_POLL = 20_000;
+/** How far the page looks back for the last events, and which of them are short and say something. */
+const RECALL = 2_000;
+const RECALLED = ['turn.started', 'turn.finished', 'model.failed', 'tool.started', 'approval.asked', 'approval.decided', 'session.paused', 'session.resumed'];
 /** Without a fleet stream, approvals are read this often. */
 const POLL = 4_000;
 
@@ -49,9 +49,9 @@ export class Store {
     this.next = null;
     this.busy = false;
     this.rechecked = 0;
-    this.sleepy = 0;
-    this.poll = 0;
-    this.resting = false;
+    /** What happened last in sessions that are silent since. @type {Map<string, string>} */
+    this.lasts = new Map();
+    this.recalled = false;
     /** @type {Error|null} */
     this.error = null;
     /** @type {Set<(change: Change) => void>} */
@@ -115,34 +115,6 @@ export class Store {
     });
   }
 
-  /**
-   * A hidden tab gives its connection back after a while, as a browser has only six for all tabs. It still counts the open
-   * questions, and continues without a gap when somebody looks.
-   */
-  watchSight() {
-    const sight = () => {
-      clearTimeout(this.sleepy);
-      if (!document.hidden) {
-        clearInterval(this.poll);
-        if (this.resting) this.start();
-        this.resting = false;
-        return;
-      }
-      this.sleepy = window.setTimeout(() => {
-        if (!this.fleet) return;
-        this.stop();
-        this.resting = true;
-        this.poll = window.setInterval(() => this.readApprovals(), HIDDEN_POLL);
-      }, HIDDEN);
-    };
-    document.addEventListener('visibilitychange', sight);
-    return () => {
-      document.removeEventListener('visibilitychange', sight);
-      clearTimeout(this.sleepy);
-      clearInterval(this.poll);
-    };
-  }
-
   stop() {
     this.fleet?.abort();
     this.fleet = null;
@@ -193,11 +165,33 @@ export class Store {
       if (message.data?.cursor !== undefined) this.cursor = String(message.data.cursor);
       // Whatever was read before the stream began may be old by now.
       void this.load();
+      if (!this.recalled) void this.recall(Number(this.cursor));
+    }
+  }
+
+  /**
+   * Reads the latest events before this cursor, for the column "last event" of sessions that are silent now.
+   * @param {number} cursor
+   */
+  async recall(cursor) {
+    this.recalled = true;
+    try {
+      const { items } = await this.client.get('/events', { after: Math.max(0, cursor - RECALL), kinds: RECALLED, limit: 1000 });
+      for (const { event } of items) {
+        const row = this.rows.get(event.session);
+        if (row && (!row.last || this.lasts.has(event.session))) row.last = describe(event);
+        this.lasts.set(event.session, describe(event));
+      }
+      this.change.rows = true;
+      this.touch();
+    } catch {
+      // Without it, the column shows times.
     }
   }
 
   /** @param {import('./types.js').LogEvent} event */
   happened(event) {
+    this.lasts.delete(event.session);
     const old = this.rows.get(event.session);
     const row = applyEvent(old, event);
     if (row) this.rows.set(event.session, row);
@@ -285,7 +279,8 @@ export class Store {
         continue;
       }
       if (!old) this.change.order = true;
-      if (old?.last) row.last = old.last;
+      const last = old?.last ?? this.lasts.get(row.session);
+      if (last) row.last = last;
       this.rows.set(row.session, row);
       this.change.changed.add(row.session);
     }

@@ -82,6 +82,7 @@ export const fleet = {
       table.element.hidden = found === 0;
       state.hidden = found > 0;
       if (found > 0) {
+        if (!performance.getEntriesByName('agentd:rows').length) performance.mark('agentd:rows');
         put(state);
         return;
       }

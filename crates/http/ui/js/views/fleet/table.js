@@ -83,12 +83,12 @@ export class Table {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
-      this.paint();
+      this.paint(false);
     });
   }
 
-  /** Brings the rows in sight up to date. */
-  paint() {
+  /** Brings the rows in sight up to date; with `all = false` only those that come into sight. */
+  paint(all = true) {
     const narrow = this.element.clientWidth < 760;
     this.height = narrow ? 60 : 30;
     this.element.classList.toggle('narrow', narrow);
@@ -113,11 +113,12 @@ export class Table {
         element = this.spare.pop() ?? this.make();
         this.shown.set(index, element);
         element.root.hidden = false;
+      } else if (!all) {
+        continue;
       }
       element.show(line, index, this, now);
     }
-    const active = this.lines.findIndex(({ row }) => row.session === this.active);
-    if (this.shown.has(active)) this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
+    if (this.active && [...this.shown.values()].some(({ id }) => id === this.active)) this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
     else this.element.removeAttribute('aria-activedescendant');
     const count = this.selected.size;
     this.all.checked = count > 0 && count >= this.lines.length;
@@ -167,7 +168,10 @@ class RowElement {
   /** @param {Table} table */
   constructor(table) {
     this.id = '';
-    this.labelsKey = '';
+    /** @type {import('../../types.js').Labels|null} */
+    this.labelled = null;
+    /** What the parts show: reading it from the document would cost more. @type {Map<string, string>} */
+    this.values = new Map();
     this.check = h('input', { type: 'checkbox', tabindex: -1, on: { change: () => table.select(this.id, this.check.checked) } });
     this.mark = h('span', { class: 'mark', 'aria-hidden': 'true' });
     this.word = h('span');
@@ -198,42 +202,48 @@ class RowElement {
   show({ row, depth, kids }, index, table, now) {
     const { root } = this;
     const top = `translateY(${index * table.height}px)`;
-    if (root.style.transform !== top) root.style.transform = top;
+    if (this.fresh('top', top)) root.style.transform = top;
     const name = oneLine(row.name, 160) || short(row.session);
     if (this.id !== row.session) {
       this.id = row.session;
       root.id = `row-${row.session}`;
       this.link.href = `#/session/${row.session}`;
     }
-    set(root, 'aria-rowindex', String(index + 2));
-    set(root, 'aria-level', String(depth + 1));
-    set(root, 'aria-expanded', kids ? String(!table.folded.has(row.session)) : null);
+    this.set(root, 'aria-rowindex', String(index + 2));
+    this.set(root, 'aria-level', String(depth + 1));
+    this.set(root, 'aria-expanded', kids ? String(!table.folded.has(row.session)) : null);
     const chosen = table.selected.has(row.session);
     if (table.options.selectable) {
-      set(root, 'aria-selected', String(chosen));
-      set(this.check, 'aria-label', `Select ${name}`);
+      this.set(root, 'aria-selected', String(chosen));
+      this.set(this.check, 'aria-label', `Select ${name}`);
       if (this.check.checked !== chosen) this.check.checked = chosen;
     }
     const look = `line${row.session === table.active ? ' active' : ''}${chosen ? ' chosen' : ''}`;
-    if (root.className !== look) root.className = look;
+    if (this.fresh('look', look)) root.className = look;
     const state = `c-state s-${group(row.state)}`;
-    if (this.state.className !== state) this.state.className = state;
-    say(this.mark, stateMark(row.state));
-    say(this.word, stateWord(row.state));
-    this.fold.hidden = kids === 0;
+    if (this.fresh('state', `${state} ${row.state}`)) {
+      this.state.className = state;
+      say(this.mark, stateMark(row.state));
+      say(this.word, stateWord(row.state));
+    }
     const folded = table.folded.has(row.session);
-    say(this.fold, folded ? `▸${kids}` : '▾');
-    set(this.fold, 'aria-label', folded ? `Show ${kids} sub-agents` : `Hide ${kids} sub-agents`);
-    const indent = depth ? `${Math.min(depth, 8) * 16}px` : '';
-    if (this.link.style.marginLeft !== indent) this.link.style.marginLeft = indent;
-    this.link.classList.toggle('child', depth > 0);
-    say(this.link, name);
-    set(this.link, 'title', `${name}\n${row.session}\n${oneLine(row.workdir, 300)}`);
-    const labels = JSON.stringify(row.labels);
-    if (labels !== this.labelsKey) {
-      this.labelsKey = labels;
+    if (this.fresh('fold', `${kids} ${folded}`)) {
+      this.fold.hidden = kids === 0;
+      say(this.fold, folded ? `▸${kids}` : '▾');
+      this.fold.setAttribute('aria-label', folded ? `Show ${kids} sub-agents` : `Hide ${kids} sub-agents`);
+    }
+    if (this.fresh('depth', String(depth))) {
+      this.link.style.marginLeft = depth ? `${Math.min(depth, 8) * 16}px` : '';
+      this.link.classList.toggle('child', depth > 0);
+    }
+    if (this.fresh('name', `${name} ${row.session}`)) {
+      say(this.link, name);
+      this.link.title = `${name}\n${row.session}\n${oneLine(row.workdir, 300)}`;
+    }
+    if (this.labelled !== row.labels && this.fresh('labels', JSON.stringify(row.labels))) {
       put(this.labels, Object.entries(row.labels).slice(0, 4).map(([key, value]) => h('span', { class: 'tag' }, oneLine(`${key}=${value}`, 40))));
     }
+    this.labelled = row.labels;
     const rest = ['idle', 'closed'].includes(row.state);
     this.say('reason', rest ? (row.last_error?.message ?? '') : oneLine(why(row)), true);
     this.say('since', age(row.since, now), false, moment(row.since));
@@ -245,18 +255,26 @@ class RowElement {
     this.say('last', row.last ? oneLine(row.last) : `${age(row.updated_at, now)} ago`, true);
   }
 
-  /** @param {string} name @param {string} text @param {boolean} [own] @param {string} [title] */
+  /** Whether a part shows something else until now. @param {string} part @param {string} value */
+  fresh(part, value) {
+    if (this.values.get(part) === value) return false;
+    this.values.set(part, value);
+    return true;
+  }
+
+  /** @param {string} name @param {string} text @param {boolean} [own] the text is its own tooltip @param {string} [title] */
   say(name, text, own = false, title = '') {
+    if (!this.fresh(name, text)) return;
     const cell = /** @type {HTMLElement} */ (this.cells.get(name));
-    if (cell.textContent === text) return;
     cell.textContent = text;
     const tip = own ? text : title;
     if (tip) cell.title = tip;
   }
-}
 
-/** @param {Element} element @param {string} name @param {string|null} value */
-function set(element, name, value) {
-  if (value === null) element.removeAttribute(name);
-  else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  /** @param {Element} element @param {string} name @param {string|null} value */
+  set(element, name, value) {
+    if (!this.fresh(name, value ?? '')) return;
+    if (value === null) element.removeAttribute(name);
+    else element.setAttribute(name, value);
+  }
 }
