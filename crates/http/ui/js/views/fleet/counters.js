@@ -6,8 +6,12 @@ import { count, exact, groupWord } from '../../format.js';
 import { spark } from '../../ui.js';
 import { GROUPS, tally } from './query.js';
 
-/** How often the daemon is asked for the last hour. */
+/** How often the daemon is asked for the last hour; without a history of its own, how often the page counts. */
 const POLL = 15_000;
+/** Samples of an hour. */
+const HOUR = 240;
+/** What the page has counted itself since it was opened; kept when another view is shown. @type {Record<string, number>[]} */
+const samples = [];
 /** The daemon's names of the groups. @type {Record<string, string>} */
 const NAMES = { person: 'waiting_person', limited: 'rate_limited' };
 
@@ -26,9 +30,13 @@ export class Counters {
         h('span', { class: 'tile-top' }, number, chart), h('span', { class: 'tile-word' }, groupWord(name)));
       return [name, { button, number, chart }];
     }));
-    this.element = h('div', { class: 'tiles', role: 'group', 'aria-label': 'Sessions by state, of the last hour' }, [...this.tiles.values()].map(({ button }) => button));
-    this.timer = HAS.history ? window.setInterval(() => void this.ask(), POLL) : 0;
+    this.element = h('div', { class: 'tiles', role: 'group', 'aria-label': 'Sessions by state' }, [...this.tiles.values()].map(({ button }) => button));
+    this.timer = window.setInterval(() => void this.ask(), POLL);
     if (HAS.history) void this.ask();
+    else {
+      this.minutes = samples;
+      this.draw();
+    }
   }
 
   dispose() {
@@ -36,6 +44,13 @@ export class Counters {
   }
 
   async ask() {
+    if (!HAS.history) {
+      if (!this.ctx.store.complete) return;
+      samples.push(tally(this.ctx.store.rows.values()));
+      if (samples.length > HOUR) samples.shift();
+      this.draw();
+      return;
+    }
     if (document.hidden && this.minutes) return;
     try {
       const history = await this.ctx.client.get('/fleet/history');
@@ -49,8 +64,9 @@ export class Counters {
 
   draw() {
     for (const [name, { chart, number }] of this.tiles) {
-      const values = (this.minutes ?? []).map((minute) => minute[NAMES[name] ?? name] ?? 0);
-      if (values.length > 1) put(chart, spark(values, `${groupWord(name)}, last ${values.length} minutes: from ${values[0]} to ${number.textContent}, at most ${Math.max(...values)}`));
+      const values = (this.minutes ?? []).map((minute) => minute[HAS.history ? NAMES[name] ?? name : name] ?? 0);
+      const span = HAS.history ? `last ${values.length} minutes` : 'since this page opened';
+      if (values.length > 1) put(chart, spark(values, `${groupWord(name)}, ${span}: from ${values[0]} to ${number.textContent}, at most ${Math.max(...values)}`));
     }
   }
 
@@ -59,6 +75,7 @@ export class Counters {
     const { store } = this.ctx;
     // With all rows here, the page counts live; otherwise the daemon does.
     const counts = store.complete || !this.totals ? tally(store.rows.values()) : this.totals;
+    if (!HAS.history && store.complete && !samples.length) samples.push(counts);
     for (const [name, { button, number }] of this.tiles) {
       const value = counts[name] ?? counts[NAMES[name] ?? ''] ?? 0;
       say(number, store.loaded ? (value < 10_000 ? exact(value) : count(value)) : '–');
