@@ -5,6 +5,7 @@
 //! other; a provider's own count differs.
 
 mod cache;
+mod long;
 mod request;
 
 use crate::config::{DaemonArgs, KEY};
@@ -36,6 +37,14 @@ pub(crate) struct CostArgs {
     /// Write the requests of each dialect below this directory, one file each
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    /// Instead, simulate sessions of 200 and 1,000 steps in windows of 32k, 200k and 1M tokens, without a daemon: US cents
+    /// per step with agentd's clearing and summaries, with none (as if the window had no end), and with the best choice.
+    ///
+    /// The best choice is found by dynamic programming over the same sizes, prices and cache: it knows the whole session
+    /// in advance, and chooses at which steps to clear and at which to summarise. What each clearing and each summary
+    /// keeps is the same as in agentd. Possible points are every step at 32k, every 4th at 200k and every 10th at 1M.
+    #[arg(long, verbatim_doc_comment)]
+    long: bool,
 }
 
 /// A provider that the task runs on.
@@ -92,6 +101,9 @@ const CASES: [Case; 7] = [
 ];
 
 pub(crate) async fn run(daemon: &DaemonArgs, args: &CostArgs) -> Result<Report> {
+    if args.long {
+        return Ok(long::run());
+    }
     let server = ModelServer::start(true).await?;
     let config = config(&server.url(), daemon);
     let daemon = DaemonArgs {

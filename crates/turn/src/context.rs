@@ -149,13 +149,42 @@ fn room(draft: &Draft<'_, '_>, model: &str) -> Option<Room> {
     let window = overflow::window(draft, model)?;
     let rules = draft.config().context;
     let max_output = (draft.scene.models)(model).map_or(0, |facts| facts.max_output);
-    let reserve = rules
-        .reserve_tokens
-        .min(window.saturating_mul(RESERVE_PERCENT) / 100);
-    let reserve = reserve.max(overflow::of_answer(max_output, window));
-    let share = window.saturating_mul(rules.compact_at_permille) / 1_000;
-    let line = share.min(window.saturating_sub(reserve));
+    let line = rules.line(window, max_output);
     Some(Room { window, line })
+}
+
+impl ContextRules {
+    /// A conversation with more tokens than this is compacted.
+    #[must_use]
+    pub fn line(&self, window: u64, max_output: u64) -> u64 {
+        let reserve = self
+            .reserve_tokens
+            .min(window.saturating_mul(RESERVE_PERCENT) / 100);
+        let reserve = reserve.max(overflow::of_answer(max_output, window));
+        let share = window.saturating_mul(self.compact_at_permille) / 1_000;
+        share.min(window.saturating_sub(reserve))
+    }
+
+    /// The tokens that a conversation should have after a compaction.
+    #[must_use]
+    pub fn after_compaction(&self, window: u64, line: u64) -> u64 {
+        let after = window.saturating_mul(AFTER_COMPACTION) / 100;
+        after.min(line / 2)
+    }
+
+    /// Whether a conversation of this size may be pruned, if it was not tried in vain below `from` tokens. Smaller ones
+    /// than these have nothing to clear, or fill little of their window.
+    #[must_use]
+    pub fn may_prune(&self, tokens: u64, line: u64, from: u64) -> bool {
+        let least = self.prune_protect_tokens.saturating_add(self.prune_min_tokens);
+        self.prune_min_tokens > 0 && tokens > least.min(line / 2) && tokens >= from
+    }
+
+    /// The size from which a pruning is tried again.
+    #[must_use]
+    pub const fn prune_again_from(&self, tokens: u64) -> u64 {
+        tokens.saturating_add(self.prune_min_tokens.saturating_mul(ASK_AGAIN_PERCENT) / 100)
+    }
 }
 
 fn tokens(draft: &Draft<'_, '_>) -> u64 {
@@ -202,8 +231,7 @@ fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
     if left(Shrink::CapResults) && sizes.longest_new_result > long_bytes {
         return Some((Shrink::CapResults, long));
     }
-    let pays = tokens > room.line / 2 && tokens >= preparing.prune_from;
-    if left(Shrink::Prune) && rules.prune_min_tokens > 0 && pays {
+    if left(Shrink::Prune) && rules.may_prune(tokens, room.line, preparing.prune_from) {
         // Below the line it has to pay; above it, the alternative is a summary.
         return Some((Shrink::Prune, room.line));
     }
@@ -217,8 +245,8 @@ fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
     let in_row = draft.turn().map_or(0, |turn| turn.in_row());
     if left(Shrink::Compact) && in_row < MAX_IN_ROW {
         let besides = sizes.waiting_tokens.saturating_add(sizes.frame_tokens);
-        let after = room.window.saturating_mul(AFTER_COMPACTION) / 100;
-        return Some((Shrink::Compact, after.min(room.line / 2).saturating_sub(besides)));
+        let after = rules.after_compaction(room.window, room.line);
+        return Some((Shrink::Compact, after.saturating_sub(besides)));
     }
     left(Shrink::TruncateResults).then_some((Shrink::TruncateResults, room.line))
 }
@@ -265,11 +293,11 @@ pub(crate) fn summariser(draft: &Draft<'_, '_>, model: &str) -> Option<Summarise
 pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk) {
     draft.volatile().shrinking = None;
     let tokens = tokens(draft);
-    let min = draft.config().context.prune_min_tokens;
+    let prune_from = draft.config().context.prune_again_from(tokens);
     let turn = draft.turn().is_some();
     let preparing = &mut draft.volatile().preparing;
     if asked.how == Shrink::Prune {
-        preparing.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
+        preparing.prune_from = prune_from;
     }
     // A compaction that gained something may be followed by another.
     if turn && !matches!(shrunk, Shrunk::Compacted(_)) {
