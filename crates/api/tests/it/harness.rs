@@ -65,7 +65,7 @@ fn facts() -> NodeFacts {
         pid: 7,
         started_at: Timestamp(1_763_629_200_123),
         socket: "/run/agentd.sock".into(),
-        http: "off".into(),
+        http: "http://127.0.0.1:7433".into(),
         store: "memory:".into(),
         data_dir: "/data".into(),
     }

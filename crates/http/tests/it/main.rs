@@ -7,6 +7,7 @@ mod admission;
 #[path = "../../../api/tests/it/harness.rs"]
 mod harness;
 #[cfg(test)]
+mod page;
 mod requests;
 #[cfg(test)]
 mod server;
