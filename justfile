@@ -25,6 +25,11 @@ doc:
 demo n="3":
     cargo run -p agentd -- --demo {{n}}
 
+# The pictures of the page, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
+pictures into="target/page/pictures":
+    cargo build -p agentd -p agentctl
+    node tests/page/pictures.mjs {{into}}
+
 run *args:
     cargo run -p agentd -- {{args}}
 

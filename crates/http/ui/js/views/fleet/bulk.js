@@ -23,13 +23,6 @@ export class Bulk {
     this.count = h('strong');
     this.element = h('div', { class: 'bulk', role: 'region', 'aria-label': 'Selected sessions', hidden: true }, this.count,
       Object.entries(ACTS).map(([name, { verb, kind }]) => h('button', { type: 'button', class: kind === 'danger' ? 'danger' : '', on: { click: () => void this.act(name) } }, verb)),
-      copies(() => {
-        const ids = [...table.selected];
-        return {
-          command: agentctl('pause', ...ids.map(short)),
-          curl: ids.map((id) => curl('POST', `/sessions/${id}/pause`, {})).join('\n'),
-        };
-      }),
       h('button', { type: 'button', class: 'quiet', on: { click: () => this.clear() } }, 'Clear'));
   }
 
@@ -52,7 +45,11 @@ export class Bulk {
     if (!act || !ids.length) return;
     const what = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
     const names = ids.slice(0, 5).map((id) => h('li', null, oneLine(this.ctx.store.rows.get(id)?.name ?? '', 80) || short(id)));
-    const body = [h('p', null, act.says), h('ul', { class: 'names' }, names, ids.length > 5 && h('li', { class: 'dim' }, `and ${ids.length - 5} more`))];
+    const same = copies(() => ({
+      command: agentctl(act.command, ...ids.map(short)),
+      curl: ids.map((id) => curl('POST', act.path(id), {})).join('\n'),
+    }));
+    const body = [h('p', null, act.says), h('ul', { class: 'names' }, names, ids.length > 5 && h('li', { class: 'dim' }, `and ${ids.length - 5} more`)), h('p', { class: 'dim' }, 'The same in a terminal: ', same)];
     if (!(await confirm({ title: `${act.verb} ${what}?`, body, action: `${act.verb} ${what}`, kind: act.kind }))) return;
     let done = 0;
     /** @type {unknown} */

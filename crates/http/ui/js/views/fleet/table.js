@@ -39,7 +39,7 @@ export class Table {
     /** @type {RowElement[]} */
     this.spare = [];
     this.height = 30;
-    this.all = h('input', { type: 'checkbox', 'aria-label': 'Select all rows', tabindex: -1, on: { change: () => this.selectAll() } });
+    this.all = h('input', { type: 'checkbox', 'aria-label': 'Select all rows', on: { change: () => this.selectAll() } });
     this.heads = new Map(COLUMNS.map((column) => [column.sort ?? '', this.head(column)]));
     this.body = h('div', { class: 'rows', role: 'rowgroup' });
     this.element = h('div', {
@@ -59,7 +59,7 @@ export class Table {
   /** @param {{name: string, label: string, sort?: string}} column */
   head({ name, label, sort }) {
     const content = sort
-      ? h('button', { type: 'button', class: 'sort', tabindex: -1, on: { click: () => this.options.onSort(sort) } }, label)
+      ? h('button', { type: 'button', class: 'sort', on: { click: () => this.options.onSort(sort) } }, label)
       : this.options.selectable ? this.all : h('span', { class: 'hidden' }, 'mark');
     return h('div', { role: 'columnheader', class: `c-${name}` }, content);
   }

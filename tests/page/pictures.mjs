@@ -1,0 +1,36 @@
+// The pictures of the README: `just pictures`. A daemon with a scripted fleet, seen in chromium.
+
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Browser, go, row } from './lib/browser.mjs';
+import { Daemon, fleet } from './lib/daemon.mjs';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const into = resolve(process.argv[2] ?? join(root, 'target/page/pictures'));
+const chromium = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync) ?? '/usr/bin/chromium';
+
+await mkdir(into, { recursive: true });
+const browser = await Browser.start({ modules: process.env.AGENTD_PAGE_MODULES ?? join(root, 'target/page/node_modules'), chromium });
+const daemon = await Daemon.start({
+  agentd: resolve(process.env.AGENTD ?? join(root, 'target/debug/agentd')),
+  agentctl: resolve(process.env.AGENTCTL ?? join(root, 'target/debug/agentctl')),
+});
+try {
+  const { deploy } = await fleet(daemon);
+  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+    const page = await browser.open(daemon, { scheme, width: 1280, height: 760 });
+    await row(page, deploy.session).waitFor();
+    for (const [name, hash] of Object.entries({ fleet: '#/fleet?sort=state', approvals: '#/approvals', session: `#/session/${deploy.session}` })) {
+      await go(page, hash);
+      await page.waitForFunction(() => !document.querySelector('main [aria-busy]'));
+      if (name === 'approvals') await page.locator('.item', { hasText: 'Deploy production' }).click();
+      await page.screenshot({ path: join(into, `${name}-${scheme}.png`) });
+    }
+  }
+} finally {
+  await browser.chromium.close();
+  await daemon.end();
+}
+console.log(`the pictures are in ${into}`);
