@@ -21,11 +21,6 @@ const plain = (piece) => {
   if (Array.isArray(piece)) return piece.map(plain).join('');
   return (piece.children ?? []).map(plain).join('');
 };
-const tags = (piece) => {
-  if (typeof piece === 'string') return [];
-  if (Array.isArray(piece)) return piece.flatMap(tags);
-  return [piece.tag, ...(piece.children ?? []).flatMap(tags)];
-};
 const elements = (piece, tag) => {
   if (typeof piece === 'string') return [];
   if (Array.isArray(piece)) return piece.flatMap((child) => elements(child, tag));

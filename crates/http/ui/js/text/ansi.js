@@ -184,9 +184,9 @@ function nearest(r, g, b) {
 
 /** @param {Style} style @returns {string} */
 function classes(style) {
-  let { fg, bg } = style;
+  const { fg } = style;
   // Text in the colour of its background would be hidden.
-  if (fg === bg) bg = -1;
+  const bg = style.bg === fg ? -1 : style.bg;
   const names = [];
   if (style.inverse) names.push(fg >= 0 ? `ansi-bg-${fg}` : 'ansi-inverse');
   else if (fg >= 0 && bg < 0) names.push(`ansi-${fg}`);

@@ -40,9 +40,9 @@ export async function decide(ctx, approval, body) {
  * The card of an open question.
  * @param {import('../../types.js').Context} ctx
  * @param {Question} question
- * @param {{tool?: string}} about
+ * @param {{tool?: string, from?: string}} about `from`: the sub-agent that asks
  */
-export function approvalCard(ctx, question, { tool = '' } = {}) {
+export function approvalCard(ctx, question, { tool = '', from = '' } = {}) {
   const asked = question.asked;
   const info = asked.about ?? {};
   const said = h('p', { class: 'sent', role: 'status' });
@@ -50,7 +50,7 @@ export function approvalCard(ctx, question, { tool = '' } = {}) {
   const card = h('section', { class: 'approval', 'aria-label': `Question: ${asked.title.slice(0, 200)}`, data: { approval: question.id } },
     h('div', { class: 'approval-head' },
       h('span', { class: 'mark s-person', 'aria-hidden': 'true' }, '◆'),
-      h('strong', { class: 'grow wrap' }, asked.kind === 'tool' ? [line(tool || 'A call', 60), ' waits for your decision'] : line(asked.title)),
+      h('strong', { class: 'grow wrap' }, asked.kind === 'tool' ? [line(tool || 'A call', 60), from && [' of the sub-agent ', line(from, 80)], ' waits for your decision'] : line(asked.title)),
       h('span', { class: 'dim', title: moment(asked.at) }, `asked ${age(asked.at)} ago`, asked.expires_at && ` · expires ${until(asked.expires_at)}`)),
     h('dl', { class: 'about' },
       fact('where', info.directory, true),

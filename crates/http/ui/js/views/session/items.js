@@ -90,7 +90,7 @@ function model(item, desk) {
   const box = h('article', { class: 'said-by model' });
   /** @type {import('../../dom.js').Child[]} */
   const parts = [];
-  for (const attempt of item.attempts ?? []) if (attempt.failed) parts.push(failed(attempt, isRunning(item) || attempt !== last));
+  for (const attempt of item.attempts ?? []) if (attempt.failed) parts.push(failed(attempt, attempt !== last));
   let says = false;
   if (done) {
     for (const [n, block] of (done.content ?? []).entries()) {
@@ -130,7 +130,7 @@ function failed(attempt, over) {
     h('span', { class: 'mark', 'aria-hidden': 'true' }, retry ? '↻' : '✕'),
     h('span', { class: 'grow wrap' }, h('strong', null, `Attempt ${attempt.number}: ${visibleText(String(kind)).replaceAll('_', ' ')}${status ? ` (${status})` : ''}`), ' ', line(message ?? '', 600),
       remedy && h('span', { class: 'dim' }, ` · next: ${visibleText(Object.values(remedy).join(' ')).replaceAll('_', ' ')}`)),
-    h('span', { class: 'dim' }, retry ? (soon ? `tries again ${soon}` : `waited ${duration(wait)}`) : kind === 'cancelled' ? '' : 'gave up'));
+    h('span', { class: 'dim', data: soon ? { until: retry } : {} }, retry ? (soon ? `tries again ${soon}` : `waited ${duration(wait)}`) : kind === 'cancelled' ? '' : 'gave up'));
 }
 
 /** @param {string} key @param {string} text @param {Desk} desk */

@@ -30,6 +30,8 @@ export class Log {
     this.summary = null;
     /** Tokens of the model's window; 0: unknown. */
     this.window = 0;
+    /** Open questions of sub-agents, by sub-agent. @type {Map<string, import('../../types.js').Approval[]>} */
+    this.asks = new Map();
     /** Text of the running call that was streamed before we came. */
     this.partial = '';
     /** How many events are loaded while `base` is not 0. */
@@ -69,6 +71,7 @@ export class Log {
     void this.follow();
     void this.older();
     void this.limits();
+    void this.below();
   }
 
   dispose() {
@@ -104,7 +107,7 @@ export class Log {
     const first = [];
     try {
       await this.read(0, first, this.base);
-    } catch (error) {
+    } catch {
       if (!this.stop.signal.aborted) setTimeout(() => void this.older(), 3000);
       return;
     }
@@ -146,6 +149,7 @@ export class Log {
       this.refresh();
     } else if (event === 'delta' && data) {
       if (data.type === 'status') this.status(data);
+      else if (data.type === 'subagent.asks') this.asked(data.child, data.approvals ?? []);
       else this.tell({ delta: data });
     } else if (event === 'synced' && data?.status) {
       this.partial = data.partial ?? '';
@@ -175,6 +179,27 @@ export class Log {
     Object.assign(this.summary, rest);
     this.tell({ summary: true });
     this.refresh();
+  }
+
+  /** The questions of sub-agents that are open already. */
+  async below() {
+    try {
+      const { items } = await this.ctx.client.get('/approvals', { session: this.session }, this.stop.signal);
+      /** @type {Map<string, any[]>} */
+      const found = new Map();
+      for (const one of items) if (one.session !== this.session) found.set(one.session, [...(found.get(one.session) ?? []), one]);
+      for (const [child, approvals] of found) this.asked(child, approvals);
+    } catch {
+      // The sub-agent's own view shows them, too.
+    }
+  }
+
+  /** @param {string} child @param {import('../../types.js').Approval[]} approvals */
+  asked(child, approvals) {
+    if (approvals.length > 0) this.asks.set(child, approvals);
+    else this.asks.delete(child);
+    for (const item of this.fold.items) if (item.child?.child === child || (item.child && !item.childEnd)) this.fold.dirty.add(item);
+    this.soon();
   }
 
   refresh() {

@@ -106,7 +106,10 @@ function parts(item, name, state, desk) {
     if (hook.status === 'ok' && !hook.decision && !hook.reason && !hook.context) continue;
     out.push(h('p', { class: 'side' }, 'hook ', h('code', null, line(hook.hook, 80)), ` ${hook.event}: ${hook.decision ?? hook.status} `, line(hook.reason ?? hook.context ?? '', 500)));
   }
-  if (item.child) out.push(child(item));
+  if (item.child) {
+    out.push(child(item));
+    for (const asked of asksBelow(item, desk)) out.push(approvalCard(ctx, { id: asked.approval, asked: /** @type {any} */ ({ ...asked, at: asked.asked_at }) }, { tool: asked.tool ?? '', from: (asked.path ?? []).at(-1) ?? '' }));
+  }
   if (state === 'running' && item.started) out.push(desk.outputOf(item).element);
   if (item.finished) out.push(...result(item, ctx));
   const verdict = item.verdicts?.at(-1);
@@ -132,6 +135,20 @@ function input(item, name) {
   }
   if (typeof given === 'object' && Object.keys(given).length === 1 && item.finished && name !== 'Task') return null;
   return typeof given === 'string' ? pane(given, { label: 'Input' }) : json(given, 'Input');
+}
+
+/**
+ * Open questions of the sub-agent of a call, and of those below it.
+ * @param {Item} item
+ * @param {import('./transcript.js').Desk} desk
+ */
+function asksBelow(item, desk) {
+  if (item.childEnd || item.imported) return [];
+  const children = desk.running();
+  const own = desk.asks.get(item.child?.child) ?? [];
+  // Questions of deeper sub-agents stand at the first call that is still open.
+  const deeper = children[0] === item ? [...desk.asks].filter(([id]) => !children.some((one) => one.child?.child === id)).flatMap(([, approvals]) => approvals) : [];
+  return [...own, ...deeper];
 }
 
 /** @param {Item} item */

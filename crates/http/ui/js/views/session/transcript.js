@@ -1,7 +1,8 @@
 // The transcript: items in chunks, of which only those near the window have elements. Live text goes straight to the
 // element of its call.
 
-import { h, put } from '../../dom.js';
+import { h, put, say } from '../../dom.js';
+import { until } from '../../format.js';
 import { element } from './items.js';
 import { LiveOutput, LiveProse } from './pane.js';
 
@@ -21,6 +22,8 @@ const SHARE = 4;
  * @property {(seq: number) => string} eventLink
  * @property {(item: Item) => LiveOutput} outputOf
  * @property {(item: Item) => {element: HTMLElement}} liveOf
+ * @property {Map<string, import('../../types.js').Approval[]>} asks open questions of sub-agents
+ * @property {() => Item[]} running calls whose sub-agent works
  * @property {(at: number) => void} fork
  * @property {(at: number) => void} rewind
  */
@@ -73,12 +76,12 @@ class Live {
 export class Transcript {
   /**
    * @param {import('./log.js').Log} log
-   * @param {Omit<Desk, 'outputOf'|'liveOf'|'opened'>} desk
+   * @param {Omit<Desk, 'outputOf'|'liveOf'|'opened'|'asks'|'running'>} desk
    */
   constructor(log, desk) {
     this.log = log;
     /** @type {Desk} */
-    this.desk = { ...desk, opened: new Map(), outputOf: (item) => this.outputOf(item), liveOf: (item) => this.liveOf(item) };
+    this.desk = { ...desk, opened: new Map(), asks: log.asks, running: () => log.fold.items.filter((item) => item.child && !item.childEnd && !item.imported), outputOf: (item) => this.outputOf(item), liveOf: (item) => this.liveOf(item) };
     /** @type {Map<string, LiveOutput>} */
     this.outputs = new Map();
     /** @type {Map<string, Live>} */
@@ -103,11 +106,13 @@ export class Transcript {
     this.sizes.observe(this.list);
     this.sizes.observe(this.element);
     this.unsubscribe = log.subscribe((change) => this.changed(change));
+    this.timer = setInterval(() => this.tick(), 1000);
     this.rebuild();
   }
 
   dispose() {
     this.unsubscribe();
+    clearInterval(this.timer);
     this.watcher.disconnect();
     cancelAnimationFrame(this.frame);
     this.sizes.disconnect();
@@ -119,6 +124,14 @@ export class Transcript {
     if (change.older) this.older();
     if (change.items) this.update(change.items);
     if (change.delta) this.delta(change.delta);
+  }
+
+  /** Waits count down. */
+  tick() {
+    for (const element of /** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll('[data-until]'))) {
+      const left = until(element.dataset.until);
+      say(element, left ? `tries again ${left}` : 'tries again now');
+    }
   }
 
   older() {
