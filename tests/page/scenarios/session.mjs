@@ -46,6 +46,23 @@ export async function aQuestionIsAnsweredInTheTranscript({ daemon, browser }) {
   await page.locator('.decided', { hasText: 'answered' }).waitFor();
 }
 
+export async function aSubAgentsQuestionIsAnsweredInItsParent({ daemon, browser }) {
+  const { session, workdir } = await daemon.session('Release', 'parts');
+  const page = await browser.open(daemon, { hash: at(session) });
+  const card = page.locator('.approval', { hasText: 'of the sub-agent the server' });
+  await card.waitFor();
+  // What a person has begun to write stays, whatever else happens.
+  await page.keyboard.press('n');
+  await page.keyboard.type('not on a Friday');
+  await daemon.call('POST', `/sessions/${session}/inputs`, { content: 'One more thing.', delivery: 'queue' });
+  await page.locator('.queue', { hasText: 'One more thing.' }).waitFor();
+  assert.equal(await card.getByRole('textbox').inputValue(), 'not on a Friday');
+  await page.keyboard.press('Enter');
+  await card.waitFor({ state: 'detached' });
+  assert.equal(existsSync(join(workdir, 'deployed.txt')), false);
+  await page.locator('.tl-span.k-agent-running, .tl-span.k-agent-ok').first().waitFor();
+}
+
 export async function changesAreShownAndUndone({ daemon, browser }) {
   const { session, workdir } = await daemon.session('Repair', 'repair greet.sh');
   const page = await browser.open(daemon, { hash: at(session) });

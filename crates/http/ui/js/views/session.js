@@ -27,7 +27,7 @@ class Session {
     this.root = root;
     this.ctx = ctx;
     this.params = params;
-    this.log = new Log(ctx, params.path[0] ?? '@last');
+    this.log = new Log(ctx, params.path[0] || '@last');
     /** @type {(() => void)[]} */
     this.parts = [];
     this.tab = '';
@@ -132,19 +132,20 @@ class Session {
     this.transcript?.step(step, (item) => kinds.includes(item.kind));
   }
 
-  /** Presses a button of the oldest open question. The question must be on display: nobody answers what they do not see. @param {string} key */
+  /** Presses a button of the first question on display: nobody answers what they do not see. @param {string} key */
   answer(key) {
-    const item = this.log.fold.items.find((one) => openQuestion(one));
-    if (!item) return;
-    const selector = `[data-approval="${openQuestion(item)?.id}"]`;
-    const card = this.tab === 'transcript' ? this.root.querySelector(selector) : null;
-    const box = card?.getBoundingClientRect();
-    const seen = box && box.top < innerHeight && box.bottom > 0;
-    if (!seen) {
-      this.go('transcript', item.questions?.at(-1)?.asked.seq ?? item.seq);
+    const box = this.transcript?.element.getBoundingClientRect();
+    const cards = this.tab === 'transcript' ? [...this.root.querySelectorAll('.approval')] : [];
+    const card = cards.find((one) => {
+      const own = one.querySelector('.approval-actions')?.getBoundingClientRect();
+      return own && box && own.top < box.bottom && own.bottom > box.top;
+    });
+    if (card) {
+      /** @type {HTMLButtonElement|null} */ (card.querySelector(`button[data-answer="${key}"]:not(:disabled)`))?.click();
       return;
     }
-    /** @type {HTMLButtonElement|null|undefined} */ (card?.querySelector(`button[data-answer="${key}"]`))?.click();
+    const item = this.log.fold.items.find((one) => openQuestion(one) || (one.child && !one.childEnd && this.log.asks.size > 0));
+    if (item) this.go('transcript', item.questions?.at(-1)?.asked.seq ?? item.seq);
   }
 
   /** @param {string} tab @param {number} [at] */

@@ -7,7 +7,7 @@ import { approvalCard, decided } from './approval.js';
 import { image, wholeOutput } from './blob.js';
 import { diffView } from './diffview.js';
 import { openQuestion, toolState } from './fold.js';
-import { json, line, pane } from './pane.js';
+import { json, line, pane, prose } from './pane.js';
 
 /** @typedef {import('./fold.js').Item} Item */
 
@@ -128,6 +128,7 @@ function input(item, name) {
     const { command, description: _, ...rest } = given;
     return [pane(command, { lang: 'sh', label: 'Command' }), Object.keys(rest).length > 0 && json(rest, 'Further arguments')];
   }
+  if (item.child && typeof given === 'object' && typeof given.prompt === 'string') return h('div', { class: 'task' }, prose(given.prompt));
   // The change itself says more than the texts that it replaces.
   if (item.finished && isDiff(item.finished.display ?? '')) return null;
   if (typeof given === 'object' && typeof given.content === 'string' && typeof given.file_path === 'string') {
@@ -156,7 +157,7 @@ function child(item) {
   const begun = /** @type {any} */ (item.child);
   const end = item.childEnd;
   return h('p', { class: 'side' },
-    h('span', { class: 'mark', 'aria-hidden': 'true' }, '↳'), 'sub-agent ',
+    h('span', { class: 'mark', 'aria-hidden': 'true' }, '↳'), ' sub-agent ',
     h('a', { href: `#/session/${encodeURIComponent(begun.child)}/transcript` }, line(begun.purpose || 'without a name', 200)),
     end ? ` ended${end.reason ? `: ${end.reason.replaceAll('_', ' ')}` : ''} · ${end.spent?.steps ?? 0} steps · ${end.spent?.tokens ?? 0} tokens` : ' is working');
 }

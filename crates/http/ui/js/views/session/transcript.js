@@ -226,9 +226,12 @@ export class Transcript {
       const old = chunk.element.children[index - chunk.from];
       if (!old) chunk.element.append(made);
       else {
-        const inside = old.contains(document.activeElement);
+        const focus = document.activeElement;
+        const inside = old.contains(focus);
+        keepQuestions(old, made);
         old.replaceWith(made);
-        if (inside) (made.querySelector('summary') ?? this.element).focus({ preventScroll: true });
+        if (inside && made.contains(focus)) /** @type {HTMLElement} */ (focus).focus({ preventScroll: true });
+        else if (inside) (made.querySelector('summary') ?? this.element).focus({ preventScroll: true });
       }
     }
     this.forget(changed);
@@ -367,6 +370,14 @@ export class Transcript {
     const { items } = this.log.fold;
     const found = step > 0 ? items.find((item) => item.seq > seq && wanted(item)) : items.findLast((item) => item.seq < seq && wanted(item));
     if (found) this.reveal(found.seq);
+  }
+}
+
+/** An open question keeps its element, with what a person has begun to write. @param {Element} old @param {Element} made */
+function keepQuestions(old, made) {
+  for (const card of /** @type {NodeListOf<HTMLElement>} */ (made.querySelectorAll('.approval'))) {
+    const same = old.querySelector(`.approval[data-approval="${card.dataset.approval}"]`);
+    if (same) card.replaceWith(same);
   }
 }
 
