@@ -95,7 +95,7 @@ export async function twoTabsAndATerminalShowTheSame({ daemon, browser }) {
   await row(two, session).getByText('paused').first().waitFor();
 }
 
-export async function aKilledDaemonComesBack({ daemon, browser, note }) {
+export async function aKilledDaemonComesBack({ daemon, browser, note, shots }) {
   const page = await browser.open(daemon, { offline: true });
   const before = await daemon.session('Before', 'deploy it');
   await row(page, before.session).locator('.s-person').waitFor();
@@ -105,6 +105,7 @@ export async function aKilledDaemonComesBack({ daemon, browser, note }) {
   await daemon.kill();
   await page.locator('.connection[data-kind="away"]').waitFor();
   await page.locator('.banner').getByText('agentctl daemon status').waitFor();
+  await page.screenshot({ path: join(shots, 'reconnecting.png') });
   await daemon.launch();
   // Before the page is back.
   const between = await daemon.session('Between', 'hello');

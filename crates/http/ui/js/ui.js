@@ -68,7 +68,7 @@ export function dialog({ title, body, actions, wide, focus }) {
  * @returns {Promise<boolean>}
  */
 export async function confirm({ title, body, action, kind = 'primary' }) {
-  const actions = [{ label: 'Cancel', value: '' }, { label: action, value: 'yes', kind }];
+  const actions = [{ label: 'Back', value: '' }, { label: action, value: 'yes', kind }];
   return (await dialog({ title, body, actions })) === 'yes';
 }
 
@@ -82,7 +82,7 @@ export async function ask({ title, label, value = '', action, hint, required = f
   const body = h('label', { class: 'field' }, label, input, hint && h('span', { class: 'dim' }, hint));
   // Enter presses the first button of a form: this one, which nobody sees.
   const first = h('button', { value: 'yes', class: 'hidden', tabindex: -1, 'aria-hidden': 'true' });
-  const actions = [{ label: 'Cancel', value: '' }, { label: action, value: 'yes', kind: 'primary' }];
+  const actions = [{ label: 'Back', value: '' }, { label: action, value: 'yes', kind: 'primary' }];
   const pressed = await dialog({ title, body: [first, body], actions, focus: input });
   return pressed === 'yes' ? input.value.trim() : null;
 }

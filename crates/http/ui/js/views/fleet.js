@@ -1,7 +1,7 @@
 // The fleet: counters by state and a table of all sessions, live.
 
 import { h, put, say } from '../dom.js';
-import { exact } from '../format.js';
+import { exact, plural } from '../format.js';
 import { agentctl, blank, copies, curl, failure, loading } from '../ui.js';
 import { Bulk } from './fleet/bulk.js';
 import { Counters } from './fleet/counters.js';
@@ -78,7 +78,7 @@ export const fleet = {
     /** @param {number} found */
     function status(found) {
       const loaded = store.rows.size;
-      say(shown, !store.loaded ? '' : found === loaded && store.complete ? `${exact(found)} sessions` : `${exact(found)} of ${store.complete ? exact(loaded) : `${exact(loaded)}+`}`);
+      say(shown, !store.loaded ? '' : found === loaded && store.complete ? plural(found, 'session') : `${exact(found)} of ${store.complete ? exact(loaded) : `${exact(loaded)}+`}`);
       table.element.hidden = found === 0;
       state.hidden = found > 0;
       if (found > 0) {

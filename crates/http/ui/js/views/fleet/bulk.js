@@ -50,7 +50,8 @@ export class Bulk {
       curl: ids.map((id) => curl('POST', act.path(id), {})).join('\n'),
     }));
     const body = [h('p', null, act.says), h('ul', { class: 'names' }, names, ids.length > 5 && h('li', { class: 'dim' }, `and ${ids.length - 5} more`)), h('p', { class: 'dim' }, 'The same in a terminal: ', same)];
-    if (!(await confirm({ title: `${act.verb} ${what}?`, body, action: `${act.verb} ${what}`, kind: act.kind }))) return;
+    const title = name === 'cancel' ? `Cancel the turns of ${what}?` : `${act.verb} ${what}?`;
+    if (!(await confirm({ title, body, action: `${act.verb} ${what}`, kind: act.kind }))) return;
     let done = 0;
     /** @type {unknown} */
     let first = null;
