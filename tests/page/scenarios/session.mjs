@@ -151,6 +151,14 @@ export async function aSessionGoesOnAfterTheDaemonDied({ daemon, browser }) {
   await page.getByRole('button', { name: 'Allow once' }).click();
   await page.getByText('Turn completed').waitFor();
   assert.equal(await page.evaluate(() => window.same), 1);
+  // A session that is opened while the daemon is away appears when it is back.
+  await daemon.kill();
+  await page.evaluate(() => { location.hash = '#/fleet'; });
+  await page.locator('.connection[data-kind="away"]').waitFor();
+  await page.evaluate((hash) => { location.hash = hash; }, at(session));
+  await page.getByText('agentd does not answer.').waitFor();
+  await daemon.launch();
+  await page.getByText('Turn completed').waitFor();
   // No event is missing or there twice.
   await page.keyboard.press('2');
   const { seq } = await daemon.call('GET', `/sessions/${session}`);

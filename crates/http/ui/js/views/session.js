@@ -42,12 +42,26 @@ class Session {
     try {
       await this.log.open();
     } catch (error) {
-      if (!this.log.stop.signal.aborted) put(this.root, failure(error, () => void this.open()));
+      if (this.log.stop.signal.aborted) return;
+      put(this.root, failure(error, () => void this.open()));
+      const { status } = /** @type {any} */ (error);
+      if (status === 0 || status >= 500) this.openLater();
       return;
     }
     if (this.log.stop.signal.aborted) return;
     this.build();
     this.update(this.params);
+  }
+
+  /** A daemon that was away is asked again when it is back. */
+  openLater() {
+    const { store } = this.ctx;
+    const done = store.subscribe(({ connection }) => {
+      if (!connection || store.connection.state !== 'live') return;
+      done();
+      void this.open();
+    });
+    this.log.stop.signal.addEventListener('abort', done, { once: true });
   }
 
   build() {

@@ -40,7 +40,7 @@ export function spansOf(items, now) {
       const span = turns.get(item.event.turn ?? '');
       if (!span) continue;
       Object.assign(span, { to: ms(item.event), open: false, kind: item.event.reason === 'completed' ? 'turn' : 'turn-bad' });
-      span.label = `${span.label}: ${String(item.event.reason).replaceAll('_', ' ')}, ${item.event.steps} steps`;
+      span.label = `${span.label}: ${String(item.event.reason).replaceAll('_', ' ')}, ${item.event.steps} ${item.event.steps === 1 ? 'step' : 'steps'}`;
     } else if (item.kind === 'model') {
       attempts(item, spans, now);
     } else if (item.kind === 'tool') {

@@ -171,7 +171,7 @@ export class Timeline {
     const step = Math.max(96, (this.width - LEFT - RIGHT) / 8);
     for (let x = LEFT; x < this.width - 60; x += step) {
       const time = this.axis.time(from + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (to - from));
-      parts.push(svg('line', { class: 'tl-tick', x1: x, x2: x, y1: 2, y2: top }), svg('text', { class: 'tl-time', x: x + 3, y: top + 12 }, time > 0 ? clock(time) : ''));
+      parts.push(svg('line', { class: 'tl-tick', x1: x, x2: x, y1: 2, y2: top }), svg('text', { class: 'tl-time', x: x + 3, y: top + 12 }, time > 0 ? `${clock(time)}${to - from < 15_000 ? `.${Math.floor((time % 1000) / 100)}` : ''}` : ''));
     }
     return parts;
   }
