@@ -156,7 +156,7 @@ export async function aSessionGoesOnAfterTheDaemonDied({ daemon, browser }) {
   await page.evaluate(() => { location.hash = '#/fleet'; });
   await page.locator('.connection[data-kind="away"]').waitFor();
   await page.evaluate((hash) => { location.hash = hash; }, at(session));
-  await page.getByText('agentd does not answer.').waitFor();
+  await page.locator('.blank-title', { hasText: 'agentd does not answer.' }).waitFor();
   await daemon.launch();
   await page.getByText('Turn completed').waitFor();
   // No event is missing or there twice.
