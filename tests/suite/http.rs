@@ -12,7 +12,7 @@ const EXAMPLES: &str = include_str!("../../docs/http.md");
 const CONFIG: &str = "[model]\ndefault = \"claude\"\n[http]\nlisten = \"127.0.0.1:0\"\n";
 
 /// The URL that the daemon printed.
-fn url(daemon: &Daemon) -> String {
+pub(crate) fn url(daemon: &Daemon) -> String {
     let said = daemon.said();
     let (_, rest) = said.split_once("http://").unwrap();
     let address = rest.split([' ', '\n']).next().unwrap();

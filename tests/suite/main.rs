@@ -12,6 +12,7 @@ mod bad_input;
 mod bench;
 mod beside;
 mod cancel;
+mod clients;
 mod commands;
 mod context;
 mod damage;

@@ -213,7 +213,6 @@ params! {
     /// permissions come from the fields here (in the last page), as in `session.create`, and never from the lines.
     ImportParams {
         /// JSON lines.
-        #[cfg_attr(feature = "schema", schema(required = true))]
         lines: Vec<String>,
         /// Idempotency key; names the import when it has several pages.
         key: Option<String>,

@@ -147,19 +147,19 @@ pub(super) fn headers() -> Value {
             "name": "Idempotency-Key",
             "in": "header",
             "description": "A repetition of the request with the same key gives the same answer, and is not carried out again.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
         },
         "Prefer": {
             "name": "Prefer",
             "in": "header",
             "description": "`wait=SECONDS` holds the answer until the turn ends, at most 600 seconds.",
-            "schema": {"type": "string", "pattern": "^wait=[0-9]{1,3}$"},
+            "schema": {"type": "string", "examples": ["wait=60"]},
         },
         "LastEventId": {
             "name": "Last-Event-ID",
             "in": "header",
             "description": "The id of the last event that the client has; replaces `after`.",
-            "schema": {"type": "integer", "format": "int64", "minimum": 0},
+            "schema": {"type": "integer", "format": "uint64", "minimum": 0},
         },
     })
 }

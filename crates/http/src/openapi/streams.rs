@@ -49,7 +49,7 @@ fn stream(
     let mut params = params.schema();
     if let Some(Value::Object(fields)) = params.get_mut("properties") {
         let number =
-            |about| json!({"type": "integer", "format": "int64", "minimum": 0, "description": about});
+            |about| json!({"type": "integer", "format": "uint64", "minimum": 0, "description": about});
         fields.insert(
             "after".to_owned(),
             number("The place in the log after which the events begin."),
