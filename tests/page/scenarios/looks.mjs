@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { check } from '../lib/axe.mjs';
 import { go, row } from '../lib/browser.mjs';
 import { fleet } from '../lib/daemon.mjs';
 
@@ -9,7 +10,6 @@ const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height
 
 export async function everyViewIsAccessible({ daemon, browser, shots }) {
   const { deploy, edit } = await fleet(daemon);
-  const source = browser.require.resolve('axe-core/axe.min.js');
   const views = { fleet: '#/fleet', attention: '#/fleet?state=person,limited,failed&sort=state', approvals: '#/approvals', usage: '#/usage', node: '#/node' };
   if (await hasAudit(daemon)) views.audit = '#/audit';
   for (const tab of ['transcript', 'events', 'changes', 'context', 'prompt', 'policy']) views[`session-${tab}`] = `#/session/${tab === 'changes' ? edit.session : deploy.session}/${tab}`;
@@ -26,27 +26,15 @@ export async function everyViewIsAccessible({ daemon, browser, shots }) {
         await page.screenshot({ path: join(shots, `${name}-${size}-${scheme}.png`) });
         const sideways = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
         if (sideways) violations.push(`${name} ${size}: the page scrolls sideways`);
-        violations.push(...(await check(page, source)).map((found) => `${name} ${size} ${scheme}: ${found}`));
+        violations.push(...(await check(browser, page)).map((found) => `${name} ${size} ${scheme}: ${found}`));
       }
       await page.keyboard.press('?');
       await page.getByRole('heading', { name: 'Keys' }).waitFor();
-      violations.push(...(await check(page, source)).map((found) => `keys ${size} ${scheme}: ${found}`));
+      violations.push(...(await check(browser, page)).map((found) => `keys ${size} ${scheme}: ${found}`));
       await page.screenshot({ path: join(shots, `keys-${size}-${scheme}.png`) });
     }
   }
   assert.deepEqual([...new Set(violations)], []);
-}
-
-/**
- * What axe finds. The CSP allows no script of ours in the page; the driver evaluates it from outside.
- * @param {any} page
- * @param {string} source
- */
-async function check(page, source) {
-  const { readFile } = await import('node:fs/promises');
-  await page.evaluate(await readFile(source, 'utf8'));
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} (${failureSummary.split('\n')[1]?.trim()})`).join(' | ')}`);
 }
 
 /** @param {import('../lib/daemon.mjs').Daemon} daemon */

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { check } from '../lib/axe.mjs';
 
 const at = (session, tab = 'transcript') => `#/session/${session}/${tab}`;
 const state = async (daemon, session) => (await daemon.call('GET', `/sessions/${session}`)).state;
@@ -213,4 +214,40 @@ export async function tenThousandEventsStaySmooth({ daemon, browser, note }) {
   await page.getByRole('searchbox').fill('imported 9999');
   await page.locator('.ev-row[data-seq="9999"]').waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.ev-row').length < 20);
+}
+
+export async function aBusySessionIsAccessible({ daemon, browser, shots }) {
+  const flood = await daemon.session('Flood', 'flood', { mode: 'yolo' });
+  const repair = await daemon.session('Repair', 'repair greet.sh', { mode: 'accept-edits' });
+  const parts = await daemon.session('Release', 'parts');
+  await daemon.until('they are done', async () => (await state(daemon, flood.session)) === 'idle' && (await state(daemon, repair.session)) === 'idle');
+  /** @type {string[]} */
+  const violations = [];
+  for (const scheme of ['light', 'dark']) {
+    const page = await browser.open(daemon, { scheme });
+    /** @param {string} name @param {string} hash @param {() => Promise<void>} act */
+    const look = async (name, hash, act) => {
+      await page.evaluate((to) => { location.hash = to; }, hash);
+      await act();
+      await page.screenshot({ path: join(shots, `session-${name}-${scheme}.png`) });
+      violations.push(...(await check(browser, page)).map((found) => `${name} ${scheme}: ${found}`));
+    };
+    await look('flood', at(flood.session), async () => {
+      await page.locator('details.tool summary').click();
+      await page.locator('.ansi-2').waitFor();
+      await page.locator('.thinking summary').first().click();
+    });
+    await look('menu', at(repair.session), async () => {
+      await page.locator('.diff tr.add').waitFor();
+      await page.locator('.more-menu summary').click();
+    });
+    await look('event', `${at(repair.session, 'events')}?at=7`, () => page.locator('.ev-detail .code').waitFor());
+    await look('side-by-side', at(repair.session, 'changes'), () => page.locator('.diff.split').waitFor());
+    await look('deny', at(parts.session), async () => {
+      await page.locator('.approval').waitFor();
+      await page.keyboard.press('n');
+      await page.getByRole('textbox', { name: 'Reason for the denial' }).waitFor();
+    });
+  }
+  assert.deepEqual([...new Set(violations)], []);
 }

@@ -17,6 +17,9 @@ import { Transcript } from './session/transcript.js';
 /** @type {[string, string][]} */
 const TABS = [['transcript', 'Transcript'], ['events', 'Events'], ['changes', 'Changes'], ['context', 'Context'], ['prompt', 'Prompt'], ['policy', 'Policy']];
 
+/** After an answer by key, further keys are no answers for this long. */
+const PAUSE = 600;
+
 class Session {
   /**
    * @param {HTMLElement} root
@@ -32,6 +35,7 @@ class Session {
     this.parts = [];
     this.tab = '';
     this.closeTab = () => {};
+    this.answered = -PAUSE;
     /** @type {Transcript|null} */
     this.transcript = null;
     void this.open();
@@ -136,7 +140,7 @@ class Session {
       });
     }
     if (this.ctx.can('approve')) {
-      for (const [key, help] of [['y', 'allow once'], ['s', 'allow for the session'], ['a', 'allow always'], ['n', 'deny']]) keys[key] = { help, run: () => this.answer(key) };
+      for (const [key, help] of [['y', 'allow once'], ['s', 'allow for the session'], ['a', 'allow always'], ['n', 'deny']]) keys[key] = { help, run: (event) => this.answer(key, event.repeat) };
     }
     return this.ctx.keys(keys);
   }
@@ -146,8 +150,10 @@ class Session {
     this.transcript?.step(step, (item) => kinds.includes(item.kind));
   }
 
-  /** Presses a button of the first question on display: nobody answers what they do not see. @param {string} key */
-  answer(key) {
+  /** Presses a button of the first question on display: nobody answers what they do not see. @param {string} key @param {boolean} repeats */
+  answer(key, repeats) {
+    // A key that is pressed twice is meant for one question, not for the next one, which comes just then.
+    if (repeats || performance.now() - this.answered < PAUSE) return;
     const box = this.transcript?.element.getBoundingClientRect();
     const cards = this.tab === 'transcript' ? [...this.root.querySelectorAll('.approval')] : [];
     const card = cards.find((one) => {
@@ -155,6 +161,7 @@ class Session {
       return own && box && own.top < box.bottom && own.bottom > box.top;
     });
     if (card) {
+      this.answered = performance.now();
       /** @type {HTMLButtonElement|null} */ (card.querySelector(`button[data-answer="${key}"]:not(:disabled)`))?.click();
       return;
     }

@@ -47,7 +47,7 @@ export function approvalCard(ctx, question, { tool = '', from = '' } = {}) {
   const info = asked.about ?? {};
   const said = h('p', { class: 'sent', role: 'status' });
   const actions = h('div', { class: 'approval-actions' });
-  const card = h('section', { class: 'approval', 'aria-label': `Question: ${asked.title.slice(0, 200)}`, data: { approval: question.id } },
+  const card = h('section', { class: 'approval', role: 'group', 'aria-label': `Question: ${asked.title.slice(0, 200)}`, data: { approval: question.id } },
     h('div', { class: 'approval-head' },
       h('span', { class: 'mark s-person', 'aria-hidden': 'true' }, '◆'),
       h('strong', { class: 'grow wrap' }, asked.kind === 'tool' ? [line(tool || 'A call', 60), from && [' of the sub-agent ', line(from, 80)], ' waits for your decision'] : line(asked.title)),

@@ -64,7 +64,7 @@ export function context(root, log) {
 function cache(requests, session) {
   const shown = requests.slice(-60).reverse();
   const most = Math.max(...shown.map(({ fresh, read, written }) => fresh + read + written), 1);
-  return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Requests' }, h('table', { class: 'plain' },
+  return h('div', { class: 'scroll-x', tabindex: 0, role: 'group', 'aria-label': 'Requests' }, h('table', { class: 'plain' },
     h('thead', null, h('tr', null, h('th', null, 'time'), h('th', null, 'input'), h('th', { class: 'num' }, 'cached'), h('th', { class: 'num' }, 'new'), h('th', { class: 'num' }, 'out'), h('th', { class: 'num' }, 'cost'))),
     h('tbody', null, shown.map(({ seq, at, fresh, read, written, out, cost }) => h('tr', null,
       h('td', null, h('a', { href: `#/session/${session}/transcript?at=${seq}`, title: moment(at) }, clock(at))),

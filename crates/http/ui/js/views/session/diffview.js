@@ -47,7 +47,7 @@ export function diffView(text, { split = false, heads = true, path = '' } = {}) 
       body.append(tr);
     };
     more();
-    box.append(h('div', { class: 'diff-scroll', tabindex: 0, role: 'region', 'aria-label': `Changes of ${name.slice(0, 200)}` }, table));
+    box.append(h('div', { class: 'diff-scroll', tabindex: 0, role: 'group', 'aria-label': `Changes of ${name.slice(0, 200)}` }, table));
   }
   return box;
 }

@@ -81,7 +81,7 @@ export class Header {
     say(this.name, visibleText(row.name));
     this.name.title = `${visibleText(row.name)} · ${row.session}`;
     this.tick();
-    put(this.facts, this.all(row));
+    if (!this.facts.contains(document.activeElement)) put(this.facts, this.all(row));
     // The buttons stay while their meaning does, so that focus stays.
     const shape = `${row.state === 'closed'}${row.paused}${row.state === 'paused'}${REST.has(row.state)}${row.state.startsWith('waiting')}`;
     if (shape === this.shape) return;

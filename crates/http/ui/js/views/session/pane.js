@@ -23,7 +23,7 @@ const LIVE = 60_000;
  */
 export function pane(text, { lang, label = 'Text', whole = false } = {}) {
   const code = h('code');
-  const box = h('pre', { class: 'code pane', tabindex: 0, role: 'region', 'aria-label': label }, code);
+  const box = h('pre', { class: 'code pane', tabindex: 0, role: 'group', 'aria-label': label }, code);
   const render = (/** @type {string} */ part) => nodes(lang ? highlight(part, lang) : new Ansi().push(part, true));
   if (whole || text.length <= (HEAD + TAIL) * 1.5) {
     code.append(render(text));

@@ -124,7 +124,7 @@ export function policy(root, log) {
         h('button', { type: 'button', 'aria-pressed': String(only === key), on: { click: () => { only = only === key ? '' : key; draw(); } } },
           h('span', { class: `v-${row.verdict}` }, row.verdict), h('code', null, line(row.rule, 80)), h('span', { class: 'faint' }, `×${row.count}`)))),
       judged.length === 0 ? blank('No call has been judged yet.', 'Each call of a tool gets a verdict: allow, ask or deny, with the rule that decided.')
-        : h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Verdicts' }, h('table', { class: 'plain' },
+        : h('div', { class: 'scroll-x', tabindex: 0, role: 'group', 'aria-label': 'Verdicts' }, h('table', { class: 'plain' },
           h('thead', null, h('tr', null, ['event', 'call', 'verdict', 'rule', 'why', 'person'].map((name) => h('th', null, name)))),
           h('tbody', null, shown.slice(0, 500).map(verdictRow)))),
       shown.length > 500 && h('p', { class: 'dim' }, `The newest 500 of ${shown.length}. The Events tab has them all.`));
