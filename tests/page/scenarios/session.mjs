@@ -27,6 +27,31 @@ export async function textAppearsWhileTheModelWritesIt({ daemon, browser }) {
   await page.locator('.turn-line', { hasText: 'Turn 2' }).waitFor();
 }
 
+export async function messagesSteerQueueAndInterrupt({ daemon, browser }) {
+  const { session } = await daemon.session('Read the log', 'slow');
+  const page = await browser.open(daemon, { hash: at(session) });
+  const way = page.getByRole('combobox', { name: 'How the message joins' });
+  const send = async (text, how) => {
+    await way.selectOption(how);
+    await page.getByRole('textbox', { name: 'Message to the session' }).fill(text);
+    await page.keyboard.press('Enter');
+    await page.locator('.said-by.person', { hasText: text }).waitFor();
+  };
+  await send('Join this turn.', 'steer');
+  await page.locator('.said-by.person', { hasText: 'Join this turn.' }).getByText('waits to join').waitFor();
+  await send('Wait for the next.', 'queue');
+  await page.locator('.queue li', { hasText: 'Wait for the next.' }).getByRole('button', { name: 'Take back' }).click();
+  await page.locator('.said-by.person', { hasText: 'Wait for the next.' }).getByText('cancelled').waitFor();
+  await send('Stop and do this.', 'interrupt');
+  await page.getByText('Turn ended: cancelled').waitFor();
+  await page.locator('.turn-line', { hasText: 'Turn 2' }).waitFor();
+  // Each is a command for the terminal, too. Without a clipboard the page shows it.
+  await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no clipboard')); });
+  await page.locator('.composer-foot').getByRole('button', { name: 'agentctl' }).click();
+  await page.locator('dialog pre', { hasText: `agentctl send` }).waitFor();
+  assert.match(await page.locator('dialog pre').textContent(), new RegExp(session));
+}
+
 export async function aQuestionIsAnsweredInTheTranscript({ daemon, browser }) {
   const { session, workdir } = await daemon.session('Deploy', 'deploy it');
   const page = await browser.open(daemon, { hash: at(session) });

@@ -1,7 +1,7 @@
 // The card of a tool call: what it is, how it went, and on demand its input, questions and output.
 
 import { h, put } from '../../dom.js';
-import { bytes, duration, moment } from '../../format.js';
+import { age, bytes, duration, moment } from '../../format.js';
 import { isDiff } from '../../text/diff.js';
 import { approvalCard, decided } from './approval.js';
 import { image, wholeOutput } from './blob.js';
@@ -71,7 +71,7 @@ function facts(item, state) {
   if (details.signal) parts.push(h('span', { class: 's-failed' }, `signal ${details.signal}`));
   if (item.finished?.truncated) parts.push(h('span', { title: 'The model saw a part of the output' }, bytes(item.finished.truncated.bytes)));
   if (item.finished?.outcome_unknown) parts.push(h('span', { class: 's-failed' }, 'outcome unknown'));
-  if (state === 'running' && item.started) parts.push(h('time', { class: 'age', data: { at: item.started.at } }, '…'));
+  if (state === 'running' && item.started) parts.push(h('time', { class: 'age', data: { at: item.started.at } }, age(item.started.at)));
   else if (item.finished) parts.push(h('span', null, duration(item.finished.duration_ms ?? 0)));
   if (state !== 'ok' && state !== 'running') parts.unshift(h('span', { class: `word t-${state}` }, WORDS[state]));
   return parts;
