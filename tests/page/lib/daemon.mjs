@@ -59,12 +59,9 @@ export class Daemon {
     await gone;
   }
 
+  /** Ends it at once: a polite end waits for running calls, and their processes die with the daemon anyway. */
   async end() {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      const gone = once(this.child, 'exit');
-      this.child.kill('SIGTERM');
-      await gone;
-    }
+    if (this.child.exitCode === null && this.child.signalCode === null) await this.kill();
     await rm(this.dir, { recursive: true, force: true });
   }
 

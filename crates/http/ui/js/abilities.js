@@ -9,6 +9,8 @@ export const HAS = {
   sorts: false,
   /** `audit.query`. */
   audit: false,
+  /** `usage.query` groups by `day`. */
+  days: false,
   /** `node.log`: the tail of the log file. */
   log: false,
 };

@@ -99,6 +99,8 @@ export class Store {
     if (this.fleet) return;
     const stop = new AbortController();
     this.fleet = stop;
+    // The first rows need not wait for the stream; once it runs, they are read again.
+    if (!this.loaded) void this.load();
     void this.client.stream('/events', {
       after: this.cursor,
       signal: stop.signal,
@@ -324,11 +326,11 @@ export class Store {
         const order = HAS.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
         /** @type {{items: import('./types.js').Row[], next: string|null}} */
         const page = await this.client.get('/sessions', { limit: PAGE, after: this.next, all, states, labels, ...order });
-        if (run !== this.loading) return;
-        for (const row of page.items) seen.add(row.session);
         this.take(page.items);
         this.change.order = true;
         this.loaded = true;
+        if (run !== this.loading) return;
+        for (const row of page.items) seen.add(row.session);
         this.error = null;
         this.next = page.next;
       } while (this.next && seen.size < most && this.rows.size < MOST_ROWS);

@@ -1,11 +1,14 @@
 // Usage and limits: tokens and money by model, label or day; who waits for which provider, and the health of its keys.
 
+import { HAS } from '../abilities.js';
 import { h, put } from '../dom.js';
 import { clock, count, exact, group, money, plural, stateWord, until } from '../format.js';
 import { oneLine, visibleText } from '../text/visible.js';
 import { agentctl, ageOf, bar, blank, copies, curl, failure, loading } from '../ui.js';
 
 const POLL = 5_000;
+/** Groups that are no labels. */
+const BUILT_IN = ['model', ...(HAS.days ? ['day'] : []), 'session'];
 
 /**
  * @typedef {{group: string, sessions: number, steps: number, usage: import('../types.js').Usage, cost_usd: number}} Spent
@@ -45,13 +48,13 @@ export const usage = {
     function groupings() {
       const keys = new Set();
       for (const row of store.rows.values()) for (const key of Object.keys(row.labels)) keys.add(key);
-      const names = ['model', 'day', 'session', ...[...keys].filter((key) => !['model', 'day', 'session'].includes(key)).sort().slice(0, 40)];
+      const names = [...BUILT_IN, ...[...keys].filter((key) => !BUILT_IN.includes(key)).sort().slice(0, 40)];
       if (!names.includes(by)) names.push(by);
       if ([...grouping.options].map(({ value }) => value).join('\n') === names.join('\n')) {
         grouping.value = by;
         return;
       }
-      put(grouping, names.map((name) => h('option', { value: name }, ['model', 'day', 'session'].includes(name) ? name : `label ${oneLine(name, 40)}`)));
+      put(grouping, names.map((name) => h('option', { value: name }, BUILT_IN.includes(name) ? name : `label ${oneLine(name, 40)}`)));
       grouping.value = by;
     }
 

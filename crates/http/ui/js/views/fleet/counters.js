@@ -78,7 +78,8 @@ export class Counters {
     if (!HAS.history && store.complete && !samples.length) samples.push(counts);
     for (const [name, { button, number }] of this.tiles) {
       const value = counts[name] ?? counts[NAMES[name] ?? ''] ?? 0;
-      say(number, store.loaded ? (value < 10_000 ? exact(value) : count(value)) : '–');
+      const known = store.complete || this.totals;
+      say(number, store.loaded ? `${value < 10_000 ? exact(value) : count(value)}${known ? '' : '+'}` : '–');
       button.classList.toggle('zero', value === 0);
       button.setAttribute('aria-pressed', String(pressed.includes(name)));
     }
