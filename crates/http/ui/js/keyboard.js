@@ -67,5 +67,5 @@ export function help() {
   const rows = [...layers].reverse().flatMap((layer) => Object.entries(layer)).filter(([, { help: text }]) => text);
   const body = h('dl', { class: 'keys' }, rows.map(([key, { help: text }]) =>
     h('div', null, h('dt', null, key.split(' ').map((part) => h('kbd', null, part === '' ? 'Space' : part))), h('dd', null, text))));
-  return dialog({ title: 'Keys', body, actions: [{ label: 'Close', value: '' }] });
+  return dialog({ title: 'Keys', body, actions: [{ label: 'Close', value: '' }], wide: true });
 }
