@@ -51,7 +51,7 @@ fn named(name: &str) -> String {
     alias.map_or(name, |(_, alias)| alias).to_owned()
 }
 
-/// A schema as JSON, with references to aliases by their names.
+/// A schema as JSON, with references to aliases by their names, and formats by theirs.
 fn plain(schema: &RefOr<Schema>) -> Value {
     // A schema is plain data, so this cannot fail.
     let mut schema = serde_json::to_value(schema).unwrap_or_default();
@@ -66,6 +66,12 @@ fn rename(value: &mut Value) {
                 && let Some((place, name)) = reference.rsplit_once('/')
             {
                 *reference = format!("{place}/{}", named(name));
+            }
+            // utoipa misspells what the registry of formats calls uint64.
+            if let Some(Value::String(format)) = fields.get_mut("format")
+                && let Some(bits) = format.strip_prefix("u-int")
+            {
+                *format = format!("uint{bits}");
             }
             fields.values_mut().for_each(rename);
         }
