@@ -12,6 +12,8 @@ mod requests;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod streaming;
 #[cfg(test)]
 mod tls;
