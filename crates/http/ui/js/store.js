@@ -8,6 +8,8 @@ import { applyEvent, asks, describe, settles } from './apply.js';
 const REFRESH = 700;
 /** Rows of one request; the daemon's default for `limits.list_rows`. */
 const PAGE = 200;
+/** Rows of the very first request: enough for what somebody sees first. */
+const SCREENFUL = 50;
 /** Rows that are read at first, and whenever the table's window comes near the end of those. */
 const FIRST_ROWS = 5_000;
 const MORE_ROWS = 1_000;
@@ -325,7 +327,7 @@ export class Store {
       do {
         const order = HAS.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
         /** @type {{items: import('./types.js').Row[], next: string|null}} */
-        const page = await this.client.get('/sessions', { limit: PAGE, after: this.next, all, states, labels, ...order });
+        const page = await this.client.get('/sessions', { limit: this.loaded ? PAGE : SCREENFUL, after: this.next, all, states, labels, ...order });
         this.take(page.items);
         this.change.order = true;
         this.loaded = true;
