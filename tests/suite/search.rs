@@ -59,10 +59,7 @@ async fn i7_a_definition_is_found_and_no_session_sees_what_it_may_not_read() {
     let (status, text) = searched(&daemon, &client, &[]).await;
     assert_eq!(status, ToolStatus::Ok, "{text}");
     assert!(text.starts_with("src/core.rs:1-2\n"), "{text}");
-    assert!(
-        text.contains("     2|pub fn open_session(name: &str) {}"),
-        "{text}"
-    );
+    assert!(text.contains("2\tpub fn open_session(name: &str) {}"), "{text}");
     assert!(
         text.contains("src/uses.rs") && text.contains("src/private/notes.rs"),
         "{text}"
@@ -172,7 +169,7 @@ async fn i8_with_vectors_other_words_find_it_and_the_key_goes_to_the_provider_al
         String::new()
     })
     .await;
-    assert!(text.contains("     1|The cat sleeps."), "{text}");
+    assert!(text.contains("1\tThe cat sleeps."), "{text}");
     let heads = heads.lock().unwrap().clone();
     assert!(
         heads.iter().all(|head| head.starts_with("POST /v1/embeddings ")),

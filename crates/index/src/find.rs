@@ -130,7 +130,7 @@ fn show(lines: &[&str], first: usize, best: usize) -> String {
         if shown.len() + line.len() > SHOWN_BYTES && at > best {
             break;
         }
-        let _ = writeln!(shown, "{:>6}|{line}", first + at);
+        let _ = writeln!(shown, "{}\t{line}", first + at);
     }
     shown
 }

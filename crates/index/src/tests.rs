@@ -99,7 +99,7 @@ fn the_definition_is_the_first_hit_with_its_lines() {
         ("src/core.rs", 1, 4)
     );
     assert!(
-        first.text.contains("     4|pub fn open_session(n: u8) {}\n"),
+        first.text.contains("\n4\tpub fn open_session(n: u8) {}\n"),
         "{}",
         first.text
     );

@@ -1,6 +1,7 @@
 //! A configured model and its health, as clients see them.
 
 use crate::call::FailureClass;
+use crate::limits::Price;
 use crate::stamp::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ pub struct ModelStatus {
     /// The size of its context window in tokens; 0: unknown.
     #[serde(default)]
     pub context_window: u64,
+    /// Its price, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// Model calls that its provider is running now.
     pub running: u32,
     /// Model calls that wait for a permit of its provider.

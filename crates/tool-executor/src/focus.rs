@@ -92,7 +92,7 @@ mod tests {
         let focus = Focus::of(&limits, &asked("why is needle missing?")).unwrap();
         let found = focus.about(Bytes::from(output)).await;
         assert!(
-            found.contains("    51|the needle\n") && found.lines().count() == 9,
+            found.contains("51\tthe needle\n") && found.lines().count() == 9,
             "{found}"
         );
     }

@@ -61,7 +61,7 @@ pub fn windows(text: &str, words: &[String], max_bytes: usize) -> String {
                 .chars()
                 .take(LINE_CHARS)
                 .collect();
-            window.push_str(&format!("{:>6}|{line}\n", number + 1));
+            window.push_str(&format!("{}\t{line}\n", number + 1));
         }
         if shown.len() + window.len() > max_bytes {
             break;
@@ -108,7 +108,7 @@ mod tests {
         let shown = windows(&text, &words("find the Needle"), 10_000);
         let numbers: Vec<&str> = shown
             .lines()
-            .map(|line| line.split('|').next().unwrap().trim())
+            .map(|line| line.split('\t').next().unwrap())
             .collect();
         let expected: Vec<String> = (7..=15)
             .map(|n| n.to_string())

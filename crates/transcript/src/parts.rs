@@ -3,7 +3,7 @@
 use crate::estimate;
 use crate::prune::CLEARED;
 use crate::transcript::{NOTE_MARK, Transcript};
-use agentd_protocol::{Block, Message, Role};
+use agentd_protocol::{Block, Message, Role, Seq};
 use std::collections::BTreeMap;
 
 /// The kind of content in a part.
@@ -56,19 +56,23 @@ pub struct Part {
     pub items: usize,
     /// The approximate number of tokens.
     pub tokens: u64,
+    /// How many of them the provider has in its cache.
+    pub cached: u64,
 }
 
 impl Transcript {
-    /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`].
+    /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`]. What was
+    /// sealed up to the event `cached_up_to` is in the provider's cache; 0: nothing is.
     #[must_use]
-    pub fn parts(&self) -> Vec<Part> {
-        let mut sums: BTreeMap<PartKind, (usize, u64)> = BTreeMap::new();
-        let mut add = |kind, tokens| {
-            let (items, sum) = sums.entry(kind).or_default();
+    pub fn parts(&self, cached_up_to: Seq) -> Vec<Part> {
+        let mut sums: BTreeMap<PartKind, (usize, u64, u64)> = BTreeMap::new();
+        let mut add = |kind, tokens, cached: bool| {
+            let (items, sum, in_cache) = sums.entry(kind).or_default();
             *items += 1;
             *sum += tokens;
+            *in_cache += if cached { tokens } else { 0 };
         };
-        for (at, message) in self.messages.iter().enumerate() {
+        for (at, (message, seq)) in self.messages.iter().zip(&self.seqs).enumerate() {
             let summary = at == 0 && self.summary.is_some();
             for block in &message.content {
                 let kind = if summary {
@@ -76,22 +80,32 @@ impl Transcript {
                 } else {
                     kind_of(message, block)
                 };
-                add(kind, estimate::of_block(block));
+                add(kind, estimate::of_block(block), *seq <= cached_up_to);
             }
         }
         for block in self.step.blocks() {
-            add(PartKind::Results, estimate::of_block(block));
+            add(PartKind::Results, estimate::of_block(block), false);
         }
-        let guessed: u64 = sums.values().map(|(_, tokens)| tokens).sum();
+        let guessed: u64 = sums.values().map(|(_, tokens, _)| tokens).sum();
         let mut parts: Vec<Part> = sums
             .into_iter()
-            .map(|(kind, (items, tokens))| Part { kind, items, tokens })
+            .map(|(kind, (items, tokens, cached))| Part {
+                kind,
+                items,
+                tokens,
+                cached,
+            })
             .collect();
         if self.counted() && self.tokens > guessed {
             parts.push(Part {
                 kind: PartKind::Frame,
                 items: 1,
                 tokens: self.tokens - guessed,
+                cached: if cached_up_to > 0 {
+                    self.tokens - guessed
+                } else {
+                    0
+                },
             });
         }
         parts.sort_by_key(|part| (std::cmp::Reverse(part.tokens), part.kind));

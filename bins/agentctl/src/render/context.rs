@@ -1,8 +1,9 @@
 //! The context window of a session's model, by part.
 
-use crate::render::amount::tokens;
+use crate::cache_bill::CacheBill;
+use crate::render::amount::{clock_time, dollars, tokens};
 use crate::render::paint::Paint;
-use agentd_protocol::{SessionId, Summary};
+use agentd_protocol::{SessionId, Summary, Timestamp};
 use agentd_transcript::Transcript;
 use serde::Serialize;
 
@@ -18,6 +19,9 @@ pub(crate) struct ContextDetail {
     /// Whether the provider counted them; otherwise it is an estimate without the system prompt and the tools.
     counted: bool,
     messages: usize,
+    /// The approximate number of these tokens that the provider has in its cache.
+    cached: u64,
+    cache: CacheBill,
     parts: Vec<PartRow>,
 }
 
@@ -27,15 +31,25 @@ struct PartRow {
     part: &'static str,
     items: usize,
     tokens: u64,
+    cached: u64,
 }
 
 impl ContextDetail {
-    pub(crate) fn new(row: &Summary, window: Option<u64>, transcript: &Transcript) -> Self {
-        let parts = transcript.parts().into_iter().map(|part| PartRow {
+    pub(crate) fn new(
+        row: &Summary,
+        window: Option<u64>,
+        transcript: &Transcript,
+        cache: CacheBill,
+        now: Timestamp,
+    ) -> Self {
+        let upto = cache.cached_up_to(&row.model, now);
+        let parts = transcript.parts(upto).into_iter().map(|part| PartRow {
             part: part.kind.as_str(),
             items: part.items,
             tokens: part.tokens,
+            cached: part.cached,
         });
+        let parts: Vec<PartRow> = parts.collect();
         Self {
             session: row.session,
             model: row.model.clone(),
@@ -43,7 +57,9 @@ impl ContextDetail {
             tokens: transcript.estimate_tokens(),
             counted: transcript.counted(),
             messages: transcript.messages().len(),
-            parts: parts.collect(),
+            cached: parts.iter().map(|part| part.cached).sum(),
+            cache,
+            parts,
         }
     }
 
@@ -67,14 +83,43 @@ impl ContextDetail {
             part,
             items,
             tokens: cost,
+            cached,
         } in &self.parts
         {
-            text.push_str(&format!("  {:>8}  {items:>5}  {part}\n", tokens(*cost)));
+            let cached = match *cached {
+                0 => String::new(),
+                some if some == *cost => "  (cached)".to_owned(),
+                some => format!("  ({} cached)", tokens(some)),
+            };
+            text.push_str(&format!("  {:>8}  {items:>5}  {part}{cached}\n", tokens(*cost)));
         }
+        text.push_str(&self.cache_lines());
         if !self.counted {
             text.push_str(
                 "  estimate without the system prompt and the tools: the provider has not counted yet\n",
             );
+        }
+        text
+    }
+
+    /// What is cached, what the cache saved, and what broke the prefix.
+    fn cache_lines(&self) -> String {
+        let mut text = format!(
+            "  cache: {} of these tokens; it has saved {}\n",
+            tokens(self.cached),
+            dollars(self.cache.saved_usd)
+        );
+        for broken in &self.cache.broken {
+            let cost = broken
+                .cost_usd
+                .map_or_else(String::new, |usd| format!(", {}", dollars(usd)));
+            text.push_str(&format!(
+                "  cache broken at {} (event {}): {}: {} tokens again{cost}\n",
+                clock_time(broken.at),
+                broken.seq,
+                broken.why,
+                tokens(broken.tokens)
+            ));
         }
         text
     }

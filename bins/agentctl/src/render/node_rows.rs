@@ -169,8 +169,13 @@ impl Row for ServerListRow {
 
 /// One group of `usage`.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub(crate) struct UsageListRow(pub(crate) UsageRow);
+pub(crate) struct UsageListRow {
+    #[serde(flatten)]
+    pub(crate) row: UsageRow,
+    /// What the prompt cache saved, as far as prices are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) saved_usd: Option<f64>,
+}
 
 impl Row for UsageListRow {
     fn columns(_wide: bool) -> Vec<Column> {
@@ -183,12 +188,13 @@ impl Row for UsageListRow {
             Column::whole("cache read", 6),
             Column::whole("cache write", 7),
             Column::whole("cached", 4),
+            Column::whole("saved", 8),
             Column::whole("cost", 0),
         ]
     }
 
     fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
-        let row = &self.0;
+        let row = &self.row;
         // Tables show ids in their short form, which commands accept too.
         let group = row.group.parse().map(|id: SessionId| id.short());
         vec![
@@ -202,11 +208,12 @@ impl Row for UsageListRow {
             row.usage
                 .cached_percent()
                 .map_or_else(String::new, |percent| format!("{percent} %")),
+            self.saved_usd.map_or_else(String::new, dollars),
             dollars(row.cost_usd),
         ]
     }
 
     fn name(&self) -> String {
-        self.0.group.clone()
+        self.row.group.clone()
     }
 }

@@ -153,6 +153,9 @@ pub(crate) struct SessionDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Box<LoopLimits>>,
     pub(crate) last_error: Option<TurnError>,
+    /// What the prompt cache saved, if the model has a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) saved_usd: Option<f64>,
     /// The sub-agents' rows, for the detail page.
     #[serde(skip)]
     pub(crate) below_it: Vec<SessionRow>,
@@ -175,6 +178,7 @@ impl From<Summary> for SessionDetail {
             budget: row.budget,
             limits: row.limits.take(),
             last_error: row.last_error.take(),
+            saved_usd: None,
             below_it: Vec::new(),
             row: row.into(),
         }
@@ -217,7 +221,14 @@ impl SessionDetail {
             "log",
             &format!("{}, {}", count(row.seq, "event"), count(row.steps, "step")),
         );
-        put("usage", &usage_line(&row.usage, row.cost_usd));
+        let saved = self.saved_usd.filter(|usd| *usd > 0.0);
+        let saved = saved.map_or_else(String::new, |usd| {
+            format!(" ({} saved by the cache)", dollars(usd))
+        });
+        put(
+            "usage",
+            &format!("{}{saved}", usage_line(&row.usage, row.cost_usd)),
+        );
         put("budget", &budget_line(&self.budget));
         for (key, line) in self
             .limits

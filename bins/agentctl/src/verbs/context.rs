@@ -1,14 +1,16 @@
 //! `compact`, `show --context` and `show --summary`: the conversation as the model gets it, its size in tokens, and a
 //! summary of the session's work.
 
+use crate::cache_bill::{CacheBill, Prices};
 use crate::cli::{CompactArgs, ShowArgs};
+use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use crate::render::ContextDetail;
 use agentd_client::Client;
-use agentd_protocol::{EventBody, Fault, Seq, SessionParams, SidePurpose};
+use agentd_protocol::{EventBody, Fault, ModelStatus, Seq, SessionParams, SidePurpose};
 use agentd_transcript::Transcript;
 
 /// Compacts a conversation and waits for the result.
@@ -93,25 +95,37 @@ async fn follower(ctx: &Ctx, client: Client, session: String, after: Seq) -> Res
     Follower::attach(ctx.dial()?, client, wanted).await
 }
 
+/// The prices of the configured models.
+pub(crate) fn prices_of(models: &[ModelStatus]) -> Prices {
+    let priced = models
+        .iter()
+        .filter_map(|model| Some((model.name.clone(), model.price?)));
+    priced.collect()
+}
+
 /// Shows the parts of the context window. Folds the conversation from the log, as the daemon does.
 pub(crate) async fn show(ctx: &mut Ctx, client: Client, args: &ShowArgs) -> Result<Exit, Failure> {
     let row = client.get(&args.session).await?;
     let models = client.models().await?;
+    let prices = prices_of(&models);
     let window = models
         .into_iter()
         .find(|model| model.name == row.model)
         .map(|model| model.context_window)
         .filter(|window| *window > 0);
-    let mut transcript = Transcript::new();
+    let (mut transcript, mut cache) = (Transcript::new(), CacheBill::default());
     let mut follower = follower(ctx, client, row.session.to_string(), 0).await?;
     loop {
         match follower.next().await? {
-            News::Event(event, _) => transcript.apply(&event),
+            News::Event(event, _) => {
+                transcript.apply(&event);
+                cache.apply(&event, &prices);
+            }
             News::Synced(_) | News::Ended(_) => break,
             News::Delta(_) | News::Lagged | News::Retrying | News::Back => {}
         }
     }
-    let detail = ContextDetail::new(&row, window, &transcript);
+    let detail = ContextDetail::new(&row, window, &transcript, cache, now());
     let id = row.session.to_string();
     ctx.out.object(&detail, &id, |paint| detail.text(paint))?;
     Ok(Exit::OK)

@@ -60,6 +60,15 @@ impl Check {
     }
 }
 
+/// The models that `doctor` warns of because their conversations read nothing from the cache, each with the fix.
+pub(crate) async fn unread_models(client: &agentd_client::Client) -> Vec<String> {
+    let line = |check: Check| match check.fix {
+        Some(fix) => format!("{}: {fix}", check.message),
+        None => check.message,
+    };
+    cache::checks(client).await.into_iter().map(line).collect()
+}
+
 impl Row for Check {
     fn columns(_wide: bool) -> Vec<Column> {
         vec![

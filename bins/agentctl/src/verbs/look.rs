@@ -1,11 +1,13 @@
 //! `show`, `models`, `tools`, `mcp`: lists and details.
 
+use crate::cache_bill::saved;
 use crate::cli::ShowArgs;
 use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, prompt_text};
+use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, prompt_text, tidy_usd};
+use crate::verbs::context::prices_of;
 use agentd_client::Client;
 use agentd_protocol::{ListParams, SessionId, SessionParams};
 
@@ -24,6 +26,9 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     if detail.subagents > 0 && ctx.out.human() {
         detail.below_it = subagents(&client, detail.row.session).await?;
     }
+    let prices = prices_of(&client.models().await?);
+    let price = prices.get(&detail.row.model);
+    detail.saved_usd = price.map(|price| tidy_usd(saved(price, &detail.row.usage)));
     let id = detail.row.session.to_string();
     let text = |paint| detail.text(paint, now());
     ctx.out.object(&detail, &id, text)?;
@@ -58,6 +63,11 @@ pub(crate) async fn models(ctx: &mut Ctx) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let rows: Vec<ModelRow> = client.models().await?.into_iter().map(ModelRow).collect();
     ctx.out.list(&rows)?;
+    if ctx.out.human() {
+        for unread in crate::verbs::doctor::unread_models(&client).await {
+            ctx.out.status(&unread);
+        }
+    }
     Ok(Exit::OK)
 }
 

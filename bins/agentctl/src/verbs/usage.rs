@@ -1,14 +1,15 @@
 //! `usage`: tokens and money, in total or since a given time.
 
+use crate::cache_bill::{self, Prices};
 use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{UsageListRow, tidy_usd};
 use crate::values;
+use crate::verbs::context::prices_of;
 use crate::verbs::fleet_log::all;
 use crate::verbs::logs::Choice;
-use agentd_client::Client;
 use agentd_protocol::{
     CallId, Event, EventBody, ListParams, Selector, SessionId, Summary, Timestamp, Usage, UsageParams,
     UsageRow, WatchParams,
@@ -33,34 +34,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     let since = values::since_flag(args.since.as_deref(), "agentctl usage --since 24h")?;
     let client = ctx.connect().await?;
     let labels = values::selector(&args.labels);
-    let mut rows = match since {
-        Some(since) => of_logs(ctx, &client, since, &args.by, labels).await?,
-        None => {
-            let by = Some(args.by.clone());
-            client.usage(&UsageParams { labels, by }).await?
-        }
-    };
-    for row in &mut rows {
-        row.cost_usd = tidy_usd(row.cost_usd);
-    }
-    // Only for people, because programs can add.
-    if ctx.out.human() && !ctx.out.quiet && rows.len() > 1 {
-        let total = rows.iter().fold(empty(TOTAL), plus);
-        rows.push(total);
-    }
-    let rows: Vec<UsageListRow> = rows.into_iter().map(UsageListRow).collect();
-    ctx.out.list(&rows)?;
-    Ok(Exit::OK)
-}
-
-/// The usage since a given time, summed from the logs and grouped.
-async fn of_logs(
-    ctx: &Ctx,
-    client: &Client,
-    since: Timestamp,
-    by: &str,
-    labels: Selector,
-) -> Result<Vec<UsageRow>, Failure> {
+    let prices = prices_of(&client.models().await?);
     let wanted = ListParams {
         all: true,
         labels: labels.clone(),
@@ -68,6 +42,67 @@ async fn of_logs(
     };
     let sessions = client.list(&wanted).await?;
     let sessions: BTreeMap<SessionId, Summary> = sessions.into_iter().map(|row| (row.session, row)).collect();
+    let (mut rows, saved) = match since {
+        Some(since) => {
+            let spending = of_logs(ctx, since, labels).await?;
+            let saved = spending.saved(&args.by, &sessions, &prices);
+            (spending.grouped(&args.by, &sessions), saved)
+        }
+        None => {
+            let by = Some(args.by.clone());
+            let rows = client.usage(&UsageParams { labels, by }).await?;
+            let each = sessions.iter().map(|(id, row)| (*id, row.usage));
+            (rows, saved(each, &args.by, &sessions, &prices))
+        }
+    };
+    for row in &mut rows {
+        row.cost_usd = tidy_usd(row.cost_usd);
+    }
+    // Only for people, because programs can add.
+    let total = ctx.out.human() && !ctx.out.quiet && rows.len() > 1;
+    let mut saved = saved;
+    if total {
+        let all = rows.iter().fold(empty(TOTAL), plus);
+        rows.push(all);
+        saved.insert(TOTAL.to_owned(), saved.values().sum());
+    }
+    let row = |row: UsageRow| UsageListRow {
+        saved_usd: saved.get(&row.group).copied().map(tidy_usd),
+        row,
+    };
+    let rows: Vec<UsageListRow> = rows.into_iter().map(row).collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+/// What the prompt cache saved by group, at the prices of the sessions' models.
+fn saved(
+    each: impl Iterator<Item = (SessionId, Usage)>,
+    by: &str,
+    sessions: &BTreeMap<SessionId, Summary>,
+    prices: &Prices,
+) -> BTreeMap<String, f64> {
+    let mut groups = BTreeMap::new();
+    for (session, usage) in each {
+        let known = sessions.get(&session);
+        if let Some(price) = known.and_then(|known| prices.get(&known.model)) {
+            *groups.entry(group_of(session, known, by)).or_default() += cache_bill::saved(price, &usage);
+        }
+    }
+    groups
+}
+
+fn group_of(session: SessionId, known: Option<&Summary>, by: &str) -> String {
+    let group = match by {
+        "session" => Some(session.to_string()),
+        "model" => known.map(|known| known.model.clone()),
+        label => known.and_then(|known| known.labels.get(label).cloned()),
+    };
+    group.unwrap_or_else(|| NO_LABEL.to_owned())
+}
+
+/// The usage since a given time, summed from the logs.
+async fn of_logs(ctx: &Ctx, since: Timestamp, labels: Selector) -> Result<Spending, Failure> {
     let asked = WatchParams {
         labels,
         kinds: KINDS.map(str::to_owned).to_vec(),
@@ -84,7 +119,7 @@ async fn of_logs(
         Ok(())
     };
     all(&ctx.dial()?, asked, &choice, add).await?;
-    Ok(spending.grouped(by, &sessions))
+    Ok(spending)
 }
 
 /// The usage of each session according to its log.
@@ -126,17 +161,21 @@ impl Spending {
         entry
     }
 
+    fn saved(
+        &self,
+        by: &str,
+        sessions: &BTreeMap<SessionId, Summary>,
+        prices: &Prices,
+    ) -> BTreeMap<String, f64> {
+        let each = self.0.iter().map(|(id, (row, _))| (*id, row.usage));
+        saved(each, by, sessions, prices)
+    }
+
     /// The totals by group, the most expensive first.
     fn grouped(self, by: &str, sessions: &BTreeMap<SessionId, Summary>) -> Vec<UsageRow> {
         let mut groups = BTreeMap::new();
         for (session, (row, _)) in self.0 {
-            let known = sessions.get(&session);
-            let group = match by {
-                "session" => Some(session.to_string()),
-                "model" => known.map(|known| known.model.clone()),
-                label => known.and_then(|known| known.labels.get(label).cloned()),
-            };
-            let group = group.unwrap_or_else(|| NO_LABEL.to_owned());
+            let group = group_of(session, sessions.get(&session), by);
             let sum = groups.remove(&group).unwrap_or_else(|| empty(&group));
             groups.insert(group, plus(sum, &row));
         }

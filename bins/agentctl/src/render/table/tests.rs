@@ -108,7 +108,14 @@ fn the_tables_fit_into_eighty_columns() {
         "usage": {"input": 10_000_000, "output": 20_000_000, "cache_read": 99_000_000, "cache_write": 99_000_000, "reasoning": 0}
     }))
     .unwrap();
-    let usage = shown(&[UsageListRow(usage)], false, Some(80));
+    let usage = shown(
+        &[UsageListRow {
+            row: usage,
+            saved_usd: Some(267.3),
+        }],
+        false,
+        Some(80),
+    );
     assert!(widest(&usage) <= 80, "{usage}");
     assert!(
         usage.contains("070707070707 ") && usage.contains("$1234.50"),

@@ -356,6 +356,7 @@ fn model(name: &str) -> ModelStatus {
         note: String::new(),
         default: name == "scripted",
         context_window: 0,
+        price: None,
         running: 0,
         waiting: 0,
         paused_until: None,

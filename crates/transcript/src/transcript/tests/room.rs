@@ -135,7 +135,7 @@ fn the_parts_of_the_window_are_named_and_sum_up() {
     let mut bodies = steps(3, 4_000);
     bodies.extend([finished(vec![Block::text("Well.")], usage), note("a note")]);
     let transcript = fold(bodies);
-    let parts = transcript.parts();
+    let parts = transcript.parts(0);
     let of = |kind| parts.iter().find(|part| part.kind == kind).copied();
     assert_eq!(of(crate::PartKind::Results).map(|part| part.items), Some(3));
     assert_eq!(of(crate::PartKind::Said).map(|part| part.items), Some(1));
