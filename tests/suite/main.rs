@@ -49,6 +49,7 @@ mod reconnect;
 mod redteam;
 mod reload;
 mod reminders;
+mod remote;
 mod requests;
 mod sandbox;
 mod screens;

@@ -9,7 +9,7 @@ use agentd_protocol::{
 use std::time::Duration;
 
 /// Reconnection attempts before giving up; the delay grows with each.
-const TRIES: u32 = 30;
+const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

@@ -49,21 +49,26 @@ impl Api {
             ..Filter::default()
         };
         filter.after = params.after;
+        let listed = |state: RunState| {
+            (all || state != RunState::Closed)
+                && (params.states.is_empty() || params.states.iter().any(|want| is(state, want)))
+        };
         let mut bytes = 0;
         let mut found = Vec::new();
         loop {
-            let rows = self.rows(who, filter.clone()).await?;
-            let Some(last) = rows.last().map(|row| row.summary.session) else {
-                return Ok(found);
+            let (rows, last) = if params.sessions.is_empty() {
+                let rows = self.rows(who, filter.clone()).await?;
+                let last = rows.last().map(|row| row.summary.session);
+                (rows, last)
+            } else {
+                (self.named_rows(&params.sessions).await?, None)
             };
             for row in rows {
                 if !chosen(who, &row, &params.labels) {
                     continue;
                 }
                 let summary = live(row, &overlay);
-                if !params.states.is_empty()
-                    && !params.states.iter().any(|want| is(summary.status.state, want))
-                {
+                if !listed(summary.status.state) {
                     continue;
                 }
                 bytes += serde_json::to_vec(&summary).map_or(0, |json| json.len());
@@ -75,7 +80,10 @@ impl Api {
                     return Ok(found);
                 }
             }
-            filter.after = Some(last);
+            if last.is_none() {
+                return Ok(found);
+            }
+            filter.after = last;
         }
     }
 

@@ -7,14 +7,17 @@ use crate::methods::{Reach, method};
 use crate::tokens::{Held, bad_token};
 use crate::words::{ambiguous, unknown};
 use agentd_actor_kit::Read;
-use agentd_protocol::{Fault, Labels, Principal, SessionId};
+use agentd_protocol::{Fault, FaultClass, Labels, Principal, SessionId};
 use agentd_store::{DAMAGED_ROW, Filter, Page, Range, Row};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// Rows that one read returns.
 const PAGE: u32 = 100;
+/// The most sessions that one request names.
+const NAMED: usize = 200;
 
 /// The caller of a method that it may call.
 #[derive(Debug, Clone)]
@@ -225,6 +228,25 @@ impl Api {
             self.mend(vec![session]);
         }
         row?.ok_or_else(|| unknown(&session.to_string()))
+    }
+
+    /// The list rows of these sessions, newest first. Those that do not exist are left out, and for now those whose row is
+    /// damaged.
+    pub(crate) async fn named_rows(&self, sessions: &[SessionId]) -> Result<Vec<Row>, Fault> {
+        if sessions.len() > NAMED {
+            let message = format!("params: sessions: expected at most {NAMED} ids, not {}", sessions.len());
+            return Err(Fault::invalid("bad_params", message).hint("send several requests"));
+        }
+        let sessions: BTreeSet<&SessionId> = sessions.iter().collect();
+        let mut rows = Vec::with_capacity(sessions.len());
+        for session in sessions.into_iter().rev() {
+            match self.row(Seen(*session)).await {
+                Ok(row) => rows.push(row),
+                Err(fault) if fault.class == FaultClass::NotFound || fault.code == DAMAGED_ROW => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(rows)
     }
 
     /// A page of list rows.

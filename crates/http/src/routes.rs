@@ -99,6 +99,7 @@ pub const ROUTES: [Route; 44] = [
         Page,
         &[
             ("all", Flag),
+            ("sessions", Words),
             ("states", Words),
             ("labels", Selector),
             ("limit", Number),

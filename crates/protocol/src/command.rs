@@ -81,6 +81,8 @@ params! {
     ListParams {
         /// Also lists closed sessions.
         all: bool,
+        /// Only these sessions, at most 200 ids; none: all.
+        sessions: Vec<SessionId>,
         /// Only sessions in these states (`running` matches `running(model)`).
         states: Vec<String>,
         /// Only sessions with these labels: a selector, or a map of required labels.

@@ -308,6 +308,14 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         h.refused("session.list", json!({ "states": ["busy"] })).await,
         (INVALID, "unknown_state".into())
     );
+    let unknown = "01890a5d-ac96-774b-bcce-b302099a8057";
+    let some = json!({ "sessions": [ids[1], unknown, ids[3], ids[1]] });
+    assert_eq!(names(h.call("session.list", some).await.unwrap()), ["s3", "s1"]);
+    let many = json!({ "sessions": vec![unknown; 201] });
+    assert_eq!(
+        h.refused("session.list", many).await,
+        (INVALID, "bad_params".into())
+    );
     assert_eq!(h.played.lock().unwrap().routed, 5, "looking wakes nobody");
 }
 

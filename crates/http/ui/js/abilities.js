@@ -4,7 +4,7 @@ export const HAS = {
   /** `fleet.history`: counters of the last hour. */
   history: false,
   /** `session.list` takes `sessions`: some rows with one request. */
-  batches: false,
+  batches: true,
   /** `session.list` takes `sort`, `ascending` and `search`. */
   sorts: false,
   /** `audit.query`. */
