@@ -32,13 +32,28 @@ impl Secured {
 
     /// Makes the context `far` of a daemon that answers at this address, with a token that may do everything.
     async fn context(&self, daemon: &Daemon, address: SocketAddr) {
-        let create = ["token", "create", "far", "--scope", "read,steer,approve,import,admin"];
+        let create = [
+            "token",
+            "create",
+            "far",
+            "--scope",
+            "read,steer,approve,import,admin",
+        ];
         let token = self.dir.path().join("token");
         std::fs::write(&token, good(daemon.agentctl(&create).await)).unwrap();
         let url = format!("https://localhost:{}", address.port());
         let cert = self.dir.path().join("cert.pem");
         let files = [token.to_str().unwrap(), cert.to_str().unwrap()];
-        let add = ["context", "add", "far", &url, "--token-file", files[0], "--ca-file", files[1]];
+        let add = [
+            "context",
+            "add",
+            "far",
+            &url,
+            "--token-file",
+            files[0],
+            "--ca-file",
+            files[1],
+        ];
         good(daemon.agentctl(&add).await);
     }
 }
@@ -135,9 +150,17 @@ async fn i2_attach_goes_on_after_the_network_was_away() {
     let network = Network::to(address(&daemon)).await;
     secured.context(&daemon, network.address).await;
     let dir = daemon.workdir("project");
-    std::fs::write(format!("{dir}/wait.sh"), "until test -e go; do sleep 0.02; done\n").unwrap();
+    std::fs::write(
+        format!("{dir}/wait.sh"),
+        "until test -e go; do sleep 0.02; done\n",
+    )
+    .unwrap();
     let plan = "plan:far steps=2 command=sh_wait.sh;";
-    good(daemon.agentctl(&["run", "-d", "--name", "far", "-C", &dir, plan]).await);
+    good(
+        daemon
+            .agentctl(&["run", "-d", "--name", "far", "-C", &dir, plan])
+            .await,
+    );
     let mut attach = daemon
         .agentctl_command(&["--context", "far", "attach", "-o", "jsonl", "far"])
         .stdout(Stdio::piped())
@@ -147,7 +170,10 @@ async fn i2_attach_goes_on_after_the_network_was_away() {
     let mut seen = Vec::new();
     let mut until = async |kind: &str, seen: &mut Vec<String>| {
         loop {
-            let line = within(kind, lines.next_line()).await.unwrap().expect("attach goes on");
+            let line = within(kind, lines.next_line())
+                .await
+                .unwrap()
+                .expect("attach goes on");
             let found = line.contains(&format!("\"type\":\"{kind}\""));
             seen.push(line);
             if found {

@@ -234,7 +234,10 @@ impl Api {
     /// damaged.
     pub(crate) async fn named_rows(&self, sessions: &[SessionId]) -> Result<Vec<Row>, Fault> {
         if sessions.len() > NAMED {
-            let message = format!("params: sessions: expected at most {NAMED} ids, not {}", sessions.len());
+            let message = format!(
+                "params: sessions: expected at most {NAMED} ids, not {}",
+                sessions.len()
+            );
             return Err(Fault::invalid("bad_params", message).hint("send several requests"));
         }
         let sessions: BTreeSet<&SessionId> = sessions.iter().collect();
