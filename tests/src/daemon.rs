@@ -225,6 +225,12 @@ impl Daemon {
         Self::start_in(Arc::clone(&self.dir), options).await
     }
 
+    /// The URL at which it serves HTTP.
+    pub async fn http(&self) -> String {
+        let status = self.client().await.status().await;
+        status.expect("a running daemon has a status").http
+    }
+
     /// Runs `agentctl` against this daemon to its end.
     pub async fn agentctl(&self, args: &[&str]) -> Finished {
         let output = within("agentctl ends", self.agentctl_command(args).output())

@@ -2,7 +2,6 @@
 //! files live in `target/api`; CI puts them there.
 
 use crate::daemon;
-use crate::http::url;
 use agentd_bench::model_server::ModelServer;
 use agentd_tests::{Daemon, DaemonOptions, skipped};
 use std::path::Path;
@@ -77,7 +76,7 @@ async fn run(test: &str, daemon: &Daemon, script: &str) -> Option<String> {
         .env("HOME", daemon.dir.path())
         .env("REPOSITORY", repository)
         .env("TOOLS", &tools)
-        .env("AGENTD_URL", url(daemon))
+        .env("AGENTD_URL", daemon.http().await)
         .env("AGENTD_TOKEN", made.stdout.trim())
         .env("AGENTD_WORKDIR", workdir)
         .env(

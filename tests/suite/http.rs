@@ -2,7 +2,7 @@
 
 use crate::daemon;
 use agentd_bench::model_server::ModelServer;
-use agentd_tests::{Daemon, DaemonOptions, binaries, within};
+use agentd_tests::{Daemon, DaemonOptions, binaries, eventually, within};
 use serde_json::Value;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,22 +11,14 @@ use tokio::process::Command;
 const EXAMPLES: &str = include_str!("../../docs/http.md");
 const CONFIG: &str = "[model]\ndefault = \"claude\"\n[http]\nlisten = \"127.0.0.1:0\"\n";
 
-/// The URL that the daemon printed.
-pub(crate) fn url(daemon: &Daemon) -> String {
-    let said = daemon.said();
-    let (_, rest) = said.split_once("http://").unwrap();
-    let address = rest.split([' ', '\n']).next().unwrap();
-    format!("http://{address}")
-}
-
 /// All examples as one script, for this daemon and a model that follows plans.
-fn script(daemon: &Daemon) -> String {
+async fn script(daemon: &Daemon) -> String {
     let blocks = EXAMPLES.split("```sh\n").skip(1);
     let blocks = blocks.map(|block| block.split("```").next().unwrap());
     let plan = "plan:haiku steps=1 tool=write text=Rain_falls;";
     let script = blocks.collect::<Vec<_>>().join("\n");
     let script = script
-        .replace("http://127.0.0.1:7433", &url(daemon))
+        .replace("http://127.0.0.1:7433", &daemon.http().await)
         .replace("Write a haiku about rain into haiku.txt", plan);
     format!("set -eux\n{script}")
 }
@@ -40,7 +32,7 @@ async fn every_example_of_the_page_works() {
     let programs = binaries().agentctl.parent().unwrap().display();
     let path = std::env::var("PATH").unwrap();
     let output = Command::new("bash")
-        .args(["-c", &script(&daemon)])
+        .args(["-c", &script(&daemon).await])
         .current_dir(&dir)
         .env("PATH", format!("{programs}:{path}"))
         .env("AGENTD_SOCKET", daemon.socket())
@@ -89,14 +81,13 @@ async fn a_configured_port_that_is_taken_ends_the_start_and_the_default_one_does
     assert!(open.said().contains("http.tls"), "{}", open.said());
     // One of the two gets the default port, unless another program has it.
     let (first, second) = (Daemon::start(with(&[])).await, Daemon::start(with(&[])).await);
-    assert_ne!(url(&first), url(&second));
-    assert!(
-        second.said().contains("(another program has 127.0.0.1:7433)"),
-        "{}",
-        second.said()
-    );
+    assert_ne!(first.http().await, second.http().await);
+    eventually("it says why", || {
+        second.said().contains("(another program has 127.0.0.1:7433)")
+    })
+    .await;
     let status = second.agentctl(&["daemon", "status"]).await;
-    assert!(status.stdout.contains(&url(&second)), "{}", status.stdout);
+    assert!(status.stdout.contains(&second.http().await), "{}", status.stdout);
     let off = Daemon::start(with(&["--http", "off"])).await;
     let status = off.agentctl(&["daemon", "status", "-o", "json"]).await;
     let status: Value = serde_json::from_str(&status.stdout).unwrap();

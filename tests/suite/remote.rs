@@ -64,10 +64,9 @@ fn good(done: Finished) -> String {
 }
 
 /// Where the daemon serves HTTP.
-fn address(daemon: &Daemon) -> SocketAddr {
-    let said = daemon.said();
-    let (_, rest) = said.split_once("https://").unwrap();
-    rest.split([' ', '\n']).next().unwrap().parse().unwrap()
+async fn address(daemon: &Daemon) -> SocketAddr {
+    let url = daemon.http().await;
+    url.strip_prefix("https://").unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,7 +74,7 @@ async fn every_day_verbs_work_over_websocket_and_tls() {
     let server = ModelServer::start(false).await.unwrap();
     let secured = Secured::new(ASKING);
     let daemon = daemon(&server, &secured.config).await;
-    secured.context(&daemon, address(&daemon)).await;
+    secured.context(&daemon, address(&daemon).await).await;
     let far = async |args: &[&str]| good(daemon.agentctl(&[&["--context", "far"], args].concat()).await);
     let dir = daemon.workdir("project");
     let plan = "plan:far steps=1 command=true text=Far_away;";
@@ -93,7 +92,7 @@ async fn every_day_verbs_work_over_websocket_and_tls() {
     far(&["send", "--wait", "far", "plan:more text=Still_there;"]).await;
     for (args, wanted) in [
         (&["ps"][..], "again"),
-        (&["show", "far"], "token"),
+        (&["show", "far"], "far"),
         (&["diff", "far"], ""),
         (&["usage"], "claude"),
         (&["models"], "claude"),
@@ -147,7 +146,7 @@ async fn i2_attach_goes_on_after_the_network_was_away() {
     let server = ModelServer::start(false).await.unwrap();
     let secured = Secured::new(YOLO);
     let daemon = daemon(&server, &secured.config).await;
-    let network = Network::to(address(&daemon)).await;
+    let network = Network::to(address(&daemon).await).await;
     secured.context(&daemon, network.address).await;
     let dir = daemon.workdir("project");
     std::fs::write(
