@@ -1,4 +1,4 @@
-//! What the provider's prompt cache did in a session, from the facts in its log.
+//! Sums up the effect of the provider's prompt cache on a session, from the events of its log.
 
 use agentd_protocol::{Event, EventBody, ModelFinished, ModelStarted, Price, Seq, Timestamp, Usage};
 use serde::Serialize;
@@ -13,7 +13,7 @@ const LEAST: u64 = 1_024;
 /// The prices of models by their configured names.
 pub(crate) type Prices = BTreeMap<String, Price>;
 
-/// What the prompt cache saved in US dollars, compared with fresh input; negative if writing to it cost more.
+/// The savings of the prompt cache in US dollars, compared with uncached input; negative if its writes cost more.
 pub(crate) fn saved(price: &Price, usage: &Usage) -> f64 {
     let input = usage.input.saturating_add(usage.cache_read);
     let fresh = Usage {
@@ -25,7 +25,7 @@ pub(crate) fn saved(price: &Price, usage: &Usage) -> f64 {
     price.cost(&fresh) - price.cost(usage)
 }
 
-/// What it costs more in US dollars to send so many tokens again instead of reading them from the cache.
+/// The extra cost in US dollars of sending these tokens again instead of reading them from the cache.
 #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
 fn resending(price: &Price, tokens: u64) -> f64 {
     (price.cache_write.max(price.input) - price.cache_read) * tokens as f64 / 1e6
@@ -39,7 +39,7 @@ pub(crate) struct Broken {
     pub(crate) why: String,
     /// Tokens that were in the cache and were not read.
     pub(crate) tokens: u64,
-    /// What writing them again cost more than reading them, if the price is known.
+    /// The extra cost of writing them again instead of reading them, if the price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cost_usd: Option<f64>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Broken {
 /// The sums over a session.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct CacheBill {
-    /// What the cache saved compared with fresh input, as far as prices are known.
+    /// The savings compared with uncached input, as far as prices are known.
     pub(crate) saved_usd: f64,
     pub(crate) broken: Vec<Broken>,
     /// The event up to which the conversation is in the cache, and the time of the last request that used it.

@@ -21,7 +21,7 @@ pub fn openapi() -> String {
     text
 }
 
-/// What is added to the document while the operations are described.
+/// Collects the schemas that the operations refer to.
 #[derive(Default)]
 struct Book {
     schemas: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! What a page needs besides the methods: `POST /v1/sign-in` and `GET /v1/me`.
+//! `POST /v1/sign-in` and `GET /v1/me`: the two requests of the page that call no method.
 
 use crate::call;
 use crate::params::read_body;
@@ -25,7 +25,7 @@ pub(crate) async fn sign_in(State(app): State<Arc<App>>, request: Request) -> Re
     Ok(response)
 }
 
-/// Who the caller is and what it may do: what the welcome says on a socket.
+/// Says who the caller is and what it may do, as the welcome does on a socket.
 pub(crate) async fn me(State(app): State<Arc<App>>, request: Request) -> Result<Json<Value>, Problem> {
     let (parts, _) = request.into_parts();
     let who = call::caller(&parts)?;

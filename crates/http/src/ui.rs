@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[folder = "ui/"]
 struct Files;
 
-/// What stands in `index.html` for the path of the files.
+/// The placeholder in `index.html` for the path of the files.
 const ASSETS: &str = "@assets";
 
 /// Only the page's own files and this server: model and tool output cannot load or run anything.

@@ -66,7 +66,7 @@ fn preferred(headers: &HeaderMap) -> Option<String> {
     all.find_map(|one| Some(one.trim().strip_prefix("wait=")?.to_owned()))
 }
 
-/// What a request that waits for its turn answers besides the answer of its method.
+/// The fields that a request with `Prefer: wait` adds to its method's answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Waited {
     /// The open approvals, if the turn has not ended.

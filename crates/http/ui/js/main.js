@@ -152,7 +152,7 @@ function run() {
   }
 
   store.start();
-  // Which daemon this is matters to somebody who has several.
+  // A person with several daemons needs to see which one this is.
   client.get('/me').then((me) => shell.daemon(me), () => {});
   void show();
 }

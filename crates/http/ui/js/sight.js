@@ -1,4 +1,4 @@
-// What a tab does that nobody sees.
+// How a hidden tab saves connections.
 
 /** A tab that is hidden this long gives its connection back, and then reads approvals this often. */
 const HIDDEN = 60_000;
@@ -6,7 +6,7 @@ const POLL = 20_000;
 
 /**
  * A hidden tab gives its connection back after a while, as a browser has only six for all its tabs. It still counts the open
- * questions, and continues without a gap when somebody looks.
+ * questions, and continues without a gap when it is visible again.
  * @param {import('./store.js').Store} store
  * @returns {() => void}
  */

@@ -1,4 +1,4 @@
-// The form for somebody without a link.
+// The form for signing in with a token.
 
 import { Client } from './client.js';
 import { h, say } from './dom.js';

@@ -8,7 +8,7 @@ import { applyEvent, asks, describe, settles } from './apply.js';
 const REFRESH = 700;
 /** Rows of one request; the daemon's default for `limits.list_rows`. */
 const PAGE = 200;
-/** Rows of the very first request: enough for what somebody sees first. */
+/** Rows of the very first request: enough for the first screen. */
 const SCREENFUL = 50;
 /** Rows that are read at first, and whenever the table's window comes near the end of those. */
 const FIRST_ROWS = 5_000;
@@ -108,7 +108,7 @@ export class Store {
       signal: stop.signal,
       onState: (connection) => this.connect(connection),
       onEnd: (error) => {
-        // A cursor of another data directory: begin anew.
+        // A cursor of another data directory: start over.
         this.cursor = null;
         this.error = error;
         this.fleet = null;

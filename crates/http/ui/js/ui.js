@@ -80,7 +80,7 @@ export async function confirm({ title, body, action, kind = 'primary' }) {
 export async function ask({ title, label, value = '', action, hint, required = false }) {
   const input = h('input', { type: 'text', value, required, autocomplete: 'off', maxlength: 1000 });
   const body = h('label', { class: 'field' }, label, input, hint && h('span', { class: 'dim' }, hint));
-  // Enter presses the first button of a form: this one, which nobody sees.
+  // Enter presses the first button of a form: this hidden one.
   const first = h('button', { value: 'yes', class: 'hidden', tabindex: -1, 'aria-hidden': 'true' });
   const actions = [{ label: 'Back', value: '' }, { label: action, value: 'yes', kind: 'primary' }];
   const pressed = await dialog({ title, body: [first, body], actions, focus: input });

@@ -8,7 +8,7 @@ import { visible, visibleText } from './visible.js';
 
 const ESC = 0x1b;
 const BEL = 0x07;
-/** A sequence longer than this is shown as text: nobody hides a page behind an unfinished one. */
+/** A sequence longer than this is shown as text, so that an unfinished one cannot hide a page. */
 const LONGEST = 2048;
 /** After this many pieces, the rest of an output has no colours. */
 const MOST = 5000;

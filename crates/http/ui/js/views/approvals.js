@@ -8,7 +8,7 @@ import { agentctl, ageOf, ask, blank, copies, curl, fail, loading, toast } from 
 import { detail, heading, titleOf } from './approvals/detail.js';
 import { standingRules } from './approvals/rules.js';
 
-/** After the question on display has changed by itself, keys rest for this long: nobody shall allow what they did not read. */
+/** After the question on display has changed by itself, keys are ignored for this long, so that a person never allows a question that they did not read. */
 const REST = 900;
 
 /** @typedef {import('../types.js').Approval} Approval */
@@ -171,7 +171,7 @@ export const approvals = {
     function byKey(act) {
       const one = find(active);
       if (!one || !may) return;
-      if (Date.now() - changedAt < REST) toast('The question changed just now: somebody answered the one before. Read it, then press the key again.');
+      if (Date.now() - changedAt < REST) toast('The question just changed, because another person answered the previous one. Read it, then press the key again.');
       else act(one);
     }
     const allows = (/** @type {string} */ scope) => () => byKey((one) => one.scopes.includes(scope)

@@ -150,7 +150,7 @@ class Session {
     this.transcript?.step(step, (item) => kinds.includes(item.kind));
   }
 
-  /** Presses a button of the first question on display: nobody answers what they do not see. @param {string} key @param {boolean} repeats */
+  /** Presses a button of the first question on display, never of a hidden one. @param {string} key @param {boolean} repeats */
   answer(key, repeats) {
     // A key that is pressed twice is meant for one question, not for the next one, which comes just then.
     if (repeats || performance.now() - this.answered < PAUSE) return;

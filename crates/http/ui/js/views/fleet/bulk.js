@@ -10,7 +10,7 @@ const AT_ONCE = 6;
 
 /** @type {Record<string, {verb: string, done: string, path: (id: string) => string, says: string, kind: string, command: string}>} */
 const ACTS = {
-  pause: { verb: 'Pause', done: 'Paused', path: (id) => `/sessions/${id}/pause`, says: 'No new model call starts until somebody resumes them. Running calls finish.', kind: 'primary', command: 'pause' },
+  pause: { verb: 'Pause', done: 'Paused', path: (id) => `/sessions/${id}/pause`, says: 'No new model call starts until you resume them. Running calls finish.', kind: 'primary', command: 'pause' },
   resume: { verb: 'Resume', done: 'Resumed', path: (id) => `/sessions/${id}/resume`, says: 'Paused sessions continue; waiting ones retry at once; faulted ones start again.', kind: 'primary', command: 'resume' },
   cancel: { verb: 'Cancel', done: 'Cancelled', path: (id) => `/sessions/${id}/turns/cancel`, says: 'Their running turns end now, and so do their commands. The sessions stay open.', kind: 'danger', command: 'cancel' },
 };

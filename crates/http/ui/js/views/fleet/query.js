@@ -5,7 +5,7 @@ import { group, tokens } from '../../format.js';
 /**
  * @typedef {import('../../types.js').Row} Row
  * @typedef {{states: string[], text: string, sort: string, desc: boolean, tree: boolean, all: boolean}} Query
- * @typedef {{row: Row, depth: number, kids: number}} Line
+ * @typedef {{row: Row, depth: number, children: number}} Line
  */
 
 /** States of each group, as the daemon names them. @type {Record<string, string[]>} */
@@ -122,7 +122,7 @@ export function lines(rows, query, folded) {
   for (const row of rows) if (wanted(row)) found.push({ row, key: key(row) });
   const sign = query.desc ? -1 : 1;
   found.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.row.session < b.row.session ? 1 : -1));
-  if (!query.tree) return found.map(({ row }) => ({ row, depth: 0, kids: 0 }));
+  if (!query.tree) return found.map(({ row }) => ({ row, depth: 0, children: 0 }));
   const ids = new Set(found.map(({ row }) => row.session));
   /** @type {Map<string, Row[]>} */
   const below = new Map();
@@ -140,12 +140,12 @@ export function lines(rows, query, folded) {
   /** @type {Line[]} */
   const out = [];
   /** @type {Line[]} */
-  const stack = roots.reverse().map((row) => ({ row, depth: 0, kids: 0 }));
+  const stack = roots.reverse().map((row) => ({ row, depth: 0, children: 0 }));
   for (let line = stack.pop(); line; line = stack.pop()) {
-    const kids = below.get(line.row.session) ?? [];
-    out.push({ ...line, kids: kids.length });
+    const children = below.get(line.row.session) ?? [];
+    out.push({ ...line, children: children.length });
     if (folded.has(line.row.session)) continue;
-    for (const row of [...kids].reverse()) stack.push({ row, depth: line.depth + 1, kids: 0 });
+    for (const row of [...children].reverse()) stack.push({ row, depth: line.depth + 1, children: 0 });
   }
   return out;
 }

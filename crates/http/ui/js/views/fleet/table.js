@@ -199,7 +199,7 @@ class RowElement {
    * @param {Table} table
    * @param {number} now
    */
-  show({ row, depth, kids }, index, table, now) {
+  show({ row, depth, children }, index, table, now) {
     const { root } = this;
     const top = `translateY(${index * table.height}px)`;
     if (this.fresh('top', top)) root.style.transform = top;
@@ -211,7 +211,7 @@ class RowElement {
     }
     this.set(root, 'aria-rowindex', String(index + 2));
     this.set(root, 'aria-level', String(depth + 1));
-    this.set(root, 'aria-expanded', kids ? String(!table.folded.has(row.session)) : null);
+    this.set(root, 'aria-expanded', children ? String(!table.folded.has(row.session)) : null);
     const chosen = table.selected.has(row.session);
     if (table.options.selectable) {
       this.set(root, 'aria-selected', String(chosen));
@@ -227,10 +227,10 @@ class RowElement {
       say(this.word, stateWord(row.state));
     }
     const folded = table.folded.has(row.session);
-    if (this.fresh('fold', `${kids} ${folded}`)) {
-      this.fold.hidden = kids === 0;
-      say(this.fold, folded ? `▸${kids}` : '▾');
-      this.fold.setAttribute('aria-label', folded ? `Show ${kids} sub-agents` : `Hide ${kids} sub-agents`);
+    if (this.fresh('fold', `${children} ${folded}`)) {
+      this.fold.hidden = children === 0;
+      say(this.fold, folded ? `▸${children}` : '▾');
+      this.fold.setAttribute('aria-label', folded ? `Show ${children} sub-agents` : `Hide ${children} sub-agents`);
     }
     if (this.fresh('depth', String(depth))) {
       this.link.style.marginLeft = depth ? `${Math.min(depth, 8) * 16}px` : '';

@@ -151,7 +151,7 @@ const list = (files) => h('ul', { class: 'mono' }, files.slice(0, 40).map((file)
 /** @param {any} plan */
 function effects(plan) {
   return [
-    plan.conflicts.length > 0 && h('p', { class: 'problem' }, 'Somebody else changed these files since; their changes are lost: ', visibleText(plan.conflicts.slice(0, 20).join(', '))),
+    plan.conflicts.length > 0 && h('p', { class: 'problem' }, 'These files have changed since; this discards those changes: ', visibleText(plan.conflicts.slice(0, 20).join(', '))),
     (plan.stays ?? []).length > 0 && h('p', { class: 'dim' }, 'This stays: ', visibleText(plan.stays.slice(0, 12).join('; '))),
   ];
 }

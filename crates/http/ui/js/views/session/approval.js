@@ -30,7 +30,7 @@ export async function decide(ctx, approval, body) {
     return true;
   } catch (error) {
     const { code } = /** @type {any} */ (error);
-    if (code === 'approval_decided') toast('Somebody else was first: it is decided.');
+    if (code === 'approval_decided') toast('Another person has already decided this.');
     else fail(error, 'The answer was not taken');
     return false;
   }
@@ -141,7 +141,7 @@ function choices(asked, send) {
 export function decided(question) {
   const event = question.decided;
   if (!event) return null;
-  const words = /** @type {Record<string, string>} */ ({ allow: 'allowed', deny: 'denied', answer: 'answered', expired: 'nobody answered in time', withdrawn: 'no longer needed' });
+  const words = /** @type {Record<string, string>} */ ({ allow: 'allowed', deny: 'denied', answer: 'answered', expired: 'expired without an answer', withdrawn: 'no longer needed' });
   const reach = event.decision === 'allow' && event.scope !== 'once' ? (event.scope === 'always' ? ' always' : ' for the session') : '';
   return h('p', { class: `decided d-${event.decision}`, title: moment(event.at) },
     h('span', { class: 'mark', 'aria-hidden': 'true' }, event.decision === 'allow' || event.decision === 'answer' ? '✓' : '✕'),
