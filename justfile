@@ -25,8 +25,8 @@ doc:
 demo n="3":
     cargo run -p agentd -- --demo {{n}}
 
-# The pictures of the page, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
-pictures into="target/page/pictures":
+# The pictures of README.md and docs/page.md, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
+pictures into="docs/pictures":
     cargo build -p agentd -p agentctl
     node tests/page/pictures.mjs {{into}}
 

@@ -1,4 +1,4 @@
-// The pictures of the README: `just pictures`. A daemon with a scripted fleet, seen in chromium.
+// The pictures of README.md and docs/page.md: `just pictures`. A daemon with a scripted fleet, seen in chromium.
 
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { Browser, go, row } from './lib/browser.mjs';
 import { Daemon, fleet } from './lib/daemon.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-const into = resolve(process.argv[2] ?? join(root, 'target/page/pictures'));
+const into = resolve(process.argv[2] ?? join(root, 'docs/pictures'));
 const chromium = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync) ?? '/usr/bin/chromium';
 
 await mkdir(into, { recursive: true });
@@ -19,15 +19,17 @@ const daemon = await Daemon.start({
 });
 try {
   const { deploy } = await fleet(daemon);
-  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+  for (const [name, scheme, hash] of /** @type {const} */ ([
+    ['fleet', 'light', '#/fleet?sort=state'],
+    ['approvals', 'light', '#/approvals'],
+    ['session', 'dark', `#/session/${deploy.session}`],
+  ])) {
     const page = await browser.open(daemon, { scheme, width: 1280, height: 760 });
     await row(page, deploy.session).waitFor();
-    for (const [name, hash] of Object.entries({ fleet: '#/fleet?sort=state', approvals: '#/approvals', session: `#/session/${deploy.session}` })) {
-      await go(page, hash);
-      await page.waitForFunction(() => !document.querySelector('main [aria-busy]'));
-      if (name === 'approvals') await page.locator('.item', { hasText: 'Deploy production' }).click();
-      await page.screenshot({ path: join(into, `${name}-${scheme}.png`) });
-    }
+    await go(page, hash);
+    await page.waitForFunction(() => !document.querySelector('main [aria-busy]'));
+    if (name === 'approvals') await page.locator('.item', { hasText: 'Deploy production' }).click();
+    await page.screenshot({ path: join(into, `${name}-${scheme}.png`) });
   }
 } finally {
   await browser.chromium.close();
