@@ -6,6 +6,7 @@ use agentd_store::{
     Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
 };
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// Messages of the session store.
 #[derive(Debug)]
@@ -96,6 +97,13 @@ pub enum Read {
     Count {
         /// The number.
         done: Done<Result<u64, StoreError>>,
+    },
+    /// The numbers of sessions by their stored state, without closed ones.
+    States {
+        /// Only these; none: all.
+        of: Option<Vec<SessionId>>,
+        /// The numbers.
+        done: Done<Result<BTreeMap<String, u64>, StoreError>>,
     },
     /// A stored idempotency key.
     Key {

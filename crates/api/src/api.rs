@@ -3,6 +3,7 @@
 use crate::approvals::KnownApprovals;
 use crate::backup::Staged;
 use crate::crowd::Crowd;
+use crate::fleet::Minutes;
 use crate::methods::Scope;
 use crate::sight::{Caller, Seen};
 use crate::sign_in::Codes;
@@ -136,6 +137,8 @@ pub struct Api {
     pub(crate) turns: KeyTurns,
     pub(crate) tokens: Tokens,
     pub(crate) codes: Codes,
+    /// Counts of the fleet.
+    pub(crate) minutes: Minutes,
     /// Permits for file comparisons.
     pub(crate) comparing: Semaphore,
     /// Permits for checks of the whole store.
@@ -170,6 +173,7 @@ impl Api {
             turns: KeyTurns::default(),
             tokens: Tokens::default(),
             codes: Codes::default(),
+            minutes: Minutes::default(),
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
             copying: Arc::new(Semaphore::new(1)),

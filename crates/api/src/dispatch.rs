@@ -55,6 +55,10 @@ impl Api {
             "input.list" => answer(&self.list_inputs(who, read_params(params)?).await?),
             "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
             "approval.list" => answer(&self.approvals(who, &read_params(params)?).await?),
+            "fleet.history" => {
+                let NoParams {} = read_params(params)?;
+                answer(&self.fleet_history(who).await?)
+            }
             "rule.list" => answer(&self.rules().await?),
             "rule.remove" => answer(&self.remove_rule(who, read_params(params)?).await?),
             "approval.decide" => answer(&self.decide(who, read_params(params)?).await?),

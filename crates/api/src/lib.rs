@@ -22,6 +22,7 @@ mod create;
 mod crowd;
 mod dispatch;
 mod family;
+mod fleet;
 mod fork;
 mod history;
 mod idempotency;

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 45] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 46] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -101,6 +101,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 45] = [
     ("tool.list", Scope::Read, Sessions),
     ("mcp.list", Scope::Read, Sessions),
     ("usage.query", Scope::Read, Sessions),
+    ("fleet.history", Scope::Read, Sessions),
     ("session.detach", Scope::Read, Sessions),
     ("token.create", Scope::Admin, Node),
     ("token.link", Scope::Admin, Node),

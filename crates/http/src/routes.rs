@@ -5,11 +5,11 @@ use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
     ApprovalListParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
     CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams, Decided,
-    DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams, LifecycleParams,
-    LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
-    UpdateParams, UsageParams, UsageRow,
+    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
+    LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
+    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow,
+    SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow,
+    ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -91,7 +91,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 44] = [
+pub const ROUTES: [Route; 45] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -162,6 +162,7 @@ pub const ROUTES: [Route; 44] = [
         List,
         &[("labels", Selector), ("by", Text)],
     ),
+    get::<Nothing, FleetHistory>("fleet.history", "/v1/fleet/history", One, &[]),
     act::<CreateTokenParams, TokenCreated>(Post, "token.create", "/v1/tokens", New),
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),

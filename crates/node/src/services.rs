@@ -19,8 +19,13 @@ use agentd_webhook::Webhooks;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often the fleet is counted.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The servers: of the control socket, and of HTTP if it is on. They share the limit of connections.
 pub(crate) fn servers(
@@ -52,6 +57,27 @@ fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -
                 match opened {
                     Ok(listener) => agentd_control::serve(listener, Arc::clone(connections), stopped).await,
                     Err(error) => tracing::error!(%error, "could not open the control socket again"),
+                }
+            })
+        },
+    )
+}
+
+/// Counts the fleet each minute, for its history.
+pub(crate) fn counts(api: &Arc<Api>) -> Service {
+    Service::new(
+        "the counts of the fleet",
+        Phase::Front,
+        Arc::clone(api),
+        |api, _| {
+            Box::pin(async move {
+                let mut minutes = interval(MINUTE);
+                minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                loop {
+                    minutes.tick().await;
+                    if let Err(fault) = api.count_minute().await {
+                        tracing::debug!(%fault, "could not count the fleet");
+                    }
                 }
             })
         },

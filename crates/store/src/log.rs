@@ -7,6 +7,7 @@ use crate::{
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
@@ -30,6 +31,9 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError>;
     /// The number of sessions, including closed ones.
     async fn count(&self) -> Result<u64, StoreError>;
+    /// The numbers of sessions by their stored state, without closed ones: of all sessions, or of these. Unreadable rows
+    /// count by the state that was stored with them.
+    async fn states(&self, of: Option<Vec<SessionId>>) -> Result<BTreeMap<String, u64>, StoreError>;
     /// Looks up an idempotency key.
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError>;
     /// The content of a blob.

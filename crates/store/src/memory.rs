@@ -11,6 +11,7 @@ use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use state::State;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -90,6 +91,10 @@ impl SessionLog for MemoryStore {
 
     async fn count(&self) -> Result<u64, StoreError> {
         Ok(self.open()?.count())
+    }
+
+    async fn states(&self, of: Option<Vec<SessionId>>) -> Result<BTreeMap<String, u64>, StoreError> {
+        Ok(self.open()?.states(of.as_deref()))
     }
 
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {

@@ -37,6 +37,7 @@ use committer::{Database, Tx};
 use files::DatabaseFiles;
 use readers::Readers;
 use rusqlite::params;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -221,6 +222,12 @@ impl SessionLog for SqliteStore {
 
     async fn count(&self) -> Result<u64, StoreError> {
         self.readers.read(queries::count).await
+    }
+
+    async fn states(&self, of: Option<Vec<SessionId>>) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.readers
+            .read(move |reader| queries::states(reader, of.as_deref()))
+            .await
     }
 
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {

@@ -121,6 +121,10 @@ impl SessionLog for CountingLog {
         self.inner.count().await
     }
 
+    async fn states(&self, of: Option<Vec<SessionId>>) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.inner.states(of).await
+    }
+
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
         self.inner.key(principal, key).await
     }

@@ -308,15 +308,52 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         h.refused("session.list", json!({ "states": ["busy"] })).await,
         (INVALID, "unknown_state".into())
     );
+    assert_eq!(h.played.lock().unwrap().routed, 5, "looking wakes nobody");
+}
+
+#[tokio::test]
+async fn the_fleet_is_counted_with_its_live_states_and_minutes_are_kept() {
+    let h = Harness::start().await;
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        ids.push(h.session(&format!("s{n}")).await);
+    }
+    let waits = |reason| LiveStatus {
+        seq: None,
+        status: Status::new(RunState::Waiting(reason), "waits", Timestamp(1)),
+    };
+    h.played.lock().unwrap().overlay.extend([
+        (ids[0], waits(WaitReason::Permit)),
+        (ids[1], waits(WaitReason::Approval)),
+    ]);
+    let history = h.call("fleet.history", json!({})).await.unwrap();
+    let states = json!({"idle": 1, "waiting(approval)": 1, "waiting(permit)": 1});
+    assert_eq!((&history["states"], &history["minutes"]), (&states, &json!([])));
+    let totals = &history["totals"];
+    assert_eq!(
+        (&totals["waiting_person"], &totals["running"]),
+        (&json!(1), &json!(1))
+    );
+    h.api.count_minute().await.unwrap();
+    let later = h.call("fleet.history", json!({})).await.unwrap();
+    assert_eq!(later["minutes"], json!([totals]));
+}
+
+#[tokio::test]
+async fn named_sessions_are_listed_newest_first_and_unknown_ones_left_out() {
+    let h = Harness::start().await;
+    let (first, second) = (h.session("first").await, h.session("second").await);
+    h.session("other").await;
     let unknown = "01890a5d-ac96-774b-bcce-b302099a8057";
-    let some = json!({ "sessions": [ids[1], unknown, ids[3], ids[1]] });
-    assert_eq!(names(h.call("session.list", some).await.unwrap()), ["s3", "s1"]);
+    let some = json!({ "sessions": [first, unknown, second, first] });
+    let rows: Vec<Summary> = serde_json::from_value(h.call("session.list", some).await.unwrap()).unwrap();
+    let found: Vec<_> = rows.iter().map(|row| row.session).collect();
+    assert_eq!(found, [first.max(second), first.min(second)]);
     let many = json!({ "sessions": vec![unknown; 201] });
     assert_eq!(
         h.refused("session.list", many).await,
         (INVALID, "bad_params".into())
     );
-    assert_eq!(h.played.lock().unwrap().routed, 5, "looking wakes nobody");
 }
 
 #[tokio::test]

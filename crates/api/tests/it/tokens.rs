@@ -71,7 +71,7 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "session.create" => Sight(json!({ "workdir": h.workdir() })),
         "session.import" => Sight(json!({ "workdir": h.workdir(), "lines": [] })),
         "session.list" | "usage.query" | "node.status" | "model.list" | "tool.list" | "mcp.list"
-        | "session.detach" => Sight(json!({})),
+        | "fleet.history" | "session.detach" => Sight(json!({})),
         "fleet.watch" => Sight(json!({ "once": true })),
         "rule.list" | "rule.remove" | "node.diagnostics" | "node.config" | "node.check" | "node.reload"
         | "node.backup" | "node.backup_part" | "node.backup_end" | "node.drain" | "node.stop"

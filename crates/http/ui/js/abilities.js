@@ -2,7 +2,7 @@
 
 export const HAS = {
   /** `fleet.history`: counters of the last hour. */
-  history: false,
+  history: true,
   /** `session.list` takes `sessions`: some rows with one request. */
   batches: true,
   /** `session.list` takes `sort`, `ascending` and `search`. */

@@ -219,6 +219,17 @@ impl State {
         self.rows().count() as u64
     }
 
+    pub(super) fn states(&self, of: Option<&[SessionId]>) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (id, _, summary) in self.rows() {
+            let state = summary.status.state;
+            if state != RunState::Closed && of.is_none_or(|of| of.contains(&id)) {
+                *counts.entry(state.as_str().to_owned()).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     pub(super) fn key(&self, principal: &Principal, key: &str, now: Timestamp) -> Option<StoredKey> {
         let (stored, at) = self.keys.get(&(principal.clone(), key.to_owned()))?;
         (now.since_ms(*at) < KEY_LIFE_MS).then(|| stored.clone())

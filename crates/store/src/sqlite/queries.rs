@@ -11,6 +11,7 @@ use crate::{
 use agentd_protocol::{Principal, Seq, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::BTreeMap;
 
 /// A text column, read without checking its encoding.
 fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
@@ -196,6 +197,35 @@ pub(super) fn resolve(
 pub(super) fn count(reader: &Connection) -> Result<u64, StoreError> {
     let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
     Ok(size(reader.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+}
+
+/// Reads no summaries: only the columns that are stored with them.
+pub(super) fn states(
+    reader: &Connection,
+    of: Option<&[SessionId]>,
+) -> Result<BTreeMap<String, u64>, StoreError> {
+    const OPEN: &str = "deleted_ms IS NULL AND summary IS NOT NULL AND closed = 0";
+    let mut select;
+    let mut rows = match of {
+        None => {
+            let sql = format!("SELECT state, count(*) FROM session WHERE {OPEN} GROUP BY state");
+            select = reader.prepare_cached(&sql)?;
+            select.query([])?
+        }
+        Some(of) => {
+            let sql = format!(
+                "SELECT state, count(*) FROM session WHERE {OPEN} AND uid IN (SELECT value FROM json_each(?1)) GROUP BY state"
+            );
+            let of = serde_json::to_string(&of.iter().map(|id| uid(*id)).collect::<Vec<_>>())?;
+            select = reader.prepare_cached(&sql)?;
+            select.query([of])?
+        }
+    };
+    let mut counts = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        counts.insert(row.get(0)?, size(row.get(1)?));
+    }
+    Ok(counts)
 }
 
 pub(super) fn key(

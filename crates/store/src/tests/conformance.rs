@@ -396,6 +396,11 @@ async fn lists_filter_by_state_label_and_wake(kit: Kit) {
     for (filter, expected) in cases {
         assert_eq!(kit.listed(filter.clone()).await, expected, "{filter:?}");
     }
+    let counts = |states: &[&str]| states.iter().map(|state| ((*state).to_owned(), 1)).collect();
+    let all = kit.log.states(None).await.unwrap();
+    assert_eq!(all, counts(&["idle", "running(model)", "waiting(approval)"]));
+    let some = kit.log.states(Some(vec![idle, closed])).await.unwrap();
+    assert_eq!(some, counts(&["idle"]));
 }
 
 async fn lists_page_newest_first(kit: Kit) {
