@@ -15,7 +15,11 @@ type Script<'a> = (&'a str, &'a str);
 
 /// Keeps what it is told below the working directory, under the name of its event.
 fn keeps(event: &str) -> String {
-    format!("cat >> told.{event}")
+    match event {
+        // A new file in the project voids an open approval, and nothing waits for this hook: it writes after the turn.
+        "Notification" => "until [ -e told.Stop ]; do sleep 0.05; done; cat >> told.Notification".to_owned(),
+        event => format!("cat >> told.{event}"),
+    }
 }
 
 fn hooks(scripts: &[Script<'_>], more: &str) -> String {
@@ -115,12 +119,6 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
     };
     let child = client.create(&params).await.unwrap().session.to_string();
     assert_eq!(ended(&client, &child).await.0, EndReason::Completed);
-    let params = CreateParams {
-        prompt: Some(vec![Block::text("plan:e steps=1 command=false;")]),
-        ..params
-    };
-    let failing = client.create(&params).await.unwrap().session.to_string();
-    assert_eq!(ended(&client, &failing).await.0, EndReason::Completed);
     let closed = daemon.agentctl(&["close", &parent]).await;
     assert_eq!(closed.code, Some(0), "{}", closed.stderr);
     for event in HookEvent::ALL {
@@ -129,12 +127,8 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
         assert_eq!(told[0]["event"], name.as_str(), "{told:?}");
         assert!(told[0]["session"].is_string(), "{told:?}");
     }
-    // The parent's approval may be void: the hooks write into the project while a person is asked.
     let failures = told(&daemon, "PostToolUseFailure").await;
-    assert!(
-        failures.iter().any(|failure| failure["status"] == "error"),
-        "{failures:?}"
-    );
+    assert_eq!(failures[0]["status"], "error", "{failures:?}");
     assert_eq!(told(&daemon, "SubagentStop").await[0]["session"], child);
     let kinds = told(&daemon, "Notification").await;
     assert_eq!(kinds[0]["kind"], "approval");
