@@ -37,10 +37,7 @@ impl Api {
         let Some(key) = key else {
             return Ok(Keyed::New(None, None));
         };
-        if key.is_empty() || key.len() > MAX_KEY || key.chars().any(char::is_control) {
-            let message = format!("the idempotency key must have 1 to {MAX_KEY} printable characters");
-            return Err(Fault::invalid("bad_key", message));
-        }
+        check_key(key)?;
         let mine = IdempotencyKey {
             principal: who.principal().clone(),
             key: key.to_owned(),
@@ -83,8 +80,7 @@ impl Api {
             return Ok(None);
         };
         if method != mine.method || body_hash != mine.body_hash {
-            let message = format!("the idempotency key {:?} was used for another request", mine.key);
-            return Err(Fault::conflict("key_reused", message).hint("use a new key for a new request"));
+            return Err(key_reused(&mine.key));
         }
         let answer = serde_json::from_str(&answer).map_err(|error| {
             Fault::internal(
@@ -94,6 +90,32 @@ impl Api {
         })?;
         Ok(Some(answer))
     }
+}
+
+/// Refuses what cannot be a key.
+///
+/// # Errors
+/// It is empty, too long, or has control characters.
+pub fn check_key(key: &str) -> Result<(), Fault> {
+    if key.is_empty() || key.len() > MAX_KEY || key.chars().any(char::is_control) {
+        let message = format!("the idempotency key must have 1 to {MAX_KEY} printable characters");
+        return Err(Fault::invalid("bad_key", message));
+    }
+    Ok(())
+}
+
+/// The fault of a key that stands for another request.
+#[must_use]
+pub fn key_reused(key: &str) -> Fault {
+    let message = format!("the idempotency key {key:?} was used for another request");
+    Fault::conflict("key_reused", message).hint("use a new key for a new request")
+}
+
+/// The fault of a request that waited too long for another one with its key.
+#[must_use]
+pub fn key_busy() -> Fault {
+    let message = "another request with this idempotency key is taking too long";
+    Fault::timeout("key_busy", message).hint("retry with the same key")
 }
 
 /// A key derived from another one, for a step of a command. One that would be too long is replaced by its hash.

@@ -58,6 +58,7 @@ pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, Reload, StopRequ
 pub use attach::Attachment;
 pub use backup::STAGING;
 pub use dispatch::read_params;
+pub use idempotency::{check_key, key_busy, key_reused};
 pub use live::{Push, Pushed};
 pub use methods::{Scope, all as methods};
 pub use subagent::SubagentApi;

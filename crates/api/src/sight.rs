@@ -119,6 +119,14 @@ impl fmt::Display for Seen {
 }
 
 impl Api {
+    /// Refuses a method that the principal may not call, as [`Api::call`] does.
+    ///
+    /// # Errors
+    /// The fault that the client gets.
+    pub fn may_call(&self, who: &Principal, name: &str) -> Result<(), Fault> {
+        self.allow(who, name).map(drop)
+    }
+
     /// Refuses a method that the principal lacks the scope for, or that reaches further than its token's labels.
     pub(crate) fn allow(&self, who: &Principal, name: &str) -> Result<Caller, Fault> {
         let (scope, reach) = method(name)?;

@@ -1,5 +1,6 @@
 //! Allows one request at a time for each idempotency key: a second one waits for the first and finds its answer.
 
+use crate::idempotency::key_busy;
 use agentd_protocol::{Fault, Principal};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -26,13 +27,7 @@ impl KeyTurns {
     pub(crate) async fn enter(&self, who: &Principal, key: &str, within: Duration) -> Result<KeyTurn, Fault> {
         let gate = self.gate(who, key);
         let entered = tokio::time::timeout(within, gate.lock_owned()).await;
-        let gate = entered.map_err(|_| {
-            Fault::timeout(
-                "key_busy",
-                "another request with this idempotency key is taking too long",
-            )
-            .hint("retry with the same key")
-        })?;
+        let gate = entered.map_err(|_| key_busy())?;
         Ok(KeyTurn { _gate: gate })
     }
 

@@ -1,8 +1,9 @@
 //! Carries out a request with a single answer.
 
 use crate::pages;
-use crate::params::{Given, collect};
+use crate::params::{Given, collect, key};
 use crate::problem::Problem;
+use crate::replay::request_of;
 use crate::router::App;
 use crate::routes::Route;
 use crate::wait::{self, Wait};
@@ -39,12 +40,31 @@ pub(crate) async fn handle(
     let params = collect(route, given)?;
     let limit = params.get("limit").and_then(Value::as_u64);
     let waiting = Wait::asked(route, &parts.headers, &params)?;
-    let answer = app.api.call(&who, route.method, Value::Object(params)).await?;
+    let params = Value::Object(params);
+    let answer = match key(route, &parts.headers)?.filter(|_| !route.keyed()) {
+        Some(key) => once(&app, who.clone(), route, params, key).await?,
+        None => app.api.call(&who, route.method, params).await?,
+    };
     if let Some(waiting) = waiting {
         return wait::answer(&app, &who, answer, waiting).await;
     }
     let most = app.api.loaded().settings.limits.list_rows;
     Ok(pages::response(route, answer, limit.unwrap_or(0), most))
+}
+
+/// Calls a method without a key of its own once for the key of the request.
+async fn once(
+    app: &Arc<App>,
+    who: Principal,
+    route: &'static Route,
+    params: Value,
+    key: &str,
+) -> Result<Value, Fault> {
+    app.api.may_call(&who, route.method)?;
+    let request = request_of(route.method, params.clone());
+    let (api, by) = (Arc::clone(&app.api), who.clone());
+    let work = async move { api.call(&by, route.method, params).await };
+    app.replays.once(&who, key, request, work).await
 }
 
 /// Reads a request's body.

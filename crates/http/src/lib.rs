@@ -18,6 +18,7 @@ mod pages;
 mod params;
 mod problem;
 mod query;
+mod replay;
 mod router;
 mod routes;
 mod serve;

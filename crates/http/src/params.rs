@@ -31,16 +31,32 @@ pub(crate) fn collect(route: &Route, given: Given<'_>) -> Result<Map<String, Val
         let blocks = json!([{"type": "text", "text": text}]);
         params.insert(name.to_owned(), blocks);
     }
-    if let Some(key) = given.headers.get("idempotency-key").filter(|_| route.keyed()) {
-        let key = key
-            .to_str()
-            .map_err(|_| Fault::invalid("bad_key", "Idempotency-Key: expected printable ASCII characters"))?;
+    if let Some(key) = key(route, given.headers)?.filter(|_| route.keyed()) {
         place(&mut params, "key", key, "header Idempotency-Key")?;
     }
     for (name, value) in given.path {
         place(&mut params, name, value, "path")?;
     }
     Ok(params)
+}
+
+/// The `Idempotency-Key` of a POST; other requests ignore it.
+pub(crate) fn key<'a>(route: &Route, headers: &'a HeaderMap) -> Result<Option<&'a str>, Fault> {
+    let given = headers.get("idempotency-key");
+    let Some(key) = given.filter(|_| route.verb == Verb::Post) else {
+        return Ok(None);
+    };
+    if route.secret() {
+        let message = format!(
+            "{} takes no Idempotency-Key: its answer is a secret, which agentd does not keep",
+            route.method
+        );
+        return Err(Fault::invalid("bad_key", message)
+            .hint("leave the header out; if the answer was lost, make another one"));
+    }
+    let key = key.to_str();
+    key.map(Some)
+        .map_err(|_| Fault::invalid("bad_key", "Idempotency-Key: expected printable ASCII characters"))
 }
 
 /// Adds a parameter that the body must not also have.

@@ -32,7 +32,12 @@ pub(crate) struct Problem {
 
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        let status = status_of(fault.class);
+        // A key that is reused or in use has a status of its own: draft-ietf-httpapi-idempotency-key-header.
+        let status = match fault.code.as_str() {
+            "key_reused" => StatusCode::UNPROCESSABLE_ENTITY,
+            "key_busy" => StatusCode::CONFLICT,
+            _ => status_of(fault.class),
+        };
         Self { fault, status }
     }
 }

@@ -3,6 +3,7 @@
 use crate::guard::{Guard, door, guard};
 use crate::openapi::openapi;
 use crate::problem::Problem;
+use crate::replay::Replays;
 use crate::routes::{ROUTES, Verb};
 use crate::streams::Streams;
 use crate::ui::{self, Page};
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) api: Arc<Api>,
     pub(crate) guard: Guard,
     pub(crate) streams: Arc<Streams>,
+    pub(crate) replays: Replays,
     pub(crate) wire: Arc<dyn Wire>,
     pub(crate) page: Page,
     pub(crate) shutdown: watch::Receiver<bool>,
@@ -44,6 +46,7 @@ impl App {
         let config = &loaded.settings.http;
         Self {
             guard: Guard::new(config),
+            replays: Replays::new(config),
             streams: Streams::new(config.streams_per_token),
             wire,
             page: Page::load(),

@@ -192,7 +192,7 @@ pub const STREAMS: [(&str, &str); 3] = [
 ];
 
 impl Route {
-    /// Whether the method has an idempotency key.
+    /// Whether the method has an idempotency key of its own, which is in the store.
     pub(crate) fn keyed(&self) -> bool {
         [
             "session.create",
@@ -203,6 +203,16 @@ impl Route {
             "input.send",
         ]
         .contains(&self.method)
+    }
+
+    /// Whether its answer holds a secret, which agentd never keeps.
+    pub(crate) fn secret(&self) -> bool {
+        ["token.create", "token.link"].contains(&self.method)
+    }
+
+    /// Whether a request may have an `Idempotency-Key`.
+    pub(crate) fn takes_key(&self) -> bool {
+        self.verb == Verb::Post && !self.secret()
     }
 
     /// Whether it makes an input, whose turn the client may wait for.

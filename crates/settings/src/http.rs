@@ -22,6 +22,12 @@ pub struct HttpConfig {
     pub streams_per_token: u32,
     /// Requests per second of one token.
     pub requests_per_second: u32,
+    /// Answers kept in memory for the idempotency keys of one token.
+    pub keys_per_token: u32,
+    /// How long they are kept.
+    pub key_seconds: u64,
+    /// How long a repetition waits for the request that it repeats.
+    pub key_wait_ms: u64,
     /// The largest body of a request.
     pub max_body_bytes: u64,
     /// The time limit for the headers of a request, and for an idle connection.
@@ -39,6 +45,9 @@ impl Default for HttpConfig {
             connections: 1_024,
             streams_per_token: 256,
             requests_per_second: 200,
+            keys_per_token: 1_000,
+            key_seconds: 86_400,
+            key_wait_ms: 30_000,
             max_body_bytes: 8_388_608,
             header_ms: 15_000,
         }

@@ -89,6 +89,9 @@ fn http(s: &Settings) -> Vec<Row> {
             1,
             1_000_000,
         ),
+        ("http.keys_per_token", h.keys_per_token.into(), 1, 1_000_000),
+        ("http.key_seconds", h.key_seconds, 1, 30 * DAY_MS / 1_000),
+        ("http.key_wait_ms", h.key_wait_ms, 1, DAY_MS),
         ("http.max_body_bytes", h.max_body_bytes, 1_024, GIB),
         ("http.header_ms", h.header_ms, 1_000, DAY_MS),
     ]

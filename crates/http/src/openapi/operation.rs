@@ -11,7 +11,7 @@ pub(super) fn describe(route: &Route, book: &mut Book) -> Value {
     let mut parameters = path_parameters(route.path, &schema);
     parameters.extend(route.query.iter().map(|query| query_parameter(query, &schema)));
     let mut header = |name| parameters.push(json!({"$ref": format!("#/components/parameters/{name}")}));
-    if route.keyed() {
+    if route.takes_key() {
         header("IdempotencyKey");
     }
     if route.waits() {
@@ -146,7 +146,8 @@ pub(super) fn headers() -> Value {
         "IdempotencyKey": {
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "A repetition of the request with the same key gives the same answer, and is not carried out again.",
+            "description": "A repetition of the request with the same key gives the same answer, and is not carried out again. \
+                docs/http.md says how long.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
         },
         "Prefer": {

@@ -134,7 +134,16 @@ pub(super) fn problems() -> Value {
     let mut problems = Map::new();
     for (status, class) in classes() {
         let class = serde_json::to_value(class).unwrap_or_default();
-        let about = format!("The fault's class is `{}`.", class.as_str().unwrap_or_default());
+        let mut about = format!("The fault's class is `{}`.", class.as_str().unwrap_or_default());
+        match status {
+            StatusCode::CONFLICT => {
+                about.push_str(" Or another request with this `Idempotency-Key` still runs (`key_busy`).");
+            }
+            StatusCode::UNPROCESSABLE_ENTITY => {
+                about.push_str(" Or the `Idempotency-Key` was used for another request (`key_reused`).");
+            }
+            _ => {}
+        }
         problems.insert(name(status), problem(status, &about));
     }
     for (status, _, about) in OWN {

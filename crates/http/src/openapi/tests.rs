@@ -30,6 +30,23 @@ fn each_row_of_the_table_has_an_operation_with_its_own_id() {
 }
 
 #[test]
+fn each_post_takes_an_idempotency_key_unless_its_answer_is_a_secret() {
+    let document = document();
+    let key = json!({"$ref": "#/components/parameters/IdempotencyKey"});
+    for route in &ROUTES {
+        let operation = &document["paths"][route.path][verb(route.verb)];
+        let parameters = operation["parameters"].as_array();
+        let takes = parameters.is_some_and(|all| all.contains(&key));
+        let secret = ["/v1/tokens", "/v1/links"].contains(&route.path);
+        let post = route.verb == Verb::Post;
+        assert_eq!(takes, post && !secret, "{}", route.method);
+        for status in ["409", "422"] {
+            assert!(operation["responses"][status].is_object(), "{}", route.method);
+        }
+    }
+}
+
+#[test]
 fn each_body_and_answer_is_a_named_type_and_each_parameter_has_one() {
     let document = document();
     for (place, operation) in operations(&document) {

@@ -7,6 +7,8 @@ mod admission;
 #[path = "../../../api/tests/it/harness.rs"]
 mod harness;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod page;
 mod requests;
 #[cfg(test)]

@@ -63,21 +63,6 @@ async fn lists_come_in_pages() {
 }
 
 #[tokio::test]
-async fn a_key_makes_a_request_happen_once() {
-    let http = Http::start(|_| {}).await;
-    let headers = "Content-Type: application/json\r\nIdempotency-Key: k1\r\n";
-    let body = json!({"workdir": http.h.workdir()}).to_string();
-    let first = http.ask("POST", "/v1/sessions", headers, &body).await;
-    let second = http.ask("POST", "/v1/sessions", headers, &body).await;
-    assert_eq!((first.status, first.json()), (201, second.json()));
-    let other = json!({"workdir": http.h.workdir(), "title": "other"}).to_string();
-    let conflict = http.ask("POST", "/v1/sessions", headers, &other).await;
-    assert_eq!(conflict.status, 409, "{conflict:?}");
-    let two = json!({"workdir": http.h.workdir(), "key": "k2"}).to_string();
-    assert_eq!(http.ask("POST", "/v1/sessions", headers, &two).await.status, 400);
-}
-
-#[tokio::test]
 async fn a_wrong_request_is_told_what_is_wrong() {
     let http = Http::start(|_| {}).await;
     let json_body = "Content-Type: application/json\r\n";
