@@ -19,9 +19,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The time limit for a request's body.
-const BODY: Duration = Duration::from_secs(30);
-
 pub(crate) async fn handle(
     app: Arc<App>,
     route: &'static Route,
@@ -30,7 +27,7 @@ pub(crate) async fn handle(
     let (mut parts, body) = request.into_parts();
     let who = caller(&parts)?;
     let path = path_params(&mut parts).await?;
-    let body = self::body(Request::from_parts(parts.clone(), body)).await?;
+    let body = self::body(&app, Request::from_parts(parts.clone(), body)).await?;
     let given = Given {
         path: &path,
         query: parts.uri.query().unwrap_or_default(),
@@ -68,8 +65,9 @@ async fn once(
 }
 
 /// Reads a request's body.
-pub(crate) async fn body(request: Request) -> Result<Result<Bytes, BytesRejection>, Problem> {
-    timeout(BODY, Bytes::from_request(request, &()))
+pub(crate) async fn body(app: &App, request: Request) -> Result<Result<Bytes, BytesRejection>, Problem> {
+    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
+    timeout(limit, Bytes::from_request(request, &()))
         .await
         .map_err(|_| {
             let fault = Fault::timeout("body_late", "the body did not end in time");

@@ -53,9 +53,9 @@ impl Guard {
     /// Checks what every request must pass, with a token or without.
     fn door(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let authority = uri.authority().map(|authority| authority.as_str());
-        let host = authority.or_else(|| text(headers, header::HOST));
+        let host = authority.or(text(headers, &header::HOST)?);
         self.host(host)?;
-        Ok(self.origin(text(headers, header::ORIGIN), host.unwrap_or_default())?)
+        Ok(self.origin(text(headers, &header::ORIGIN)?, host.unwrap_or_default())?)
     }
 
     /// Refuses names that are not ours: a page whose name was bound to this machine's address after it was loaded (DNS
@@ -97,8 +97,15 @@ impl Guard {
     }
 }
 
-fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+/// The value of a header. A second one is refused: a proxy may have judged the other one.
+fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, Fault> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        let message = format!("the request has several headers {name}");
+        return Err(Fault::invalid("repeated_header", message).hint("send one"));
+    }
+    Ok(first.and_then(|value| value.to_str().ok()))
 }
 
 fn token(headers: &HeaderMap) -> Result<&str, Problem> {
@@ -108,7 +115,7 @@ fn token(headers: &HeaderMap) -> Result<&str, Problem> {
             fault.hint("send the header Authorization: Bearer TOKEN; agentctl token create makes one"),
         )
     };
-    let (scheme, token) = text(headers, header::AUTHORIZATION)
+    let (scheme, token) = text(headers, &header::AUTHORIZATION)?
         .and_then(|value| value.split_once(' '))
         .ok_or_else(missing)?;
     let token = token.trim();

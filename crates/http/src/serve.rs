@@ -10,6 +10,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +24,9 @@ use tokio_rustls::TlsAcceptor;
 const FAREWELL: Duration = Duration::from_secs(6);
 /// The pause after the system could not accept a connection (too many open files).
 const BREATH: Duration = Duration::from_millis(100);
+/// The most bytes that the system keeps unsent for a client. With its own limit of megabytes, a client that does not read
+/// would lag only after that.
+const UNSENT: u32 = 128 << 10;
 /// The most bytes of a request's line and headers.
 const HEADERS: usize = 16 << 10;
 
@@ -102,7 +106,8 @@ async fn secured(
 ) {
     // Deltas are small and must not wait for each other.
     let _ = stream.set_nodelay(true);
-    let stream = Impatient::new(stream);
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
+    let stream = Impatient::new(stream, Duration::from_millis(config.stall_ms));
     let Some(tls) = tls else {
         return connection(stream, router, config, shutdown).await;
     };

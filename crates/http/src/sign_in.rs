@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Exchanges the code of a link for a token. It is the only request of the API without one.
 pub(crate) async fn sign_in(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let headers = request.headers().clone();
-    let given = read_body(&headers, call::body(request).await?)?;
+    let given = read_body(&headers, call::body(&app, request).await?)?;
     let params: SignInParams = serde_json::from_value(Value::Object(given))
         .map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))?;
     let answer = app.api.sign_in(&params).await?;

@@ -7,20 +7,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How long a peer may read nothing while there is something for it.
-const STALL: Duration = Duration::from_secs(30);
-
 /// A stream with a time limit for each write.
 #[derive(Debug)]
 pub(crate) struct Impatient<S> {
     stream: S,
+    /// How long the peer may read nothing while there is something for it.
+    limit: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Impatient<S> {
-    pub(crate) const fn new(stream: S) -> Self {
+    pub(crate) const fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
+            limit,
             stalled: None,
         }
     }
@@ -31,7 +31,7 @@ impl<S> Impatient<S> {
             self.stalled = None;
             return polled;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL)));
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.limit)));
         match stalled.as_mut().poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(()) => {
@@ -90,10 +90,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn i6_a_peer_that_does_not_read_is_cut_and_a_slow_one_is_not() {
+        const LIMIT: Duration = Duration::from_secs(30);
         let (near, mut far) = duplex(4);
-        let mut near = Impatient::new(near);
+        let mut near = Impatient::new(near, LIMIT);
         near.write_all(b"full").await.unwrap();
-        let almost = STALL - Duration::from_secs(1);
+        let almost = LIMIT - Duration::from_secs(1);
         assert!(timeout(almost, near.write_all(b"more")).await.is_err());
         far.read_exact(&mut [0; 4]).await.unwrap();
         near.write_all(b"more").await.unwrap();

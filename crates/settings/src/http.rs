@@ -32,6 +32,10 @@ pub struct HttpConfig {
     pub max_body_bytes: u64,
     /// The time limit for the headers of a request, and for an idle connection.
     pub header_ms: u64,
+    /// The time limit for the body of a request.
+    pub body_ms: u64,
+    /// How long a client may take nothing while there is something for it.
+    pub stall_ms: u64,
 }
 
 impl Default for HttpConfig {
@@ -50,6 +54,8 @@ impl Default for HttpConfig {
             key_wait_ms: 30_000,
             max_body_bytes: 8_388_608,
             header_ms: 15_000,
+            body_ms: 30_000,
+            stall_ms: 30_000,
         }
     }
 }

@@ -94,6 +94,8 @@ fn http(s: &Settings) -> Vec<Row> {
         ("http.key_wait_ms", h.key_wait_ms, 1, DAY_MS),
         ("http.max_body_bytes", h.max_body_bytes, 1_024, GIB),
         ("http.header_ms", h.header_ms, 1_000, DAY_MS),
+        ("http.body_ms", h.body_ms, 1_000, DAY_MS),
+        ("http.stall_ms", h.stall_ms, 1_000, DAY_MS),
     ]
 }
 

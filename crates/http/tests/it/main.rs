@@ -16,6 +16,8 @@ mod server;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod slow;
+#[cfg(test)]
 mod streaming;
 #[cfg(test)]
 mod tls;

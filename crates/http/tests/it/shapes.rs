@@ -54,7 +54,7 @@ type Shape = (
 );
 
 /// Requests with a token.
-const SHAPES: [Shape; 21] = [
+const SHAPES: [Shape; 29] = [
     (
         "two lengths",
         CREATE,
@@ -99,6 +99,62 @@ const SHAPES: [Shape; 21] = [
         CREATE,
         &[b"Transfer-Encoding: chunked"],
         b"zz\r\n{}\r\n0\r\n\r\n",
+    ),
+    (
+        "two codings",
+        CREATE,
+        &[
+            b"Transfer-Encoding: identity",
+            b"Transfer-Encoding: chunked, identity",
+        ],
+        SMUGGLED,
+    ),
+    (
+        "a coding with a control character",
+        CREATE,
+        &[b"Transfer-Encoding: \x0bchunked"],
+        SMUGGLED,
+    ),
+    (
+        "a length in the chunks",
+        CREATE,
+        &[b"Transfer-Encoding: chunked"],
+        b"2;a=b\r\n{}garbage\r\n0\r\n\r\n",
+    ),
+    (
+        "a long extension of a chunk",
+        CREATE,
+        &[b"Transfer-Encoding: chunked"],
+        &{
+            let mut body = [b'a'; 40_000];
+            body[0] = b'2';
+            body[1] = b';';
+            body
+        },
+    ),
+    (
+        "a bare CR in a header",
+        CREATE,
+        &[b"X-A: 1\rContent-Length: 2"],
+        b"{}",
+    ),
+    (
+        "two hosts",
+        "GET /v1/sessions HTTP/1.1",
+        &[b"Host: evil.example"],
+        b"",
+    ),
+    (
+        "two tokens",
+        "GET /v1/sessions HTTP/1.1",
+        &[b"Authorization: Bearer wrong"],
+        b"",
+    ),
+    (
+        "half a chunk",
+        CREATE,
+        &[b"Content-Type: application/json", b"Transfer-Encoding: chunked"],
+        b"a\r\n{",
     ),
     (
         "a space before the colon",
