@@ -2,6 +2,8 @@
 
 use crate::binaries::binaries;
 use crate::follow::within;
+use crate::sse::Access;
+use crate::way::Way;
 use agentd_client::{Client, ConnectOptions};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -229,6 +231,17 @@ impl Daemon {
     pub async fn http(&self) -> String {
         let status = self.client().await.status().await;
         status.expect("a running daemon has a status").http
+    }
+
+    /// The way over its socket.
+    pub fn over_socket(&self) -> Way {
+        Way::Socket(self.socket())
+    }
+
+    /// The way over HTTP, with a new token.
+    pub async fn over_http(&self) -> Way {
+        let access = Access::of(&self.client().await).await;
+        Way::Http(access.expect("a running daemon makes tokens"))
     }
 
     /// Runs `agentctl` against this daemon to its end.

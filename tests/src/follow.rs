@@ -2,8 +2,9 @@
 
 use crate::checker::check_events;
 use crate::daemon::PATIENCE;
-use agentd_client::{Client, ClientError, Push, Subscription};
-use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, FaultClass, Synced};
+use crate::way::{Source, Way, attach};
+use agentd_client::{Client, ClientError, Push};
+use agentd_protocol::{Event, EventBody, ExportParams, Synced};
 
 /// Waits for `future`, but not for ever.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -15,44 +16,44 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 /// A viewer of one session.
 #[derive(Debug)]
 pub struct Follower {
-    subscription: Subscription,
+    source: Source,
     /// Every event so far.
     pub events: Vec<Event>,
     /// The last `synced`.
     pub synced: Option<Synced>,
+    /// Whether it was ever told that it was too slow.
+    pub lagged: bool,
+}
+
+impl From<Source> for Follower {
+    fn from(source: Source) -> Self {
+        Self {
+            source,
+            events: Vec::new(),
+            synced: None,
+            lagged: false,
+        }
+    }
 }
 
 impl Follower {
     /// Follows a session from its beginning.
     pub async fn attach(client: &Client, session: &str) -> Self {
-        let params = AttachParams {
-            session: session.to_owned(),
-            deltas: true,
-            ..AttachParams::default()
-        };
-        // A loaded machine may take longer than a client waits for this; to ask again is safe.
-        let asking = async {
-            loop {
-                match client.attach(&params).await {
-                    Err(ClientError::Timeout { .. }) => {}
-                    Err(ClientError::Refused(fault)) if fault.class == FaultClass::Timeout => {}
-                    answered => return answered,
-                }
-            }
-        };
-        let subscription = within("attach answers", asking)
-            .await
-            .expect("the session can be attached");
-        Self {
-            subscription,
-            events: Vec::new(),
-            synced: None,
-        }
+        let attached = attach(client, session, None).await;
+        Self::from(Source::Wire(attached.expect("the session can be attached")))
+    }
+
+    /// Goes on after the last event, on a new connection.
+    pub async fn resume(&mut self, way: &Way) {
+        let session = self.events.first().expect("it has seen something").session;
+        let last = self.events.last().map(|event| event.seq);
+        let source = way.source(&session.to_string(), last).await;
+        self.source = source.expect("the session can be followed");
     }
 
     /// The next frame; `None` when the subscription is over.
     pub async fn next(&mut self) -> Option<Push> {
-        let push = within("the next frame", self.subscription.next()).await?;
+        let push = within("the next frame", self.source.next()).await?;
         match &push {
             Push::Event(stored) => {
                 let event: Event = serde_json::from_slice(&stored.json).expect("a stored event parses");
@@ -61,8 +62,11 @@ impl Follower {
                     event.seq, expected,
                     "I2: a viewer misses nothing and sees nothing twice"
                 );
+                let told = self.source.told().unwrap_or(expected);
+                assert_eq!(told, expected, "I2: the id of an event is its place in the log");
                 self.events.push(event);
             }
+            Push::Lagged(_) => self.lagged = true,
             Push::Synced(synced) => self.synced = Some(synced.clone()),
             _ => {}
         }

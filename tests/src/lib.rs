@@ -18,8 +18,10 @@ pub mod fault_server;
 mod follow;
 mod processes;
 mod skip;
+mod sse;
 mod tap;
 mod tool_servers;
+mod way;
 pub mod window_server;
 
 pub use aimock::Aimock;
@@ -29,5 +31,7 @@ pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
 pub use follow::{Follower, check_log, keep_log, try_log, within};
 pub use processes::{children_of, eventually, found, marked, signal, state_of, status_of, working_in};
 pub use skip::skipped;
+pub use sse::{Access, Sse};
 pub use tap::Tap;
 pub use tool_servers::{tool_server, tool_servers};
+pub use way::{Source, Way};

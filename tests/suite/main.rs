@@ -15,6 +15,7 @@ mod cancel;
 mod clients;
 mod commands;
 mod context;
+mod cuts;
 mod damage;
 mod demo;
 mod disk;

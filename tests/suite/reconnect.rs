@@ -2,8 +2,8 @@
 
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
-use agentd_protocol::{Event, ExportParams};
-use agentd_tests::{Daemon, Finished, binaries, eventually, marked, within};
+use agentd_protocol::{Event, EventBody, ExportParams};
+use agentd_tests::{Access, Daemon, Finished, Way, binaries, eventually, marked, within};
 use std::path::Path;
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -46,7 +46,7 @@ impl Following {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i2_run_attach_logs_and_export_follow_over_a_kill_without_a_gap_or_a_duplicate() {
+async fn i2_run_attach_logs_export_and_http_follow_over_a_kill_without_a_gap_or_a_duplicate() {
     let server = ModelServer::start(false).await.unwrap();
     let mut first = daemon(&server, YOLO).await;
     let dir = first.workdir("project");
@@ -64,9 +64,21 @@ async fn i2_run_attach_logs_and_export_follow_over_a_kill_without_a_gap_or_a_dup
     for other in &mut others {
         other.until("tool.started").await;
     }
+    let mut access = Access::of(&first.client().await).await.unwrap();
+    let mut viewer = Way::Http(access.clone()).follow(&session).await;
+    let started = |body: &EventBody| matches!(body, EventBody::ToolStarted(_));
+    viewer.until("the first call", started).await;
     first.kill().await;
+    while viewer.next().await.is_some() {}
     std::fs::write(format!("{dir}/go"), "").unwrap();
     let second = first.restart(None).await;
+    // The token is as durable as the log; only the address is another one.
+    second
+        .http()
+        .await
+        .trim_start_matches("http://")
+        .clone_into(&mut access.address);
+    viewer.resume(&Way::Http(access)).await;
     run.until("turn.finished").await;
     let ended = within("run ends", run.child.wait()).await.unwrap();
     assert_eq!(ended.code(), Some(0));
@@ -77,6 +89,9 @@ async fn i2_run_attach_logs_and_export_follow_over_a_kill_without_a_gap_or_a_dup
     let stored = second.client().await.export(&params).await.unwrap().lines;
     assert_eq!(run.seen, stored);
     assert!(stored.iter().any(|line| line.contains("session.recovered")));
+    viewer.turn_finished(1).await;
+    let events = stored.iter().map(|line| serde_json::from_str(line).unwrap());
+    assert_eq!(viewer.events, events.collect::<Vec<Event>>());
     for other in &mut others {
         other.until("turn.finished").await;
         assert_eq!(other.seen, stored);

@@ -3,27 +3,26 @@
 use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{DecideParams, Decision, EndReason, EventBody};
-use agentd_tests::{Follower, check_log};
+use agentd_tests::{Daemon, Follower, Way, check_log, eventually};
 use tokio::task::JoinSet;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn i2_fifty_viewers_that_come_and_go_see_the_same_log() {
-    let server = ModelServer::start(false).await.unwrap();
-    let daemon = daemon(&server, YOLO).await;
+/// Room for the requests of all viewers.
+const MANY: &str = "[http]\nlisten = \"127.0.0.1:0\"\nrequests_per_second = 100000\nstall_ms = 1000\n";
+
+/// Two hundred viewers of one session, some of which go away and come back: all see the log.
+async fn come_and_go(daemon: &Daemon, way: &Way) {
     let client = daemon.client().await;
-    let session = session(&daemon, &client, "plan:v steps=20;").await;
+    let session = session(daemon, &client, "plan:v steps=20 tool=read;").await;
     let mut viewers = JoinSet::new();
-    for n in 0..50 {
-        let session = session.clone();
-        let client = daemon.client().await;
+    for n in 0..200 {
+        let (session, way) = (session.clone(), way.clone());
         viewers.spawn(async move {
-            let mut follower = Follower::attach(&client, &session).await;
+            let mut follower = way.follow(&session).await;
             if n % 5 == 0 {
-                // This one goes away in the middle and comes back.
                 follower
                     .until("some progress", |body| matches!(body, EventBody::ToolFinished(_)))
                     .await;
-                follower = Follower::attach(&client, &session).await;
+                follower.resume(&way).await;
             }
             follower.turn_finished(1).await;
             follower.events
@@ -38,21 +37,61 @@ async fn i2_fifty_viewers_that_come_and_go_see_the_same_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn i2_i6_two_hundred_viewers_that_come_and_go_see_the_same_log() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    come_and_go(&daemon, &daemon.over_socket()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i2_i6_two_hundred_viewers_over_http_that_come_and_go_see_the_same_log() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, &format!("{YOLO}{MANY}")).await;
+    come_and_go(&daemon, &daemon.over_http().await).await;
+}
+
+/// A viewer that asks to follow and then reads nothing while the session works, and one that reads all.
+async fn stall(daemon: &Daemon, way: &Way) -> (Follower, Follower) {
+    let client = daemon.client().await;
+    let plan = "plan:s steps=60 command=head_-c_20000_/dev/zero_|_tr_'\\\\0'_y;";
+    let session = session(daemon, &client, plan).await;
+    let stalled = way.follow(&session).await;
+    let mut quick = way.follow(&session).await;
+    assert_eq!(quick.turn_finished(1).await.reason, EndReason::Completed);
+    (stalled, quick)
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn i2_i6_a_stalled_viewer_slows_nobody_and_catches_up_without_a_gap() {
     let server = ModelServer::start(true).await.unwrap();
-    let config = format!("{YOLO}[limits]\nattach_ring = 16\n");
+    // However slow the machine is, the stalled one is not cut.
+    let http = "[http]\nlisten = \"127.0.0.1:0\"\nstall_ms = 86400000\n";
+    let config = format!("{YOLO}{http}[limits]\nattach_ring = 16\n");
     let daemon = daemon(&server, &config).await;
-    let (client, slow) = (daemon.client().await, daemon.client().await);
-    let session = session(
-        &daemon,
-        &client,
-        "plan:s steps=60 command=head_-c_20000_/dev/zero_|_tr_'\\\\0'_y;",
-    )
+    for way in [daemon.over_socket(), daemon.over_http().await] {
+        let (mut stalled, quick) = stall(&daemon, &way).await;
+        assert_eq!(stalled.turn_finished(1).await.reason, EndReason::Completed);
+        // The client of the socket reads ahead.
+        assert!(stalled.lagged || matches!(way, Way::Socket(_)), "it is told");
+        assert_eq!(stalled.events, quick.events);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i2_i6_a_viewer_over_http_that_never_reads_is_cut_and_resumes_without_a_gap() {
+    let server = ModelServer::start(true).await.unwrap();
+    let config = format!("{YOLO}{MANY}[limits]\nattach_ring = 16\n");
+    let daemon = daemon(&server, &config).await;
+    let way = daemon.over_http().await;
+    let (mut stalled, quick) = stall(&daemon, &way).await;
+    let log = daemon.data_dir().join("logs/agentd.log");
+    eventually("it is cut", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("takes nothing any more"))
+    })
     .await;
-    // It asks to follow and then reads nothing while the session works.
-    let mut stalled = Follower::attach(&slow, &session).await;
-    let mut quick = Follower::attach(&client, &session).await;
-    assert_eq!(quick.turn_finished(1).await.reason, EndReason::Completed);
+    while stalled.next().await.is_some() {}
+    assert!(stalled.events.len() < quick.events.len(), "the rest is lost");
+    stalled.resume(&way).await;
     assert_eq!(stalled.turn_finished(1).await.reason, EndReason::Completed);
     assert_eq!(stalled.events, quick.events);
 }

@@ -6,15 +6,16 @@
 
 use super::{Action, Cell};
 use agentd_bench::model_server::ModelServer;
-use agentd_client::{Client, ConnectOptions, Push};
+use agentd_client::{Client, ClientError, ConnectOptions, Push};
 use agentd_protocol::{
-    AttachParams, Block, CreateParams, Created, EndReason, Event, EventBody, LifecycleParams, PermissionMode,
-    RunState, Seq, SessionId,
+    Block, CreateParams, Created, EndReason, Event, EventBody, LifecycleParams, PermissionMode, RunState,
+    Seq, SessionId,
 };
 use agentd_tests::{
-    Daemon, DaemonOptions, Logs, check_audit, check_effects, eventually, try_log, within, working_in,
+    Access, Daemon, DaemonOptions, Logs, Way, check_audit, check_effects, eventually, try_log, within,
+    working_in,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -166,8 +167,9 @@ impl World {
             .await;
         self.promise(created.session, 1, "session.created");
         let session = created.session.to_string();
-        let socket = self.daemon.socket();
-        self.viewers.push(Viewer::watch(socket, session.clone()));
+        let http = self.viewers.len() % 2 == 1;
+        let watching = Viewer::watch(self.daemon.socket(), session.clone(), http);
+        self.viewers.push(watching);
         session
     }
 
@@ -285,7 +287,7 @@ impl World {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
-pub(super) fn text(error: agentd_client::ClientError) -> String {
+pub(super) fn text(error: ClientError) -> String {
     error.to_string()
 }
 
@@ -320,39 +322,43 @@ pub(super) async fn log(client: &Client, session: &str) -> Result<Vec<Event>, St
     try_log(client, session).await.map_err(text)
 }
 
-/// Somebody who watches a session for the whole cell and connects again whenever the connection breaks: I2.
+/// Somebody who watches a session for the whole cell, over the socket or HTTP, and connects again whenever the connection
+/// breaks: I2.
 struct Viewer {
     session: String,
     seen: Arc<Mutex<Vec<Event>>>,
     watching: JoinHandle<()>,
 }
 
+/// The way to a daemon, whose HTTP address is another one in each of its lives.
+async fn way(socket: &Path, http: bool) -> Result<Way, ClientError> {
+    if !http {
+        return Ok(Way::Socket(socket.to_owned()));
+    }
+    let client = Client::connect(socket, &ConnectOptions::default()).await?;
+    Access::of(&client).await.map(Way::Http)
+}
+
 impl Viewer {
-    fn watch(socket: PathBuf, session: String) -> Self {
+    fn watch(socket: PathBuf, session: String, http: bool) -> Self {
         let seen = Arc::new(Mutex::new(Vec::<Event>::new()));
         let (to, of) = (Arc::clone(&seen), session.clone());
         let watching = tokio::spawn(async move {
             let mut ticks = interval(Duration::from_millis(50));
             loop {
                 ticks.tick().await;
-                let Ok(client) = Client::connect(&socket, &ConnectOptions::default()).await else {
-                    continue;
-                };
                 let last = to
                     .lock()
                     .expect("nobody panics with it")
                     .last()
                     .map(|event| event.seq);
-                let params = AttachParams {
-                    session: of.clone(),
-                    after_seq: last,
-                    deltas: true,
-                    ..AttachParams::default()
-                };
-                let Ok(mut subscription) = client.attach(&params).await else {
+                let Ok(way) = way(&socket, http).await else {
                     continue;
                 };
-                while let Some(push) = subscription.next().await {
+                let Ok(mut source) = way.source(&of, last).await else {
+                    continue;
+                };
+                while let Some(push) = source.next().await {
                     match push {
                         Push::Event(stored) => {
                             let event = serde_json::from_slice(&stored.json).expect("a stored event parses");
