@@ -115,6 +115,26 @@ async fn viewers_are_measured_also_those_that_do_not_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn http_is_measured_beside_the_socket() {
+    let figures = measure(
+        "--tools read http --inputs 3 --sessions 20 --requests 8 --connections 2 --idle 20 --viewers 4 --stalled 1 \
+         --steps 3 --rounds 1",
+    )
+    .await;
+    positive(
+        &figures,
+        &[
+            "first_text_ms.socket.p50",
+            "first_text_ms.http.p99",
+            "step_ratio",
+            "list_per_second",
+            "list_ms.p99",
+        ],
+    );
+    assert_eq!(number(&figures, "logs_checked"), 3.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn i3_turns_that_were_open_at_a_kill_go_on_and_are_measured() {
     let figures = measure("resume --sessions 4").await;
     positive(&figures, &["resumed_seconds", "start_ms"]);

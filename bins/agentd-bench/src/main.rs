@@ -14,6 +14,7 @@ mod drive;
 mod fleet;
 mod frozen;
 mod hostile;
+mod http;
 mod ice;
 mod idle;
 mod long;

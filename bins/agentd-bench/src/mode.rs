@@ -7,6 +7,7 @@ use crate::cost::{self, CostArgs};
 use crate::daemon::Bench;
 use crate::fleet::{self, FleetArgs};
 use crate::hostile::{self, HostileArgs};
+use crate::http::{self, HttpArgs};
 use crate::idle::{self, IdleArgs};
 use crate::long::{self, LongArgs};
 use crate::model_process::{self, MannerArgs};
@@ -34,6 +35,9 @@ pub(crate) enum Mode {
     Storm(StormArgs),
     /// Many viewers of one busy session, some of which do not read
     Viewers(ViewersArgs),
+    /// HTTP compared with the socket: the time to the first text and the steps of a session with viewers; memory of idle
+    /// viewers; pages of the list of many sessions
+    Http(HttpArgs),
     /// kill -9 with N open turns: time until all of them continue
     Resume(ResumeArgs),
     /// Cancels at 60 % of the maximum load
@@ -129,6 +133,14 @@ impl Mode {
                 figures.extend(search_beside::run(&bench, &dir).await?);
                 figures
             }
+            Self::Http(args) => {
+                let daemon = DaemonArgs {
+                    more: http::CONFIG,
+                    ..daemon.clone()
+                };
+                let bench = Bench::start(&daemon, manner).await?;
+                return http::run(&bench, &args).await.map(Some);
+            }
             mode => return mode.with_daemon(daemon, manner).await.map(Some),
         };
         Ok(Some(figures.into()))
@@ -162,6 +174,7 @@ impl Mode {
                 .await
                 .map(Report::from),
             Self::Cost(_)
+            | Self::Http(_)
             | Self::Decode { .. }
             | Self::Attempt { .. }
             | Self::Sandbox { .. }

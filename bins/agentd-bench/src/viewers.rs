@@ -3,6 +3,7 @@
 use crate::checks;
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, create_all, send};
+use crate::http::Server;
 use crate::report::{Report, Target, percentile};
 use agentd_protocol::{AttachParams, SessionId};
 use agentd_wire::{
@@ -51,7 +52,8 @@ pub(crate) async fn run(bench: &Bench, args: &ViewersArgs) -> Result<Report> {
     for round in 0..args.rounds.max(1) {
         calm.extend(turn(bench, &mut watch, session, &format!("calm{round}."), args.steps).await?);
         let before = bench.usage()?.rss_mb;
-        let audience = Audience::gather(bench, args, session, &seen).await?;
+        let counts = (args.viewers, args.stalled);
+        let audience = Audience::gather(bench, counts, session, &seen, None).await?;
         busy.extend(turn(bench, &mut watch, session, &format!("busy{round}."), args.steps).await?);
         grown = grown.max(bench.usage()?.rss_mb - before);
         drop(audience);
@@ -74,7 +76,7 @@ pub(crate) async fn run(bench: &Bench, args: &ViewersArgs) -> Result<Report> {
 }
 
 /// Runs a turn. Returns the milliseconds of its steps.
-async fn turn(
+pub(crate) async fn turn(
     bench: &Bench,
     watch: &mut Watcher,
     session: SessionId,
@@ -92,9 +94,9 @@ async fn turn(
 }
 
 /// The viewers: some read, others only hold their connection.
-struct Audience {
+pub(crate) struct Audience {
     reading: Vec<JoinHandle<()>>,
-    _stalled: Vec<UnixStream>,
+    standing: Vec<Box<dyn Send>>,
 }
 
 impl Drop for Audience {
@@ -104,26 +106,35 @@ impl Drop for Audience {
 }
 
 impl Audience {
-    async fn gather(
+    /// Gathers viewers, and among them those that stop reading, over HTTP if there is a server, else over the socket.
+    pub(crate) async fn gather(
         bench: &Bench,
-        args: &ViewersArgs,
+        (viewers, stalled): (u32, u32),
         session: SessionId,
         seen: &Arc<AtomicU64>,
+        http: Option<&Server>,
     ) -> Result<Self> {
-        let stalled = args.stalled.min(args.viewers);
-        let mut reading = Vec::new();
-        for _ in stalled..args.viewers {
-            let viewer = Viewer::attach(bench, session).await?;
-            reading.push(tokio::spawn(viewer.count(Arc::clone(seen))));
+        let mut audience = Self {
+            reading: Vec::new(),
+            standing: Vec::new(),
+        };
+        let path = format!("/v1/sessions/{session}/events?tail=1&deltas=true");
+        for n in 0..viewers {
+            let seen = Arc::clone(seen);
+            match (http, n < stalled) {
+                (None, true) => audience.standing.push(Box::new(stall(bench, session).await?)),
+                (None, false) => {
+                    let viewer = Viewer::attach(bench, session).await?;
+                    audience.reading.push(tokio::spawn(viewer.count(seen)));
+                }
+                (Some(server), true) => audience.standing.push(Box::new(server.follow(&path).await?)),
+                (Some(server), false) => {
+                    let viewer = server.follow(&path).await?;
+                    audience.reading.push(tokio::spawn(viewer.count(seen)));
+                }
+            }
         }
-        let mut standing = Vec::new();
-        for _ in 0..stalled {
-            standing.push(stall(bench, session).await?);
-        }
-        Ok(Self {
-            reading,
-            _stalled: standing,
-        })
+        Ok(audience)
     }
 }
 
