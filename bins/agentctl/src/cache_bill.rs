@@ -20,6 +20,7 @@ pub(crate) fn saved(price: &Price, usage: &Usage) -> f64 {
         input: input.saturating_add(usage.cache_write),
         cache_read: 0,
         cache_write: 0,
+        cache_write_1h: 0,
         ..*usage
     };
     price.cost(&fresh) - price.cost(usage)
@@ -72,6 +73,16 @@ struct Warm {
     asked: Asked,
     at: Timestamp,
     left: u64,
+}
+
+impl Warm {
+    const fn holds_ms(&self) -> u64 {
+        if self.asked.started.cache_hour {
+            HOUR_MS
+        } else {
+            SHORT_MS
+        }
+    }
 }
 
 impl CacheBill {
@@ -131,7 +142,7 @@ impl CacheBill {
         let warm = self.warm.as_ref().filter(|warm| {
             let started = &warm.asked.started;
             let same = started.configured.as_deref().unwrap_or(&started.model) == model;
-            same && !self.shortened && now.since_ms(warm.at) <= SHORT_MS
+            same && !self.shortened && now.since_ms(warm.at) <= warm.holds_ms()
         });
         warm.map_or(0, |warm| warm.asked.seq)
     }
@@ -145,7 +156,7 @@ fn why(warm: &Warm, asked: &Asked, shortened: bool) -> String {
         format!("the model changed from {} to {}", name(then), name(now))
     } else if pause > HOUR_MS {
         "more than an hour passed".to_owned()
-    } else if pause > SHORT_MS {
+    } else if pause > warm.holds_ms() {
         format!("{} minutes passed", pause / 60_000)
     } else if then.credential != now.credential {
         "the credential changed".to_owned()
@@ -192,6 +203,7 @@ mod tests {
                 output: 15.0,
                 cache_read: 0.3,
                 cache_write: 3.75,
+                cache_write_1h: 0.0,
             };
             let prices = ["claude", "other"].map(|name| (name.to_owned(), price));
             self.bill.apply(&event, &prices.into());

@@ -46,6 +46,7 @@ fn normal(reply: &ModelReply) -> Value {
         output,
         cache_read,
         cache_write,
+        cache_write_1h,
         reasoning,
     } = reply.usage;
     json!({
@@ -53,7 +54,7 @@ fn normal(reply: &ModelReply) -> Value {
         "stop_reason": reply.stop_reason,
         "usage": {
             "input": input, "output": output, "cache_read": cache_read, "cache_write": cache_write,
-            "reasoning": reasoning,
+            "cache_write_1h": cache_write_1h, "reasoning": reasoning,
         },
     })
 }

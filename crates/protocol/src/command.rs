@@ -351,7 +351,7 @@ answers! {
         /// Steps.
         steps: u64,
         /// Tokens.
-        usage: crate::limits::Usage,
+        usage: crate::usage::Usage,
         /// US dollars.
         cost_usd: f64,
     }

@@ -49,6 +49,7 @@ mod stamp;
 mod store_check;
 mod summary;
 mod token;
+mod usage;
 mod vocabulary;
 
 pub use backup::*;
@@ -70,8 +71,8 @@ pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use kept::{BlobParams, BlobPart};
 pub use limits::{
-    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, Price, SandboxLevel,
-    ThinkingLevel, ToolProtocol, Usage,
+    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, SandboxLevel,
+    ThinkingLevel, ToolProtocol,
 };
 pub use model_row::{CredentialHealth, CredentialStatus, LastCall, ModelStatus};
 pub use named::{from_named, kind_of};
@@ -101,4 +102,5 @@ pub use token::{
     ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
     TokenRow,
 };
+pub use usage::{Price, Usage};
 pub use vocabulary::*;

@@ -1,85 +1,8 @@
-//! Limits, budgets and usage, and the settings that a session records in its log.
+//! Limits and budgets, and the settings that a session records in its log.
 
+use crate::summary::is_zero;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Tokens of one or many model calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default)]
-pub struct Usage {
-    /// Input tokens outside the cache.
-    pub input: u64,
-    /// Output tokens, reasoning included.
-    pub output: u64,
-    /// Input tokens read from the provider's cache.
-    pub cache_read: u64,
-    /// Input tokens written to the provider's cache.
-    pub cache_write: u64,
-    /// Output tokens that were reasoning.
-    pub reasoning: u64,
-}
-
-impl Usage {
-    /// All tokens: input, cache and output.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.input
-            .saturating_add(self.output)
-            .saturating_add(self.cache_read)
-            .saturating_add(self.cache_write)
-    }
-
-    /// The share of the input that came from the provider's cache, in percent; absent without input.
-    #[must_use]
-    pub const fn cached_percent(&self) -> Option<u64> {
-        let input = self
-            .input
-            .saturating_add(self.cache_read)
-            .saturating_add(self.cache_write);
-        self.cache_read.saturating_mul(100).checked_div(input)
-    }
-
-    /// The sum, saturating.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            output: self.output.saturating_add(other.output),
-            cache_read: self.cache_read.saturating_add(other.cache_read),
-            cache_write: self.cache_write.saturating_add(other.cache_write),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
-        }
-    }
-}
-
-/// US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct Price {
-    /// Fresh input.
-    pub input: f64,
-    /// Output.
-    pub output: f64,
-    /// Cache reads.
-    pub cache_read: f64,
-    /// Cache writes.
-    pub cache_write: f64,
-}
-
-impl Price {
-    /// The cost of `usage` in US dollars.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
-    pub fn cost(&self, usage: &Usage) -> f64 {
-        let sum = self.input * usage.input as f64
-            + self.output * usage.output as f64
-            + self.cache_read * usage.cache_read as f64
-            + self.cache_write * usage.cache_write as f64;
-        sum / 1e6
-    }
-}
 
 /// A hard budget; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -341,11 +264,6 @@ impl Default for Planning {
             max_replans: 2,
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Default for LoopLimits {

@@ -1,8 +1,8 @@
 //! A configured model and its health, as clients see them.
 
 use crate::call::FailureClass;
-use crate::limits::Price;
 use crate::stamp::Timestamp;
+use crate::usage::Price;
 use serde::{Deserialize, Serialize};
 
 /// A configured model as `model.list` shows it.

@@ -3,10 +3,11 @@
 use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId};
-use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
+use crate::limits::{Budget, LoopLimits, PermissionMode};
 use crate::payload_context::{AttachedFile, CompactionCause};
 use crate::payload_prompt::PromptSources;
 use crate::payload_subagent::Lineage;
+use crate::usage::Usage;
 use crate::vocabulary::{Delivery, Labels, LimitKind, NoteKind, Recovered};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Payloads of side calls: model calls outside the turns.
 
 use crate::ids::CallId;
-use crate::limits::Usage;
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// The purpose of a side call.

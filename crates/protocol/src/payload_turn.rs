@@ -4,8 +4,9 @@ use crate::binding::{About, Binding};
 use crate::block::Block;
 use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
-use crate::limits::{Latency, SandboxLevel, ThinkingLevel, Usage};
+use crate::limits::{Latency, SandboxLevel, ThinkingLevel};
 use crate::stamp::Timestamp;
+use crate::usage::Usage;
 use crate::vocabulary::{ApprovalKind, Decision, EndReason, Scope, TurnError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,6 +53,9 @@ pub struct ModelStarted {
     /// How hard the model thinks; absent: its own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingLevel>,
+    /// The request asks the provider to keep the prompt cached for an hour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cache_hour: bool,
 }
 
 /// `model.finished`: the model answered.
@@ -125,6 +129,8 @@ pub enum RequestPart {
     ThinkingLevel,
     /// The marks at which the server caches the prompt.
     CacheMarks,
+    /// The lifetime of an hour in these marks.
+    CacheHour,
 }
 
 /// `model.failed`: an attempt failed.

@@ -2,12 +2,13 @@
 
 use crate::event::Seq;
 use crate::ids::{InputId, SessionId, TurnId};
-use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
+use crate::limits::{Budget, LoopLimits, PermissionMode};
 use crate::open_approval::OpenApproval;
 use crate::payload_job::RunningJob;
 use crate::payload_subagent::Spent;
 use crate::payload_todos::TodoItem;
 use crate::stamp::Timestamp;
+use crate::usage::Usage;
 use crate::vocabulary::{Delivery, Labels, TurnError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
@@ -191,9 +192,9 @@ impl Status {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-pub(crate) const fn is_zero(number: &u32) -> bool {
-    *number == 0
+/// Whether a number is left out.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// An input that has not joined the conversation yet.

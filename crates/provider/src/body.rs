@@ -141,6 +141,8 @@ fn encode(spec: &ModelSpec, message: &Message, after_text: bool, asked: Option<&
 
 /// Marks a block as the end of a prefix that the provider caches.
 const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+/// The same, to be kept for an hour. All marks of a request agree: the API refuses a longer one behind a shorter one.
+const HOUR_MARK: &[u8] = br#","cache_control":{"type":"ephemeral","ttl":"1h"}"#;
 
 /// Messages are merged into fragments of up to this many bytes: a few large writes instead of many small ones.
 const FRAGMENT: usize = 96 << 10;
@@ -160,6 +162,8 @@ pub struct EncodedHistory {
     markable: Option<usize>,
     /// The same place before the last answer, where the previous request ended.
     before: Option<usize>,
+    /// The marks ask for an hour.
+    hour: bool,
 }
 
 impl EncodedHistory {
@@ -172,11 +176,13 @@ impl EncodedHistory {
     /// Encodes the messages that are new since the last call. `messages` is the whole conversation; a different model or
     /// generation of the conversation starts over.
     pub fn extend(&mut self, spec: &ModelSpec, generation: u64, messages: &[Arc<Message>]) {
+        self.hour = spec.cache_hour;
         let same = self.key.as_ref().is_some_and(|key| key.is_of(spec));
         if !same || self.generation != generation || self.messages > messages.len() {
             *self = Self {
                 key: Some(HistoryKey::of(spec)),
                 generation,
+                hour: self.hour,
                 ..Self::default()
             };
         }
@@ -245,12 +251,13 @@ impl EncodedHistory {
         let mut pieces = Vec::with_capacity(self.fragments.len() + 5);
         let marks = [self.before, self.markable.filter(|at| Some(*at) != self.before)];
         let mut marks = marks.into_iter().flatten().peekable();
+        let mark = if self.hour { HOUR_MARK } else { CACHE_MARK };
         let mut from = 0;
         for fragment in &self.fragments {
             let (mut rest, end) = (fragment.clone(), from + fragment.len());
             while let Some(at) = marks.next_if(|at| *at <= end) {
                 pieces.push(rest.split_to(at - from));
-                pieces.push(Bytes::from_static(CACHE_MARK));
+                pieces.push(Bytes::from_static(mark));
                 from = at;
             }
             pieces.push(rest);

@@ -142,6 +142,7 @@ fn build(
         deadlines: Deadlines::from(&settings.retry),
         max_concurrent: provider.max_concurrent,
         compat: Compat::of(provider.dialect, &provider.base_url, called, &provider.compat),
+        cache_hour: false,
         temperature: model.temperature.filter(|_| capabilities.temperature),
         thinking: model.thinking,
         stream: provider.stream,

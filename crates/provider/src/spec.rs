@@ -64,6 +64,8 @@ pub struct Compat {
     /// The server caches prompts at explicit marks: Anthropic's protocol, and Claude behind a chat gateway. In the
     /// Responses dialect: it takes a cache key.
     pub prompt_cache: bool,
+    /// The server keeps a cached prompt for an hour if its marks say so.
+    pub prompt_cache_1h: bool,
     /// The server reports token counts at the end of a stream if `stream_options` requests them.
     pub usage_in_stream: bool,
     /// The server knows the role `developer`.
@@ -100,6 +102,8 @@ impl Compat {
                 Dialect::OpenaiChat => model.to_ascii_lowercase().contains("claude"),
                 _ => false,
             },
+            // By host: a gateway may pass the request on to a server that bills an hour and keeps less.
+            prompt_cache_1h: dialect == Dialect::Anthropic && at("//api.anthropic.com"),
             usage_in_stream: true,
             developer_role: false,
             tool_choice: true,
@@ -118,6 +122,7 @@ impl Compat {
                 .unwrap_or(known.max_completion_tokens),
             replay_reasoning: config.replay_reasoning.unwrap_or(known.replay_reasoning),
             prompt_cache: config.prompt_cache.unwrap_or(known.prompt_cache),
+            prompt_cache_1h: config.prompt_cache_1h.unwrap_or(known.prompt_cache_1h),
             usage_in_stream: config.usage_in_stream.unwrap_or(known.usage_in_stream),
             developer_role: config.developer_role.unwrap_or(known.developer_role),
             tool_choice: config.tool_choice.unwrap_or(known.tool_choice),
@@ -163,6 +168,8 @@ pub struct ModelSpec {
     pub compat: Compat,
     /// What the model can do.
     pub capabilities: Capabilities,
+    /// The cache marks of this request ask for an hour.
+    pub cache_hour: bool,
     /// The sampling temperature; absent: not sent. Already cleared if the model refuses it.
     pub temperature: Option<f64>,
     /// How hard it should think; absent: not sent.
@@ -201,8 +208,10 @@ impl ModelSpec {
                 RequestPart::Reasoning => spec.compat.replay_reasoning = false,
                 RequestPart::ThinkingLevel => spec.thinking = None,
                 RequestPart::CacheMarks => spec.compat.prompt_cache = false,
+                RequestPart::CacheHour => spec.compat.prompt_cache_1h = false,
             }
         }
+        spec.cache_hour = adjust.cache_hour && spec.caches_for_an_hour();
         spec
     }
 
@@ -214,6 +223,12 @@ impl ModelSpec {
             let half = u32::try_from(window / 2).unwrap_or(u32::MAX).max(1);
             self.max_output = self.max_output.min(half);
         }
+    }
+
+    /// Whether its server can be asked to keep a cached prompt for an hour.
+    #[must_use]
+    pub const fn caches_for_an_hour(&self) -> bool {
+        self.compat.prompt_cache && self.compat.prompt_cache_1h
     }
 
     /// The cost of a call, if the price is known.
@@ -242,6 +257,7 @@ impl ModelSpec {
             max_concurrent: 64,
             compat: Compat::of(Dialect::Scripted, "", "", &CompatConfig::default()),
             capabilities: Capabilities::of(Dialect::Scripted, "", &CapabilitiesConfig::default()),
+            cache_hour: false,
             temperature: None,
             thinking: None,
             stream: true,
@@ -264,6 +280,8 @@ pub struct Adjust {
     pub window: Option<u64>,
     /// The most tokens per answer.
     pub max_output: Option<u32>,
+    /// The provider should keep the prompt cached for an hour.
+    pub cache_hour: bool,
 }
 
 /// What the encoding of a conversation depends on, apart from the conversation.

@@ -27,6 +27,7 @@ struct StartModel {
     without: Vec<RequestPart>,
     window: Option<u64>,
     insists: bool,
+    cache_hour: bool,
 }
 
 impl Shell {
@@ -92,6 +93,7 @@ impl Shell {
                 without,
                 window,
                 insists,
+                cache_hour,
             } => {
                 self.start_model(StartModel {
                     call,
@@ -103,6 +105,7 @@ impl Shell {
                     without,
                     window,
                     insists,
+                    cache_hour,
                 })
                 .await;
             }
@@ -158,6 +161,7 @@ impl Shell {
             max_output: created.and_then(|created| created.limits.max_output),
             without,
             window: start.window,
+            cache_hour: start.cache_hour,
         };
         let spec = self.requests.adjusted(spec, adjust);
         let sample = self.services.models.sample(&start.model);

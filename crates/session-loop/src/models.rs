@@ -2,7 +2,7 @@
 
 use crate::request::Sample;
 use agentd_actor_kit::{Handle, ModelMsg};
-use agentd_protocol::{RequestPart, TurnError};
+use agentd_protocol::{Price, RequestPart, TurnError};
 use agentd_provider::{ModelSpec, Registry, may_count};
 use agentd_settings::Live;
 use agentd_turn::ModelFacts;
@@ -15,8 +15,9 @@ pub struct Models {
     registry: Live<Registry>,
     clients: BTreeMap<String, Handle<ModelMsg>>,
     samples: BTreeMap<String, Sample>,
-    /// The providers that refused cache marks, as some session learned. A restart asks them again.
-    unmarked: Mutex<BTreeSet<String>>,
+    /// The providers that refused cache marks, or their lifetime of an hour, as some session learned. A restart asks them
+    /// again.
+    refused: Mutex<BTreeSet<(String, RequestPart)>>,
 }
 
 impl Models {
@@ -28,18 +29,26 @@ impl Models {
             samples: rows.map(|row| (row.name, Sample::new())).collect(),
             registry,
             clients,
-            unmarked: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 
     /// What one session learned about the cache marks of a provider holds for all: adds it to `without`, or keeps it.
     pub(crate) fn marks(&self, provider: &str, without: &mut Vec<RequestPart>) {
-        let mut unmarked = self.unmarked.lock().unwrap_or_else(PoisonError::into_inner);
-        if without.contains(&RequestPart::CacheMarks) {
-            unmarked.insert(provider.to_owned());
-        } else if unmarked.contains(provider) {
-            without.push(RequestPart::CacheMarks);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in [RequestPart::CacheMarks, RequestPart::CacheHour] {
+            let known = (provider.to_owned(), part);
+            if without.contains(&part) {
+                refused.insert(known);
+            } else if refused.contains(&known) {
+                without.push(part);
+            }
         }
+    }
+
+    fn takes(&self, provider: &str, part: RequestPart) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        !refused.contains(&(provider.to_owned(), part))
     }
 
     /// The facts about a model that the core may know, or why it cannot be used.
@@ -61,6 +70,9 @@ impl Models {
                 .compat
                 .prompt_cache
                 .then_some(spec.capabilities.min_cache_tokens),
+            cache_hour: (spec.caches_for_an_hour() && self.takes(&spec.provider, RequestPart::CacheHour))
+                .then(|| spec.price.filter(|price| price.input > 0.0))
+                .map(|price| price.unwrap_or(Price::RATIOS)),
             counts: may_count(&spec),
         })
     }

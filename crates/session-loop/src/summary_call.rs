@@ -112,7 +112,8 @@ impl Shell {
         tokens: u64,
     ) -> Result<Adjust, &'static str> {
         let by = &compacting.by;
-        let created = self.core.agent.durable().settings.as_ref();
+        let durable = self.core.agent.durable();
+        let created = durable.settings.as_ref();
         let mut without = by.without.clone();
         self.services.models.marks(&of.provider, &mut without);
         let mut adjust = Adjust {
@@ -121,6 +122,7 @@ impl Shell {
             max_output: created.and_then(|created| created.limits.max_output),
             without,
             window: by.window,
+            cache_hour: durable.outer.warm.as_ref().is_some_and(|warm| warm.hour),
         };
         let usual = of.adjusted(&adjust);
         // The budget of thinking within the limit must not shrink: caches depend on it.

@@ -112,6 +112,9 @@ pub struct CompatConfig {
     /// It caches prompts on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_cache: Option<bool>,
+    /// It keeps a cached prompt for an hour on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_cache_1h: Option<bool>,
     /// It reports token counts at the end of a stream if `stream_options` requests them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_in_stream: Option<bool>,

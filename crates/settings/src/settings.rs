@@ -176,12 +176,14 @@ fn models() -> BTreeMap<String, ModelConfig> {
         output: 15.0,
         cache_read: 0.3,
         cache_write: 3.75,
+        cache_write_1h: 0.0,
     };
     let gpt = Price {
         input: 2.0,
         output: 8.0,
         cache_read: 0.5,
         cache_write: 0.0,
+        cache_write_1h: 0.0,
     };
     [
         (

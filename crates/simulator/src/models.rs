@@ -7,7 +7,7 @@ use crate::options::{Flaw, Knob, Options};
 use crate::world::World;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
 use agentd_model_client::{Admission, Setup, Step};
-use agentd_protocol::{Advice, CallId, FailureClass, ThinkingLevel, Timestamp, TurnError};
+use agentd_protocol::{Advice, CallId, FailureClass, Price, ThinkingLevel, Timestamp, TurnError};
 use agentd_provider::Rates;
 use agentd_settings::{RatesConfig, SchedulerConfig};
 use agentd_turn::{ModelFacts, ModelFailure, TABLE};
@@ -131,6 +131,7 @@ impl Models {
             window: self.window,
             max_output: self.window / 8,
             min_cache_tokens: Some(500),
+            cache_hour: Some(Price::RATIOS),
             counts: false,
         })
     }

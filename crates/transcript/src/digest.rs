@@ -109,6 +109,7 @@ mod tests {
                 tools_off: false,
                 configured: None,
                 thinking: None,
+                cache_hour: false,
             },
         ));
     }

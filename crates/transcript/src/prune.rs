@@ -12,15 +12,6 @@ pub(crate) const CLEARED: &str =
 /// No tool result is cut to fewer bytes.
 const MIN_RESULT_BYTES: usize = 2_000;
 
-/// What reading from the cache and writing to it cost where no price is known, relative to fresh input: the ratios of
-/// the providers that publish theirs. A local server pays with time in the same way.
-const USUAL: Price = Price {
-    input: 1.0,
-    output: 0.0,
-    cache_read: 0.1,
-    cache_write: 1.25,
-};
-
 /// Percent of the line that a pruning above it may leave.
 const LEAVES_PERCENT: u64 = 75;
 
@@ -39,7 +30,8 @@ pub fn pruning_helps(plan: &ContextPruned, line: u64, further_steps: u64, price:
 /// instead of being read; then each further step reads `freed` tokens less.
 #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
 fn pruning_pays(plan: &ContextPruned, further_steps: u64, price: Option<Price>) -> bool {
-    let price = price.filter(|price| price.input > 0.0).unwrap_or(USUAL);
+    // A local server, which has no price, pays with time in the same ratios.
+    let price = price.filter(|price| price.input > 0.0).unwrap_or(Price::RATIOS);
     let read = if price.cache_read > 0.0 {
         price.cache_read
     } else {
@@ -257,6 +249,7 @@ mod tests {
             output: 15.0,
             cache_read: 0.3,
             cache_write: 3.75,
+            cache_write_1h: 0.0,
         };
         // 40,000 tokens are written again for 3.45 more each; 60,000 are not read for 0.30 at each step.
         for price in [Some(price), None] {
@@ -268,6 +261,7 @@ mod tests {
         let uncached = Price {
             cache_read: 0.0,
             cache_write: 0.0,
+            cache_write_1h: 0.0,
             ..price
         };
         assert!(pruning_pays(&plan(100_000, 80_000), 1, Some(uncached)));

@@ -99,11 +99,11 @@ impl Durable {
             EventBody::HistoryFailed(_) => self.history_failed(),
             EventBody::UndoApplied(_) => self.undo_applied(),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
+            EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.
-            EventBody::WarningRaised(_)
-            | EventBody::SessionMoved(_)
-            | EventBody::SessionImported(_)
-            | EventBody::ImportedEvent(_) => Ok(()),
+            EventBody::SessionMoved(_) | EventBody::SessionImported(_) | EventBody::ImportedEvent(_) => {
+                Ok(())
+            }
             EventBody::SessionForked(_) => self.forked(at),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")

@@ -8,7 +8,7 @@ use crate::outer::{Tries, Warm};
 use crate::{cache_watch, choose, overflow};
 use agentd_protocol::{
     Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp,
-    ToolCallId,
+    ToolCallId, WarningRaised,
 };
 use serde_json::Value;
 
@@ -61,12 +61,15 @@ impl Durable {
             provider: started.provider.clone(),
             credential: started.credential.clone(),
             thinking: started.thinking,
+            cache_hour: started.cache_hour,
             tries,
         });
         turn.calls.clear();
         if fresh {
             turn.steps = turn.steps.saturating_add(1);
             self.totals.steps = self.totals.steps.saturating_add(1);
+            let outer = &mut self.outer;
+            outer.pauses = outer.pauses.and(outer.warm.as_ref(), at);
         }
         self.outer.pin(&started.provider, started.credential.as_ref());
         self.leave_inbox(&started.inputs);
@@ -108,6 +111,7 @@ impl Durable {
             credential,
             thinking: attempt.thinking,
             left,
+            hour: attempt.cache_hour,
             shortened: false,
         });
         Ok(())
@@ -170,6 +174,11 @@ impl Durable {
             turn.cost_usd += cost;
             turn.compacted = (turn.in_row().saturating_add(1), turn.steps);
         }
+        Ok(())
+    }
+
+    pub(crate) fn warned(&mut self, raised: &WarningRaised) -> Result<(), Refusal> {
+        self.outer.told_unread |= raised.code == cache_watch::UNREAD;
         Ok(())
     }
 

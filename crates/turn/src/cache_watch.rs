@@ -5,23 +5,22 @@ use crate::durable::Attempt;
 use crate::outer::Warm;
 use agentd_protocol::{Usage, WarningRaised};
 
-/// Providers keep a cached prefix for at least this long.
-const HOLDS_MS: u64 = 300_000;
-
 /// A conversation of this many tokens should be in the cache.
 const LONG: u64 = 20_000;
 
-/// The warning for a long conversation whose cache marks have no effect, once per load: the server neither wrote nor
+/// The code of the warning that a conversation is not cached at all.
+pub(crate) const UNREAD: &str = "prompt_cache_unread";
+
+/// The warning for a long conversation whose cache marks have no effect, once per log: the server neither wrote nor
 /// read anything, so each step costs the whole conversation.
-pub(crate) fn unread(draft: &mut Draft<'_, '_>, model: &str, usage: &Usage) -> Option<WarningRaised> {
+pub(crate) fn unread(draft: &Draft<'_, '_>, model: &str, usage: &Usage) -> Option<WarningRaised> {
     let marks = (draft.scene.models)(model).ok()?.min_cache_tokens.is_some();
     let idle = usage.cache_read == 0 && usage.cache_write == 0;
-    if !marks || !idle || usage.input < LONG || draft.seen().told_unread.is_some() {
+    if !marks || !idle || usage.input < LONG || draft.durable().outer.told_unread {
         return None;
     }
-    draft.volatile().told_unread = Some(usage.input);
     Some(WarningRaised {
-        code: "prompt_cache_unread".to_owned(),
+        code: UNREAD.to_owned(),
         message: format!(
             "the provider cached nothing of {} tokens although agentd marked where: each step costs the whole conversation; \
              if its gateway drops cache_control, configure the gateway, or set compat.prompt_cache = false for the provider",
@@ -39,7 +38,7 @@ pub(crate) fn broken(
 ) -> Option<WarningRaised> {
     let warm = draft.durable().outer.warm.as_ref()?;
     let least = (draft.scene.models)(&current.model).ok()?.min_cache_tokens?;
-    let fresh = current.started_at.since_ms(warm.at) <= HOLDS_MS;
+    let fresh = current.started_at.since_ms(warm.at) <= warm.holds_ms();
     let counted = usage.input > 0 || usage.cache_read > 0 || usage.cache_write > 0;
     if warm.left < least.max(1) || !fresh || !counted || usage.cache_read >= warm.left.div_ceil(2) {
         return None;

@@ -98,6 +98,8 @@ pub enum Effect {
         window: Option<u64>,
         /// A person wants it tried now, regardless of known provider problems.
         insists: bool,
+        /// The provider should keep the prompt cached for an hour.
+        cache_hour: bool,
     },
     /// Ask a model outside of the turn; answered by `Input::SideEnded`.
     StartSide(SideCall),

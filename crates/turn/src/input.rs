@@ -8,7 +8,7 @@ use crate::talk::Talk;
 use crate::tree::TreeSpent;
 use agentd_protocol::{
     About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
-    ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode,
+    ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode, Price,
     Principal, SandboxLevel, Scope, SessionCreated, SessionId, Stamp, ThinkingLevel, ToolCallId, ToolOutcome,
     TurnError, TurnId, Verdict,
 };
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Scene<'_> {
 }
 
 /// The properties of a model that `model.started` records and the core needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelFacts {
     /// The provider's configured name.
     pub provider: String,
@@ -57,6 +57,8 @@ pub struct ModelFacts {
     pub max_output: u64,
     /// The shortest prompt that its provider caches, in tokens; none: no caching is known.
     pub min_cache_tokens: Option<u64>,
+    /// Its prices, or their usual ratios, if its provider keeps a prompt for an hour on request.
+    pub cache_hour: Option<Price>,
     /// Its server counts a request's tokens on demand.
     pub counts: bool,
 }

@@ -7,7 +7,7 @@ use crate::input::ModelFacts;
 use crate::outer::Taught;
 use crate::stutter::Stutter;
 use crate::volatile::Live;
-use crate::{ending, limits, occasions, overflow};
+use crate::{ending, lifetime, limits, occasions, overflow};
 use agentd_protocol::{EndReason, ModelStarted, SessionId, ThinkingLevel};
 
 /// Starts an attempt: the first of a new call, or the one after `last`. False: it is running, nothing more to do.
@@ -21,11 +21,12 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         }
     };
     let steps = draft.turn().map_or(0, |turn| turn.steps);
+    let taught = draft.durable().outer.taught_of(&name);
+    let cache_hour = lifetime::hour(draft, last.as_ref(), &name, &facts, &taught);
     let (call, attempt, step) = match last {
         Some(last) => (last.call, last.attempt.saturating_add(1), last.step),
         None => (draft.stamp().call(), 1, steps.saturating_add(1)),
     };
-    let taught = draft.durable().outer.taught_of(&name);
     let thinking = thinking(draft, &taught, &facts);
     let credential = credential(draft, &facts);
     let inputs = occasions::join(draft);
@@ -42,6 +43,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         tools_off,
         configured: Some(name.clone()),
         thinking,
+        cache_hour,
     };
     draft.emit(started);
     let (window, prefix) = (overflow::told(draft, &name), draft.scene.prefix);
@@ -67,6 +69,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         without: taught.without.into_iter().collect(),
         window,
         insists,
+        cache_hour,
     });
     false
 }

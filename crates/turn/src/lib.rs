@@ -38,6 +38,7 @@ mod invariants;
 mod jobs;
 mod judging;
 mod launch;
+mod lifetime;
 mod limits;
 mod model_outcome;
 mod occasions;

@@ -1,5 +1,6 @@
 //! What the log says about the outer loop: what one call has tried, and what the session keeps for its next calls.
 
+use crate::lifetime::Pauses;
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,6 +120,9 @@ pub struct Warm {
     pub thinking: Option<ThinkingLevel>,
     /// Tokens.
     pub left: u64,
+    /// The provider keeps them for an hour, not for five minutes.
+    #[serde(default)]
+    pub hour: bool,
     /// The conversation has been made shorter since.
     pub shortened: bool,
 }
@@ -135,6 +139,10 @@ pub struct Outer {
     pub away: Option<Away>,
     /// The state of the prompt cache.
     pub warm: Option<Warm>,
+    /// How long the session waited between its calls.
+    pub pauses: Pauses,
+    /// People were told that the provider caches nothing.
+    pub told_unread: bool,
 }
 
 impl Outer {

@@ -98,6 +98,9 @@ pub struct Attempt {
     /// The thinking level.
     #[serde(default)]
     pub thinking: Option<ThinkingLevel>,
+    /// The request asks the provider to keep the prompt cached for an hour.
+    #[serde(default)]
+    pub cache_hour: bool,
     /// What the call has tried so far.
     #[serde(default)]
     pub tries: Tries,

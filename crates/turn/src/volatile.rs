@@ -65,8 +65,6 @@ pub(crate) struct Volatile {
     pub(crate) sent_prefix: Option<u64>,
     /// The prefix hash of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
-    /// The input tokens for which people were told that the cache marks have no effect.
-    pub(crate) told_unread: Option<u64>,
     /// The seq of the history work that is running here.
     pub(crate) reworking: Option<agentd_protocol::Seq>,
     /// The state of the end report to this sub-agent's parent.

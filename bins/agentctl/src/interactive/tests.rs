@@ -353,6 +353,7 @@ fn a_steering_input_belongs_to_the_turn_that_it_joins() {
         tools_off: false,
         configured: None,
         thinking: None,
+        cache_hour: false,
     };
     assert_eq!(watch.observe(&event(1, Some(turn), joined)), None);
     let result = watch

@@ -16,6 +16,7 @@ const PRICE: Price = Price {
     output: 15.0,
     cache_read: 0.3,
     cache_write: 3.75,
+    cache_write_1h: 0.0,
 };
 /// Tokens of the tools and the system prompt.
 const FRAME: u64 = 3_500;

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 /// The events of a session, in the order in which it noticed them.
 #[derive(Debug)]
 enum Noticed {
-    Message(SessionMsg),
+    Message(Box<SessionMsg>),
     Failed(String),
     Ended,
 }
@@ -42,7 +42,7 @@ impl Actor for Puppet {
         message: SessionMsg,
         heard: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        let _ = heard.send(Noticed::Message(message));
+        let _ = heard.send(Noticed::Message(Box::new(message)));
         Ok(())
     }
 
@@ -144,7 +144,9 @@ impl World {
     /// The next event of a call, with its attempt; other messages are skipped.
     async fn event(&mut self) -> (u32, CallEvent) {
         loop {
-            if let Noticed::Message(SessionMsg::Model { attempt, event, .. }) = self.next().await {
+            if let Noticed::Message(message) = self.next().await
+                && let SessionMsg::Model { attempt, event, .. } = *message
+            {
                 return (attempt, event);
             }
         }

@@ -149,6 +149,7 @@ fn a_charge_is_the_estimate_first_and_the_use_later() {
         output: 2_000,
         cache_read: 90_000,
         cache_write: 5,
+        cache_write_1h: 0,
         reasoning: 100,
     };
     assert_eq!(Charge::used(&usage), charge(1, 15, 2_000));

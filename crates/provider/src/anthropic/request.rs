@@ -51,7 +51,11 @@ pub(crate) fn text_parts(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<Value> {
 
 fn mark(spec: &ModelSpec, block: Option<&mut Value>) {
     if let (true, Some(map)) = (spec.compat.prompt_cache, block.and_then(Value::as_object_mut)) {
-        map.insert("cache_control".into(), json!({ "type": "ephemeral" }));
+        let mut control = json!({ "type": "ephemeral" });
+        if let (true, Some(control)) = (spec.cache_hour, control.as_object_mut()) {
+            control.insert("ttl".into(), json!("1h"));
+        }
+        map.insert("cache_control".into(), control);
     }
 }
 

@@ -134,6 +134,10 @@ impl AnthropicStream {
         put(&mut self.usage.cache_read, "/cache_read_input_tokens");
         put(&mut self.usage.cache_write, "/cache_creation_input_tokens");
         put(
+            &mut self.usage.cache_write_1h,
+            "/cache_creation/ephemeral_1h_input_tokens",
+        );
+        put(
             &mut self.usage.reasoning,
             "/output_tokens_details/thinking_tokens",
         );

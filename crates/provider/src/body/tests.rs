@@ -1,6 +1,6 @@
 use super::*;
 use crate::script::Script;
-use crate::spec::Adjust;
+use crate::spec::{Adjust, Compat};
 use agentd_protocol::{ImageSource, ThinkingLevel};
 use agentd_settings::{CompatConfig, Dialect, ThinkingForm, ThinkingSwitch};
 use serde_json::json;
@@ -857,6 +857,46 @@ fn claude_behind_a_chat_gateway_gets_marks_on_parts() {
     let sent = body(&taught, &messages, &[tool()], Params::default());
     assert!(!sent.to_string().contains("cache_control"));
     assert_eq!(sent.pointer("/messages/1/content"), Some(&json!("go")));
+}
+
+#[test]
+fn all_marks_of_a_request_ask_for_an_hour_or_none_does() {
+    let [asked, results] = step(2);
+    let messages = [message(Role::User, vec![Block::text("go")]), asked, results];
+    let marks = |hour, without: &[agentd_protocol::RequestPart], spec: &ModelSpec| {
+        let adjusted = spec.adjusted(&Adjust {
+            cache_hour: hour,
+            without: without.to_vec(),
+            ..Adjust::default()
+        });
+        let sent = body(&adjusted, &messages, &[tool()], Params::default()).to_string();
+        let hours = sent.matches(r#""ttl":"1h""#).count();
+        (sent.matches("cache_control").count(), hours)
+    };
+    let own = ModelSpec {
+        compat: Compat {
+            prompt_cache: true,
+            prompt_cache_1h: true,
+            ..anthropic().compat
+        },
+        ..anthropic()
+    };
+    let refused = [agentd_protocol::RequestPart::CacheHour];
+    assert_eq!(marks(true, &[], &own), (3, 3));
+    assert_eq!(marks(false, &[], &own), (3, 0));
+    assert_eq!(marks(true, &refused, &own), (3, 0));
+    assert_eq!(
+        marks(true, &[agentd_protocol::RequestPart::CacheMarks], &own),
+        (0, 0)
+    );
+    let gateway = ModelSpec {
+        compat: Compat {
+            prompt_cache_1h: false,
+            ..own.compat
+        },
+        ..own
+    };
+    assert_eq!(marks(true, &[], &gateway), (3, 0));
 }
 
 #[test]

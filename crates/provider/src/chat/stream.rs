@@ -196,6 +196,7 @@ impl ChatStream {
             output,
             cache_read,
             cache_write,
+            cache_write_1h: 0,
             reasoning,
         };
         self.cost_usd = usage.get("cost").and_then(Value::as_f64).or(self.cost_usd);

@@ -165,7 +165,9 @@ const THINKING: &[&str] = &[
 
 fn mended(text: &str) -> Option<Advice> {
     let refused = REFUSED.iter().any(|words| text.contains(words));
-    if refused && text.contains("cache_control") {
+    if refused && text.contains("cache_control") && text.contains("ttl") {
+        Some(Advice::Without(RequestPart::CacheHour))
+    } else if refused && text.contains("cache_control") {
         Some(Advice::Without(RequestPart::CacheMarks))
     } else if has(text, MISSING) {
         Some(Advice::Think(vec![ThinkingLevel::Off]))

@@ -439,12 +439,16 @@ fn a_refused_part_teaches_to_leave_it_out() {
     let check = |message: &str, part: agentd_protocol::RequestPart| {
         assert_eq!(advice_of(message), Some(Advice::Without(part)), "{message}");
     };
-    use agentd_protocol::RequestPart::{CacheMarks, Reasoning, Temperature};
+    use agentd_protocol::RequestPart::{CacheHour, CacheMarks, Reasoning, Temperature};
     check(
         "system.0.cache_control: Extra inputs are not permitted",
         CacheMarks,
     );
     check("Unknown field `cache_control` in messages[3]", CacheMarks);
+    check(
+        "system.0.cache_control.ephemeral.ttl: Extra inputs are not permitted",
+        CacheHour,
+    );
     check("`temperature` is deprecated for this model.", Temperature);
     check(
         "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",

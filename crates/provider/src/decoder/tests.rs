@@ -227,6 +227,7 @@ fn chat_chunks_are_put_together() {
             output: 9,
             cache_read: 10,
             cache_write: 0,
+            cache_write_1h: 0,
             reasoning: 4,
         },
         cost_usd: None,
@@ -433,6 +434,7 @@ fn the_price_gives_the_cost() {
         output: 10.0,
         cache_read: 0.0,
         cache_write: 0.0,
+        cache_write_1h: 0.0,
     };
     let spec = ModelSpec {
         price: Some(price),

@@ -167,6 +167,7 @@ impl Counts {
             output: self.answer.saturating_add(self.thoughts),
             cache_read: self.cached,
             cache_write: 0,
+            cache_write_1h: 0,
             reasoning: self.thoughts,
         }
     }

@@ -142,6 +142,7 @@ fn a_stream_becomes_blocks_and_the_pieces_that_it_showed() {
             output: 50,
             cache_read: 60,
             cache_write: 0,
+            cache_write_1h: 0,
             reasoning: 30,
         },
         cost_usd: None,

@@ -21,6 +21,7 @@ pub(crate) fn usage(usage: &Value) -> Usage {
         output: of("/output_tokens"),
         cache_read,
         cache_write,
+        cache_write_1h: 0,
         reasoning: of("/output_tokens_details/reasoning_tokens"),
     }
 }

@@ -213,6 +213,7 @@ fn a_stream_becomes_the_items_that_it_finished_and_the_pieces_that_it_showed() {
             output: 50,
             cache_read: 60,
             cache_write: 10,
+            cache_write_1h: 0,
             reasoning: 40,
         },
         cost_usd: Some(0.0025),

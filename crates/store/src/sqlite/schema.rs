@@ -11,7 +11,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One migration per version, applied in order, each in its own transaction. Never change a released migration.
-const MIGRATIONS: [&str; 5] = [V1, V2, V3, V4, V5];
+const MIGRATIONS: [&str; 6] = [V1, V2, V3, V4, V5, V6];
 
 // A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
 // columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
@@ -114,6 +114,9 @@ CREATE TABLE token(
   used_ms INTEGER,
   revoked_ms INTEGER) STRICT;
 ";
+
+// Cache writes for an hour are billed apart.
+const V6: &str = "ALTER TABLE spent ADD COLUMN cache_write_1h INTEGER NOT NULL DEFAULT 0;";
 
 /// Opens the only write connection, and migrates the schema.
 pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {

@@ -25,11 +25,11 @@ fn add(writer: &Connection, spent: Spending) -> rusqlite::Result<()> {
     let sums = usize::try_from(sums).unwrap_or(usize::MAX);
     let spent = spent.placed(sums, |spent| known.exists(params![spent.model, labels(spent)]))?;
     let mut add = writer.prepare_cached(
-        "INSERT INTO spent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT(model, labels) DO UPDATE SET
+        "INSERT INTO spent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT(model, labels) DO UPDATE SET
          sessions = sessions + excluded.sessions, steps = steps + excluded.steps, input = input + excluded.input,
          output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
          cache_write = cache_write + excluded.cache_write, reasoning = reasoning + excluded.reasoning,
-         usd = usd + excluded.usd",
+         usd = usd + excluded.usd, cache_write_1h = cache_write_1h + excluded.cache_write_1h",
     )?;
     add.execute(params![
         spent.model,
@@ -42,6 +42,7 @@ fn add(writer: &Connection, spent: Spending) -> rusqlite::Result<()> {
         column(spent.usage.cache_write),
         column(spent.usage.reasoning),
         spent.cost_usd,
+        column(spent.usage.cache_write_1h),
     ])?;
     Ok(())
 }
@@ -66,6 +67,7 @@ pub(super) fn read(reader: &Connection) -> Result<Vec<Spending>, StoreError> {
                 output: count(5)?,
                 cache_read: count(6)?,
                 cache_write: count(7)?,
+                cache_write_1h: count(10)?,
                 reasoning: count(8)?,
             },
             cost_usd: row.get(9)?,

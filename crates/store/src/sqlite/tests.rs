@@ -157,7 +157,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 5 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 6 })),
         "{refused:?}"
     );
 }
@@ -280,7 +280,8 @@ async fn lines_that_are_older_than_their_sums_are_read_as_before() {
     let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
     // As the second version left it.
     file.execute_batch(
-        "DROP TABLE token; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum;
+        "DROP TABLE token; ALTER TABLE spent DROP COLUMN cache_write_1h; ALTER TABLE event DROP COLUMN sum;
+         ALTER TABLE session DROP COLUMN row_sum;
          PRAGMA user_version=2;",
     )
     .unwrap();

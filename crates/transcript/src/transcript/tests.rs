@@ -56,6 +56,7 @@ fn started(inputs: &[u8]) -> EventBody {
         tools_off: false,
         configured: None,
         thinking: None,
+        cache_hour: false,
     }
     .into()
 }
@@ -308,6 +309,7 @@ fn the_providers_count_replaces_the_estimate() {
         output: 20,
         cache_read: 1000,
         cache_write: 10,
+        cache_write_1h: 0,
         reasoning: 5,
     };
     let calibrated = vec![input(1, "a"), started(&[1]), finished(vec![tool_use(1)], usage)];

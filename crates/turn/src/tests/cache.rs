@@ -29,6 +29,7 @@ fn reads(world: &mut World, cache_read: u64, cache_write: u64) {
         output: 10,
         cache_read,
         cache_write,
+        cache_write_1h: 0,
         reasoning: 0,
     };
     world.answer_with(answer);
@@ -125,6 +126,94 @@ fn marks_without_effect_are_spoken_of_once_when_the_conversation_is_long() {
     };
     assert_eq!(told(&[19_999]), 0);
     assert_eq!(told(&[20_000, 20_001]), 1);
+}
+
+#[test]
+fn a_restart_does_not_repeat_that_nothing_is_cached() {
+    let mut world = warm();
+    let mut unread = || {
+        world.send("more");
+        let mut answer = answer_of(vec![Block::text("Done.")], StopReason::EndTurn);
+        answer.usage.input = 30_000;
+        world.answer_with(answer);
+        let told = world.warnings();
+        world.restart();
+        told.iter()
+            .filter(|(code, _)| code == "prompt_cache_unread")
+            .count()
+    };
+    assert_eq!(unread(), 1);
+    assert_eq!(unread(), 1, "in the whole log");
+}
+
+/// A warm session whose provider keeps prompts for an hour on request.
+fn warm_for_an_hour() -> World {
+    let mut world = warm();
+    for facts in world.facts.values_mut() {
+        facts.cache_hour = Some(Price::RATIOS);
+    }
+    world
+}
+
+/// Whether the call after a pause of so many minutes asks for an hour. Its answer leaves 5,000 tokens in the cache.
+fn asks_after(world: &mut World, minutes: u64) -> bool {
+    world.now += minutes * MINUTE;
+    world.send("more");
+    let asks = world.start().cache_hour;
+    reads(world, 0, 5_000);
+    asks
+}
+
+#[test]
+fn a_session_that_waits_for_people_again_and_again_asks_for_an_hour() {
+    let mut world = warm_for_an_hour();
+    assert!(!asks_after(&mut world, 10), "one pause");
+    assert!(!asks_after(&mut world, 1), "what was written is still there");
+    assert!(asks_after(&mut world, 10), "the second pause");
+    assert!(asks_after(&mut world, 1), "as long as it lasts");
+    assert!(asks_after(&mut world, 59));
+    let recorded = |log: &[Event]| -> Vec<bool> {
+        let started = |event: &Event| match &event.body {
+            EventBody::ModelStarted(started) => Some(started.cache_hour),
+            _ => None,
+        };
+        log.iter().filter_map(started).collect()
+    };
+    assert_eq!(recorded(&world.log), [false, false, false, true, true, true]);
+    world.restart();
+    assert!(asks_after(&mut world, 10), "the log knows the pauses");
+    // After so many longer pauses, in which even an hour's prompt is lost, the surcharge no longer pays.
+    assert!((0..4).all(|_| asks_after(&mut world, 61)));
+    assert!(!asks_after(&mut world, 61));
+    let mut hurried = warm_for_an_hour();
+    assert!((0..9).all(|_| !asks_after(&mut hurried, 4)));
+}
+
+#[test]
+fn a_cache_that_should_last_an_hour_is_missed_within_it() {
+    let mut world = warm_for_an_hour();
+    asks_after(&mut world, 10);
+    asks_after(&mut world, 10);
+    world.now += 30 * MINUTE;
+    world.send("more");
+    reads(&mut world, 100, 5_000);
+    let told = world.warnings().last().unwrap().1.clone();
+    assert_eq!([told], because("the provider dropped it").as_slice());
+}
+
+#[test]
+fn a_lifetime_that_the_server_refuses_is_left_out() {
+    let mut world = warm_for_an_hour();
+    asks_after(&mut world, 10);
+    world.now += 10 * MINUTE;
+    world.send("more");
+    assert!(world.start().cache_hour);
+    world.fail_as(ModelFailure {
+        advice: Some(Advice::Without(RequestPart::CacheHour)),
+        ..failure(FailureClass::InvalidRequest)
+    });
+    assert!(!world.start().cache_hour);
+    assert_eq!(world.start().without, [RequestPart::CacheHour]);
 }
 
 #[test]

@@ -169,6 +169,7 @@ fn started(step: usize, steps: usize) -> ModelStarted {
         tools_off: false,
         configured: None,
         thinking: None,
+        cache_hour: false,
     }
 }
 
