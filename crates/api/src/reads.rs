@@ -40,12 +40,14 @@ impl Api {
         } else {
             params.limit.min(most)
         };
+        // The first rows are usually the answer. A filter that leaves out most rows reads on in larger pages.
+        let first = limit.min(PAGE);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let all = params.all || params.states.iter().any(|state| state == "closed");
         let mut filter = Filter {
             all,
             labels: params.labels.carried(),
-            limit: PAGE,
+            limit: first,
             ..Filter::default()
         };
         filter.after = params.after;
@@ -84,6 +86,7 @@ impl Api {
                 return Ok(found);
             }
             filter.after = last;
+            filter.limit = PAGE;
         }
     }
 

@@ -304,6 +304,12 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         .await
         .unwrap();
     assert_eq!(names(idle).len(), 2);
+    // Rows that a filter leaves out do not count.
+    for (state, limit) in [("waiting", 1), ("idle", 2)] {
+        let some = json!({ "states": [state], "limit": limit });
+        let some = h.call("session.list", some).await.unwrap();
+        assert_eq!(names(some).len(), limit, "{state}");
+    }
     assert_eq!(
         h.refused("session.list", json!({ "states": ["busy"] })).await,
         (INVALID, "unknown_state".into())
