@@ -27,6 +27,8 @@ use tokio::time::timeout;
 const QUEUE: usize = 64;
 /// Frames that are ready at the same time are sent together, up to about this many bytes.
 const TOGETHER: usize = 32 << 10;
+/// Most times, that many bytes are enough.
+const USUAL: usize = 2 << 10;
 /// A stream without frames sends a comment this often, so that proxies keep it and a dead peer is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The most events of a page.
@@ -214,7 +216,10 @@ impl Stream {
             () = stopping(&mut self.shutdown) => None,
         };
         match received {
-            Some(Ok(Some(pushed))) => self.gather(&mut bytes, &pushed),
+            Some(Ok(Some(pushed))) => {
+                bytes.reserve(USUAL);
+                self.gather(&mut bytes, &pushed);
+            }
             Some(Ok(None)) => return None,
             Some(Err(_)) => bytes.extend_from_slice(b": still here\n\n"),
             None => {

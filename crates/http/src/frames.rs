@@ -52,9 +52,12 @@ pub(crate) fn ended(out: &mut BytesMut, code: &str, message: &str) {
 }
 
 fn named(out: &mut BytesMut, name: &str, data: &impl Serialize) {
-    // Data that cannot be written is a bug; the client sees an event without data.
-    let data = serde_json::to_string(data).unwrap_or_default();
-    out.put_slice(format!("event: {name}\ndata: {data}\n\n").as_bytes());
+    out.put_slice(b"event: ");
+    out.put_slice(name.as_bytes());
+    out.put_slice(b"\ndata: ");
+    // Data that cannot be written is a bug; the client sees an event without all its data.
+    let _ = serde_json::to_writer((&mut *out).writer(), data);
+    out.put_slice(b"\n\n");
 }
 
 #[cfg(test)]
