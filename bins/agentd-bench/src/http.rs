@@ -157,7 +157,10 @@ async fn busy(bench: &Bench, server: &Server, args: &HttpArgs, report: &mut Repo
     let mut steps = [Vec::new(), Vec::new()];
     turn(bench, &mut watch, session, "warm", args.steps).await?;
     for round in 0..args.rounds.max(1) {
-        for (way, steps) in [None, Some(server)].into_iter().zip(&mut steps) {
+        let mut both: Vec<_> = [None, Some(server)].into_iter().zip(&mut steps).collect();
+        // In each second round HTTP comes first: the conversation grows with each turn.
+        both.rotate_left((round % 2) as usize);
+        for (way, steps) in both {
             let counts = (args.viewers, args.stalled);
             let audience = Audience::gather(bench, counts, session, &seen, way).await?;
             let key = format!("{}{round}.", if way.is_some() { "http" } else { "socket" });
