@@ -14,6 +14,7 @@ mod beside;
 mod cancel;
 mod clients;
 mod commands;
+mod conditions;
 mod context;
 mod cuts;
 mod damage;

@@ -9,7 +9,7 @@ use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::replay::{BATCH, FeedSubscription, Wish};
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
-use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
+use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, SessionId, Subscribed, Synced};
 use agentd_store::{Range, Row};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -86,6 +86,12 @@ impl Attachment {
     #[must_use]
     pub const fn sub(&self) -> u64 {
         self.wish.viewer
+    }
+
+    /// The session that it follows.
+    #[must_use]
+    pub const fn session(&self) -> SessionId {
+        self.wish.session
     }
 
     /// Pushes until the viewer is gone or the subscription ends.

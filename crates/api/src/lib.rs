@@ -40,6 +40,7 @@ mod prompting;
 mod reads;
 mod replay;
 mod rules;
+mod settings_tag;
 mod sight;
 mod sign_in;
 mod subagent;

@@ -18,6 +18,7 @@ impl Api {
     pub(crate) async fn update(&self, who: &Caller, params: UpdateParams) -> Result<Done, Fault> {
         let nothing = UpdateParams {
             session: params.session.clone(),
+            expect: params.expect.clone(),
             ..UpdateParams::default()
         };
         if params == nothing {
@@ -38,8 +39,12 @@ impl Api {
             None => None,
         };
         let session = self.session(who, &params.session).await?;
+        let expect = self
+            .expected(who, &params.session, params.expect.as_deref())
+            .await?;
         let (mode, labels, budget) = (params.mode, params.labels, params.budget);
         let command = Command::Update {
+            expect,
             title,
             model,
             mode,

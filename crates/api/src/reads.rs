@@ -1,6 +1,7 @@
 //! `session.list`, `session.get`: stored rows combined with the live statuses. Reading never wakes a session.
 
 use crate::api::{Api, READ, fault_of};
+use crate::settings_tag::tag;
 use crate::sight::Caller;
 use agentd_actor_kit::{LiveStatus, SupervisorMsg};
 use agentd_protocol::{Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Summary};
@@ -21,6 +22,7 @@ impl Api {
         let mut summary = live(row, &self.overlay().await?);
         // A log that cannot be read does not give its limits; the rest of the answer is still available.
         let created = self.first(session).await.ok();
+        summary.settings_tag = Some(tag(&summary));
         summary.limits = created.map(|(created, _)| {
             let mut limits = created.limits;
             budget_changed(&mut limits.from, &created.budget, &summary.budget);

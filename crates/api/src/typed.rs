@@ -210,6 +210,7 @@ impl Api {
 
 const fn update(mode: Option<PermissionMode>, model: Option<String>) -> Command {
     Command::Update {
+        expect: None,
         title: None,
         model,
         mode,

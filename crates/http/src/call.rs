@@ -1,5 +1,6 @@
 //! Carries out a request with a single answer.
 
+use crate::conditional;
 use crate::pages;
 use crate::params::{Given, collect, key};
 use crate::problem::Problem;
@@ -8,12 +9,13 @@ use crate::router::App;
 use crate::routes::Route;
 use crate::wait::{self, Wait};
 use agentd_protocol::{Fault, Principal};
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest as _, FromRequestParts as _, RawPathParams, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +36,10 @@ pub(crate) async fn handle(
         headers: &parts.headers,
         body,
     };
-    let params = collect(route, given)?;
+    let mut params = collect(route, given)?;
+    if route.method == "session.update" {
+        conditional::expect(&app, &who, &parts.headers, &mut params).await?;
+    }
     let limit = params.get("limit").and_then(Value::as_u64);
     let waiting = Wait::asked(route, &parts.headers, &params)?;
     let params = Value::Object(params);
@@ -44,6 +49,10 @@ pub(crate) async fn handle(
     };
     if let Some(waiting) = waiting {
         return wait::answer(&app, &who, answer, waiting).await;
+    }
+    if route.method == "session.get" {
+        let response = Json(&answer).into_response();
+        return Ok(conditional::tagged(&parts.headers, &answer, response)?);
     }
     let most = app.api.loaded().settings.limits.list_rows;
     Ok(pages::response(route, answer, limit.unwrap_or(0), most))

@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 /// Frames on the way to one client. Beyond that the subscription waits, and so lags.
-const QUEUE: usize = 64;
+pub(crate) const QUEUE: usize = 64;
 /// Frames that are ready at the same time are sent together, up to about this many bytes.
 const TOGETHER: usize = 32 << 10;
 /// Most times, that many bytes are enough.
@@ -113,7 +113,8 @@ fn asked(parts: &Parts, known: &[(&str, Query)]) -> Result<Map<String, Value>, F
     Ok(params)
 }
 
-fn streams(headers: &HeaderMap) -> bool {
+/// Whether the client wants server-sent events.
+pub(crate) fn streams(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(header::ACCEPT).iter();
     let mut accepts = accepts.filter_map(|value| value.to_str().ok());
     accepts.any(|value| value.contains("text/event-stream"))
@@ -187,7 +188,8 @@ struct Stream {
     _open: OpenStream,
 }
 
-fn stream(app: &App, open: OpenStream, frames: mpsc::Receiver<Pushed>, ids: Ids) -> Response {
+/// The response that pushes frames until their end.
+pub(crate) fn stream(app: &App, open: OpenStream, frames: mpsc::Receiver<Pushed>, ids: Ids) -> Response {
     let stream = Stream {
         frames,
         ids,
@@ -232,12 +234,12 @@ impl Stream {
 
     /// Adds a frame, and those that are queued after it.
     fn gather(&mut self, bytes: &mut BytesMut, first: &Pushed) {
-        self.over = self.ids.add(bytes, &first.push);
+        self.over = self.ids.add(bytes, first);
         while !self.over
             && bytes.len() < TOGETHER
             && let Ok(next) = self.frames.try_recv()
         {
-            self.over = self.ids.add(bytes, &next.push);
+            self.over = self.ids.add(bytes, &next);
         }
     }
 }

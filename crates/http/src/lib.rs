@@ -9,6 +9,7 @@
 
 mod bind;
 mod call;
+mod conditional;
 mod error;
 mod events;
 mod frames;
@@ -22,6 +23,7 @@ mod replay;
 mod router;
 mod routes;
 mod serve;
+mod several;
 mod shown;
 mod sign_in;
 mod stall;

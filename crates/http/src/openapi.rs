@@ -86,7 +86,10 @@ fn document() -> Value {
         let described = operation::describe(route, &mut book);
         add(&mut paths, route.path, verb(route.verb), described);
     }
-    for (path, described) in streams::describe(&mut book).into_iter().chain(streams::health()) {
+    let streams = streams::describe(&mut book)
+        .into_iter()
+        .chain([streams::several()]);
+    for (path, described) in streams.chain(streams::health()) {
         add(&mut paths, path, "get", described);
     }
     json!({

@@ -32,8 +32,9 @@ pub(crate) struct Problem {
 
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        // A key that is reused or in use has a status of its own: draft-ietf-httpapi-idempotency-key-header.
+        // HTTP has a status of its own for keys (draft-ietf-httpapi-idempotency-key-header) and conditions (RFC 9110).
         let status = match fault.code.as_str() {
+            "settings_changed" => StatusCode::PRECONDITION_FAILED,
             "key_reused" => StatusCode::UNPROCESSABLE_ENTITY,
             "key_busy" => StatusCode::CONFLICT,
             _ => status_of(fault.class),

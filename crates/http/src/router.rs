@@ -8,7 +8,7 @@ use crate::routes::{ROUTES, Verb};
 use crate::streams::Streams;
 use crate::ui::{self, Page};
 use crate::wire::Wire;
-use crate::{call, events, sign_in, wire};
+use crate::{call, events, several, sign_in, wire};
 use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_settings::HttpConfig;
@@ -73,6 +73,7 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
     let api = api
         .route("/v1/sessions/{session}/events", get(events::session))
         .route("/v1/events", get(events::fleet))
+        .route("/v1/stream", get(several::several))
         .route("/v1/me", get(sign_in::me))
         .route("/v1/wire", get(wire::upgrade))
         .fallback(unknown_path)
@@ -105,11 +106,13 @@ fn cors(origins: &[String]) -> CorsLayer {
         .allow_headers([
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
+            header::IF_MATCH,
+            header::IF_NONE_MATCH,
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("last-event-id"),
             HeaderName::from_static("prefer"),
         ])
-        .expose_headers([header::LOCATION])
+        .expose_headers([header::LOCATION, header::ETAG])
 }
 
 async fn ready(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {

@@ -96,6 +96,8 @@ params! {
     UpdateParams {
         /// The session to change.
         session: String,
+        /// The `settings_tag` that the session must still have.
+        expect: Option<String>,
         /// New title.
         title: Option<String>,
         /// New model.

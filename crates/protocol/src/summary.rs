@@ -289,6 +289,10 @@ pub struct Summary {
     /// It has open work that continues by itself after a restart.
     #[serde(default)]
     pub resumable: bool,
+    /// Changes when the name, the model, the mode, the labels or the budget change; `expect` of `session.update` takes it. Only
+    /// `session.get` returns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_tag: Option<String>,
     /// The loop's limits and where each was set. Only `session.get` returns them; stored rows do not contain them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<LoopLimits>>,
@@ -328,6 +332,7 @@ impl Summary {
             paused: false,
             wake_at: None,
             resumable: false,
+            settings_tag: None,
             limits: None,
         }
     }

@@ -20,6 +20,8 @@ pub struct HttpConfig {
     pub connections: u32,
     /// Concurrent event streams of one token.
     pub streams_per_token: u32,
+    /// Sessions that one stream of `/v1/stream` follows.
+    pub sessions_per_stream: u32,
     /// Requests per second of one token.
     pub requests_per_second: u32,
     /// Answers kept in memory for the idempotency keys of one token.
@@ -48,6 +50,7 @@ impl Default for HttpConfig {
             origins: Vec::new(),
             connections: 1_024,
             streams_per_token: 256,
+            sessions_per_stream: 64,
             requests_per_second: 200,
             keys_per_token: 1_000,
             key_seconds: 86_400,

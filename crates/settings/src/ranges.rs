@@ -83,6 +83,7 @@ fn http(s: &Settings) -> Vec<Row> {
     vec![
         ("http.connections", h.connections.into(), 1, 1_000_000),
         ("http.streams_per_token", h.streams_per_token.into(), 1, 1_000_000),
+        ("http.sessions_per_stream", h.sessions_per_stream.into(), 1, 1_000),
         (
             "http.requests_per_second",
             h.requests_per_second.into(),

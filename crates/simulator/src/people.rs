@@ -158,6 +158,7 @@ impl World {
             PermissionMode::Yolo,
         ];
         Command::Update {
+            expect: None,
             title: None,
             model: self.dice.percent(40).then(|| "haiku".to_owned()),
             mode: self.dice.pick(&modes).copied(),

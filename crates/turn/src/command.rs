@@ -3,6 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
+use crate::shown::ShownSettings;
 use crate::{
     approvals, context, delegate, ending, following, history, inbox, jobs, limits, reporting, side, words,
 };
@@ -86,6 +87,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         }
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
+            expect,
             title,
             model,
             mode,
@@ -93,6 +95,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             budget,
         } => update(
             draft,
+            expect.as_deref(),
             SessionUpdated {
                 title,
                 model,
@@ -164,7 +167,22 @@ fn cancel_turn(
     Ok(DONE)
 }
 
-fn update(draft: &mut Draft<'_, '_>, updated: SessionUpdated) -> Result<Reply, Fault> {
+/// The fault of an update that expects settings that the session does not have any more.
+#[must_use]
+pub fn settings_changed() -> Fault {
+    let message = "the session has other settings than those that the update expects";
+    Fault::conflict("settings_changed", message)
+        .hint("read the session again, and send the change with its new tag if you still want it")
+}
+
+fn update(
+    draft: &mut Draft<'_, '_>,
+    expect: Option<&ShownSettings>,
+    updated: SessionUpdated,
+) -> Result<Reply, Fault> {
+    if expect.is_some_and(|expected| !expected.hold(draft.durable())) {
+        return Err(settings_changed());
+    }
     let SessionUpdated {
         title,
         model,

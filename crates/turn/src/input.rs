@@ -4,6 +4,7 @@ use crate::context::Sizes;
 use crate::delegate::Ended;
 use crate::history::{Rework, Reworked};
 use crate::jobs::JobEnd;
+use crate::shown::ShownSettings;
 use crate::talk::Talk;
 use crate::tree::TreeSpent;
 use agentd_protocol::{
@@ -271,6 +272,8 @@ pub enum Command {
     Follow,
     /// Change settings.
     Update {
+        /// The settings that the session must still have.
+        expect: Option<Box<ShownSettings>>,
         /// New title.
         title: Option<String>,
         /// New model.

@@ -182,6 +182,7 @@ impl Agent {
             paused: durable.paused.is_some(),
             wake_at: wake_at(durable),
             resumable: resumable(durable),
+            settings_tag: None,
             limits: None,
         }
     }

@@ -7,23 +7,18 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::SessionDetail;
 use crate::values;
+use agentd_client::{Client, ClientError};
 use agentd_protocol::{Budget, Labels, PermissionMode, UpdateParams};
 use clap::ValueEnum as _;
+
+/// How often an update is sent, if other clients change the session at the same time.
+const TRIES: u32 = 5;
 
 pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> {
     // Validates the changes before any request to the daemon.
     update(&args.changes, Budget::default(), &Labels::new())?;
     let client = ctx.connect().await?;
-    let row = client.get(&args.session).await?;
-    let id = row.session.to_string();
-    let params = UpdateParams {
-        session: id.clone(),
-        ..update(&args.changes, row.budget, &row.labels)?
-    };
-    if params.mode == Some(PermissionMode::Yolo) {
-        ctx.out.status(agentd_policy::YOLO_LIMITS);
-    }
-    client.update(&params).await?;
+    let id = apply(ctx, &client, args).await?;
     let detail = SessionDetail::from(client.get(&id).await?);
     if ctx.out.human() {
         let (short, state) = (detail.row.session.short(), detail.row.state);
@@ -33,6 +28,31 @@ pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> 
         ctx.out.object(&detail, &id, |paint| detail.text(paint, now()))?;
     }
     Ok(Exit::OK)
+}
+
+/// Sends the changes. Budget and labels start from the current ones: if somebody else changes a setting in between, it
+/// starts again from the new ones.
+async fn apply(ctx: &mut Ctx, client: &Client, args: &SetArgs) -> Result<String, Failure> {
+    let mut tries = 0;
+    loop {
+        let row = client.get(&args.session).await?;
+        let id = row.session.to_string();
+        let change = update(&args.changes, row.budget, &row.labels)?;
+        let whole = change.budget.is_some() || change.labels.is_some();
+        let params = UpdateParams {
+            session: id.clone(),
+            expect: row.settings_tag.filter(|_| whole),
+            ..change
+        };
+        if tries == 0 && params.mode == Some(PermissionMode::Yolo) {
+            ctx.out.status(agentd_policy::YOLO_LIMITS);
+        }
+        tries += 1;
+        match client.update(&params).await {
+            Err(ClientError::Refused(fault)) if fault.code == "settings_changed" && tries < TRIES => {}
+            done => return done.map(|_| id).map_err(Failure::from),
+        }
+    }
 }
 
 /// The changes as parameters. The daemon replaces budget and labels as a whole, so both start from the current values.

@@ -17,6 +17,11 @@ pub(super) fn describe(route: &Route, book: &mut Book) -> Value {
     if route.waits() {
         header("Prefer");
     }
+    match route.method {
+        "session.get" => header("IfNoneMatch"),
+        "session.update" => header("IfMatch"),
+        _ => {}
+    }
     let mut operation = head(route.method, parameters);
     if matches!(route.verb, Verb::Post | Verb::Patch) {
         operation.insert("requestBody".to_owned(), body(route, schema, book));
@@ -149,6 +154,20 @@ pub(super) fn headers() -> Value {
             "description": "A repetition of the request with the same key gives the same answer, and is not carried out again. \
                 docs/http.md says how long.",
             "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
+        },
+        "IfMatch": {
+            "name": "If-Match",
+            "in": "header",
+            "description": "The `ETag` of the session that the client has read, or several, or `*`. If the settings of the \
+                session are others by now, the request is refused with 412.",
+            "schema": {"type": "string", "examples": ["\"0f5cd4a92b7713a6e8d1c04b-5f1d7a84e9b2c36d10a7b3f4\""]},
+        },
+        "IfNoneMatch": {
+            "name": "If-None-Match",
+            "in": "header",
+            "description": "The `ETag` of the answer that the client has. If it is still the same, the answer is 304, without \
+                a body.",
+            "schema": {"type": "string"},
         },
         "Prefer": {
             "name": "Prefer",

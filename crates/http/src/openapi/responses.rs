@@ -31,11 +31,12 @@ pub(super) fn of(route: &Route, book: &mut Book) -> Value {
     let name = route.answer.name();
     let answer = book.named(route.answer);
     let mut responses = Map::new();
+    if route.shape == Shape::One {
+        responses = one(route, &answer);
+    }
     let mut add = |status: &str, response: Value| responses.insert(status.to_owned(), response);
     match route.shape {
-        Shape::One => {
-            add("200", json_response("The answer.", &answer));
-        }
+        Shape::One => {}
         Shape::List => {
             let list = json!({"type": "object", "required": ["items"], "properties": {
                 "items": {"type": "array", "items": answer},
@@ -104,16 +105,48 @@ fn with_location(mut response: Value, book: &Book, answer: &Value) -> Value {
     response
 }
 
+/// The responses of a route that answers with one object, without the problems that all have.
+fn one(route: &Route, answer: &Value) -> Map<String, Value> {
+    let mut found = json_response("The answer.", answer);
+    let mut responses = Map::new();
+    match route.method {
+        "session.get" => {
+            let mut same = json!({"description": "The client has this answer."});
+            with_tag(&mut found);
+            with_tag(&mut same);
+            responses.insert("304".to_owned(), same);
+        }
+        "session.update" => {
+            let status = StatusCode::PRECONDITION_FAILED;
+            responses.insert(status.as_str().to_owned(), reference(status));
+        }
+        _ => {}
+    }
+    responses.insert("200".to_owned(), found);
+    responses
+}
+
+fn with_tag(response: &mut Value) {
+    let about = "Changes with the answer; `If-Match` compares only its part about the settings.";
+    if let Some(response) = response.as_object_mut() {
+        let tag = json!({"description": about, "schema": {"type": "string"}});
+        response.insert("headers".to_owned(), json!({"ETag": tag}));
+    }
+}
+
+/// A reference to the problem with a status.
+pub(super) fn reference(status: StatusCode) -> Value {
+    json!({"$ref": format!("#/components/responses/{}", name_of(status))})
+}
+
 /// References to all problems of an operation.
 pub(super) fn failures(with_body: bool) -> impl Iterator<Item = (String, Value)> {
     let own = OWN.into_iter().filter(move |(_, body, _)| with_body || !body);
     let own = own.map(|(status, ..)| status);
     let mut all: Vec<StatusCode> = classes().map(|(status, _)| status).chain(own).collect();
     all.sort_unstable();
-    all.into_iter().map(|status| {
-        let reference = json!({"$ref": format!("#/components/responses/{}", name(status))});
-        (status.as_str().to_owned(), reference)
-    })
+    all.into_iter()
+        .map(|status| (status.as_str().to_owned(), reference(status)))
 }
 
 /// The classes that HTTP reports.
@@ -124,7 +157,7 @@ fn classes() -> impl Iterator<Item = (StatusCode, FaultClass)> {
         .map(|class| (status_of(class), class))
 }
 
-fn name(status: StatusCode) -> String {
+fn name_of(status: StatusCode) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
     reason.replace(' ', "")
 }
@@ -144,10 +177,20 @@ pub(super) fn problems() -> Value {
             }
             _ => {}
         }
-        problems.insert(name(status), problem(status, &about));
+        problems.insert(name_of(status), problem(status, &about));
     }
-    for (status, _, about) in OWN {
-        problems.insert(name(status), problem(status, about));
+    let changed = (
+        StatusCode::PRECONDITION_FAILED,
+        false,
+        "The session has other settings than those that the client has read.",
+    );
+    let only_stream = (
+        StatusCode::NOT_ACCEPTABLE,
+        false,
+        "The request does not accept server-sent events, the only answer.",
+    );
+    for (status, _, about) in OWN.into_iter().chain([changed, only_stream]) {
+        problems.insert(name_of(status), problem(status, about));
     }
     Value::Object(problems)
 }

@@ -2,13 +2,15 @@
 
 use super::Book;
 use super::operation::{head, path_parameters, query_parameter};
-use super::responses::{failures, json_response};
+use super::responses::{failures, json_response, reference};
 use crate::events::{OF_FLEET, OF_SESSION};
 use crate::query::Query;
 use crate::routes::STREAMS;
+use crate::several::PARAMS;
 use crate::shown::Shown;
 use agentd_protocol::{AttachParams, WatchParams};
-use serde_json::{Value, json};
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
 
 const ABOUT: &str = "Events as pages of JSON, or with `Accept: text/event-stream` as server-sent events: events of \
     the log (`Event`) with their `id`, then `synced`, then what happens; `delta`, `lagged` and `ended` have no `id`.";
@@ -75,6 +77,62 @@ fn stream(
     let responses = std::iter::once(("200".to_owned(), response)).chain(failures(false));
     operation.insert("responses".to_owned(), Value::Object(responses.collect()));
     (path, Value::Object(operation))
+}
+
+/// The stream of several sessions and the fleet.
+pub(super) fn several() -> (&'static str, Value) {
+    let about = |name: &str| match name {
+        "sessions" => "Sessions to follow: `ID`, or `ID:SEQ` to begin after this seq.",
+        "tail" => "Begins with the last N events of sessions without a seq.",
+        "deltas" => "Sends deltas of the sessions as well.",
+        "decides" => "This viewer may answer approvals of the sessions.",
+        "fleet" => "Follows the fleet as well: after this cursor, or without a value only new events.",
+        "labels" => "Of the fleet, only events of sessions with these labels.",
+        _ => "Of the fleet, only events of these types or families of types.",
+    };
+    let parameters = PARAMS.iter().map(|(name, kind)| {
+        let words = json!({"type": "array", "items": {"type": "string"}});
+        let number = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+        let schema = match kind {
+            Query::Words => words,
+            Query::Number => number,
+            Query::Flag => json!({"type": "boolean"}),
+            Query::Text | Query::Selector => json!({"type": "string"}),
+        };
+        let mut parameter =
+            json!({"name": name, "in": "query", "description": about(name), "schema": schema});
+        if let Some(parameter) = parameter.as_object_mut().filter(|_| *kind == Query::Words) {
+            parameter.insert("style".to_owned(), json!("form"));
+            parameter.insert("explode".to_owned(), json!(false));
+        }
+        parameter
+    });
+    let mut parameters: Vec<Value> = parameters.collect();
+    parameters.push(json!({
+        "name": "Last-Event-ID",
+        "in": "header",
+        "description": "The id of the last event that the client has, of a stream of the same sessions in the same order.",
+        "schema": {"type": "string"},
+    }));
+    let found = json!({
+        "description": "Server-sent events, as docs/http.md describes them.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    });
+    let status = StatusCode::NOT_ACCEPTABLE;
+    let responses = [
+        ("200".to_owned(), found),
+        (status.as_str().to_owned(), reference(status)),
+    ];
+    let responses: Map<String, Value> = responses.into_iter().chain(failures(false)).collect();
+    let operation = json!({
+        "operationId": "stream",
+        "summary": "several sessions and the fleet on one stream",
+        "description": "Needs `Accept: text/event-stream`. The token needs the scope `read`.",
+        "tags": ["session"],
+        "parameters": parameters,
+        "responses": responses,
+    });
+    ("/v1/stream", operation)
 }
 
 /// What needs no token.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod admission;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 #[expect(dead_code, reason = "shared with the tests of the api, which use more of it")]
 #[path = "../../../api/tests/it/harness.rs"]
 mod harness;
@@ -13,6 +15,8 @@ mod page;
 mod requests;
 #[cfg(test)]
 mod server;
+#[cfg(test)]
+mod several;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]

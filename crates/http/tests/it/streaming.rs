@@ -7,17 +7,19 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Reads a stream of events; the framing of chunks is skipped, since each chunk ends with a whole event.
-struct Events(BufReader<TcpStream>);
+pub(crate) struct Events(BufReader<TcpStream>);
 
 #[derive(Debug, Default, PartialEq)]
-struct Sse {
-    event: String,
-    id: Option<u64>,
-    data: String,
+pub(crate) struct Sse {
+    pub(crate) event: String,
+    pub(crate) id: Option<u64>,
+    /// The id as it came.
+    pub(crate) place: String,
+    pub(crate) data: String,
 }
 
 impl Events {
-    async fn open(http: &Http, path: &str, headers: &str) -> Self {
+    pub(crate) async fn open(http: &Http, path: &str, headers: &str) -> Self {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n{headers}\r\n",
             http.ana
@@ -30,7 +32,7 @@ impl Events {
     }
 
     /// The next event; `None` at the end.
-    async fn next(&mut self) -> Option<Sse> {
+    pub(crate) async fn next(&mut self) -> Option<Sse> {
         let mut sse = Sse::default();
         loop {
             let mut line = String::new();
@@ -39,7 +41,10 @@ impl Events {
             }
             match line.trim_end_matches('\n').split_once(": ") {
                 Some(("event", name)) => sse.event = name.to_owned(),
-                Some(("id", id)) => sse.id = id.parse().ok(),
+                Some(("id", id)) => {
+                    id.clone_into(&mut sse.place);
+                    sse.id = id.parse().ok();
+                }
                 Some(("data", data)) => sse.data = data.to_owned(),
                 _ if line == "\n" && !sse.data.is_empty() => return Some(sse),
                 _ => {}
@@ -47,7 +52,7 @@ impl Events {
         }
     }
 
-    async fn until(&mut self, name: &str) -> Vec<Sse> {
+    pub(crate) async fn until(&mut self, name: &str) -> Vec<Sse> {
         let mut seen = Vec::new();
         loop {
             let sse = self.next().await.unwrap();

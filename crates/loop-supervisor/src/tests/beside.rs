@@ -177,6 +177,7 @@ async fn what_the_parts_of_a_summary_cost_is_charged_when_nobody_waits_for_it_an
     world.model().await.answer("done");
     world.until(session, "turn.finished").await;
     let tiny = Command::Update {
+        expect: None,
         title: None,
         model: Some("tiny".into()),
         mode: None,

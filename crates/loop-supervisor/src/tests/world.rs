@@ -428,6 +428,7 @@ pub(super) fn input(text: &str) -> NewInput {
 
 pub(super) fn rename(title: &str) -> Command {
     Command::Update {
+        expect: None,
         title: Some(title.to_owned()),
         model: None,
         mode: None,

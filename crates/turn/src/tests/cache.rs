@@ -86,6 +86,7 @@ fn a_cache_that_broke_is_spoken_of_with_the_first_reason_that_applies() {
     let mut world = warm();
     world
         .command(Command::Update {
+            expect: None,
             title: None,
             model: Some("haiku".into()),
             mode: None,

@@ -7,6 +7,7 @@ use agentd_protocol::*;
 
 fn update(mode: PermissionMode) -> Command {
     Command::Update {
+        expect: None,
         title: None,
         model: None,
         mode: Some(mode),
@@ -44,6 +45,7 @@ fn whatever_concerns_those_below_has_them_look() {
     world.led.clear();
     world
         .command(Command::Update {
+            expect: None,
             title: Some("another".into()),
             model: None,
             mode: None,

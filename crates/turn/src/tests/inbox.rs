@@ -290,6 +290,7 @@ fn the_model_of_an_input_is_the_turns_and_an_update_is_the_sessions() {
     assert!(matches!(&world.step.effects[0], Effect::StartModel { model, .. } if model == "opus"));
     world.say("Done.");
     let update = |model: &str| Command::Update {
+        expect: None,
         title: Some("new".into()),
         model: Some(model.into()),
         mode: Some(PermissionMode::Plan),
@@ -307,6 +308,7 @@ fn the_model_of_an_input_is_the_turns_and_an_update_is_the_sessions() {
     world.models_work = false;
     assert_eq!(world.command(update("nope")).unwrap_err().code, "unusable_model");
     let nothing = Command::Update {
+        expect: None,
         title: None,
         model: None,
         mode: None,
@@ -314,6 +316,32 @@ fn the_model_of_an_input_is_the_turns_and_an_update_is_the_sessions() {
         budget: None,
     };
     assert_eq!(world.command(nothing).unwrap_err().code, "nothing_to_change");
+}
+
+#[test]
+fn of_two_updates_that_expect_the_same_settings_only_the_first_is_carried_out() {
+    let mut world = World::idle(LoopLimits::default());
+    let shown = ShownSettings::from(&world.summary());
+    let update = |title: &str, expect: &ShownSettings| Command::Update {
+        expect: Some(Box::new(expect.clone())),
+        title: Some(title.into()),
+        model: None,
+        mode: None,
+        labels: None,
+        budget: None,
+    };
+    // Events that change no setting do not matter.
+    world.send("hello");
+    world.say("Hello.");
+    world.command(update("one", &shown)).unwrap();
+    let refused = world.command(update("two", &shown)).unwrap_err();
+    assert_eq!(
+        (refused.code.as_str(), world.summary().name.as_str()),
+        ("settings_changed", "one")
+    );
+    let now = ShownSettings::from(&world.summary());
+    world.command(update("two", &now)).unwrap();
+    assert_eq!(world.summary().name, "two");
 }
 
 #[test]

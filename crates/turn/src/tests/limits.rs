@@ -230,6 +230,7 @@ fn budgets_warn_once_near_the_end_and_then_stop_hard() {
 
 fn set_budget(world: &mut World, budget: Budget) {
     let command = Command::Update {
+        expect: None,
         title: None,
         model: None,
         mode: None,

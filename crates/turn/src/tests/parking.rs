@@ -179,6 +179,7 @@ fn another_model_chosen_while_parked_is_used_at_the_retry() {
     world.fail(QuotaExhausted);
     world
         .command(Command::Update {
+            expect: None,
             title: None,
             model: Some("haiku".into()),
             mode: None,

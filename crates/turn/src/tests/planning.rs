@@ -44,6 +44,7 @@ fn mode(world: &World) -> PermissionMode {
 fn set_mode(world: &mut World, mode: PermissionMode) {
     world
         .command(Command::Update {
+            expect: None,
             title: None,
             model: None,
             mode: Some(mode),

@@ -126,6 +126,7 @@ fn a_persons_own_name_is_never_overwritten() {
     turn(&mut world);
     world
         .command(Command::Update {
+            expect: None,
             title: Some("mine".into()),
             model: None,
             mode: None,
@@ -178,6 +179,7 @@ fn without_a_model_a_budget_or_a_free_session_nobody_is_asked() {
     let mut spent = world();
     spent
         .command(Command::Update {
+            expect: None,
             title: None,
             model: None,
             mode: None,
