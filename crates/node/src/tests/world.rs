@@ -353,6 +353,7 @@ pub(super) fn assert_gap_free(events: &[Event]) {
 
 pub(super) fn rename(title: &str) -> Command {
     Command::Update {
+        expect: None,
         title: Some(title.to_owned()),
         model: None,
         mode: None,
