@@ -7,6 +7,7 @@ Only requests that are meant to be accepted are changed; those that must be refu
 import os
 
 import schemathesis
+from schemathesis.cli import EventHandler, handler
 
 OWN_TOKEN = "schemathesis"
 WORKDIR = os.environ["AGENTD_WORKDIR"]
@@ -25,3 +26,22 @@ def before_call(context, case, kwargs):
             case.body["workdir"] = WORKDIR
             for name in NAMES:
                 case.body.pop(name, None)
+
+
+@handler()
+class Links(EventHandler):
+    """Writes the links of the description that were followed, one per line. Those that Schemathesis infers do not count."""
+
+    def __init__(self, *args, **params):
+        self.followed = set()
+
+    def handle_event(self, ctx, event):
+        recorder = getattr(event, "recorder", None)
+        for case in recorder.cases.values() if recorder is not None else ():
+            link = case.transition
+            if link is not None and case.is_transition_applied and not link.is_inferred:
+                self.followed.add(link.id)
+
+    def shutdown(self, ctx):
+        with open(os.environ["AGENTD_LINKS"], "w") as file:
+            file.writelines(f"{link}\n" for link in sorted(self.followed))

@@ -4,7 +4,8 @@
 use crate::daemon;
 use agentd_bench::model_server::ModelServer;
 use agentd_tests::{Daemon, DaemonOptions, skipped};
-use std::path::Path;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
@@ -21,6 +22,7 @@ const ASKS: &str = "[model]\ndefault = \"claude\"\n[http]\nlisten = \"127.0.0.1:
 const ALONE: &str =
     "[model]\ndefault = \"scripted\"\n[http]\nlisten = \"127.0.0.1:0\"\nrequests_per_second = 1000000\n";
 
+const OPENAPI: &str = include_str!("../../docs/openapi.json");
 const SCHEMATHESIS: &str = r#"
 cd "$REPOSITORY/tests/api"
 schemathesis --config-file schemathesis.toml run "$AGENTD_URL/v1/openapi.json"
@@ -39,6 +41,11 @@ openapi-typescript openapi.json --default-non-nullable=false -o schema.ts
 tsc --strict --module nodenext --target es2022 --skipLibCheck --types node session.ts
 node session.js
 "#;
+
+/// The file with the links that Schemathesis followed.
+fn links(daemon: &Daemon) -> PathBuf {
+    daemon.dir.path().join("links")
+}
 
 /// Runs a script with a token for the daemon; `None`: its programs are not installed.
 #[expect(
@@ -79,6 +86,7 @@ async fn run(test: &str, daemon: &Daemon, script: &str) -> Option<String> {
         .env("AGENTD_URL", daemon.http().await)
         .env("AGENTD_TOKEN", made.stdout.trim())
         .env("AGENTD_WORKDIR", workdir)
+        .env("AGENTD_LINKS", links(daemon))
         .env(
             "AGENTD_PROMPT",
             format!("plan:{test} steps=1 tool=write text=Rain_falls;"),
@@ -102,8 +110,24 @@ async fn schemathesis_finds_no_difference_from_the_description() {
     })
     .await;
     let test = "schemathesis_finds_no_difference_from_the_description";
-    run(test, &daemon, SCHEMATHESIS).await;
+    let ran = run(test, &daemon, SCHEMATHESIS).await;
     assert!(!daemon.is_over(), "{}", daemon.said());
+    if ran.is_none() {
+        return;
+    }
+    // It followed links: most of the kinds that a new session has, from any answer. Which ones is a matter of chance.
+    let followed = std::fs::read_to_string(links(&daemon)).unwrap();
+    let description: Value = serde_json::from_str(OPENAPI).unwrap();
+    let declared = &description["paths"]["/v1/sessions"]["post"]["responses"]["201"]["links"];
+    let declared = declared
+        .as_object()
+        .expect("a new session leads to other operations");
+    let used = declared.keys().filter(|link| {
+        let link = format!("] {link} -> ");
+        followed.lines().any(|line| line.contains(&link))
+    });
+    let (used, all) = (used.count(), declared.len());
+    assert!(used * 2 > all, "{used} of {all} links were followed:\n{followed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 mod links;
 mod operation;
 mod responses;
+mod signing;
 mod streams;
 mod union;
 
@@ -86,12 +87,8 @@ fn document() -> Value {
         let described = operation::describe(route, &mut book);
         add(&mut paths, route.path, verb(route.verb), described);
     }
-    let streams = streams::describe(&mut book)
-        .into_iter()
-        .chain([streams::several()]);
-    for (path, described) in streams.chain(streams::health()) {
-        add(&mut paths, path, "get", described);
-    }
+    streams::add(&mut paths, &mut book);
+    signing::add(&mut paths, &mut book);
     json!({
         "openapi": "3.1.0",
         "info": {

@@ -3,6 +3,7 @@
 use crate::problem::Problem;
 use crate::query;
 use crate::routes::{Route, Verb};
+use agentd_api::check_key;
 use agentd_protocol::{Fault, kind_of};
 use axum::body::Bytes;
 use axum::extract::RawPathParams;
@@ -54,9 +55,11 @@ pub(crate) fn key<'a>(route: &Route, headers: &'a HeaderMap) -> Result<Option<&'
         return Err(Fault::invalid("bad_key", message)
             .hint("leave the header out; if the answer was lost, make another one"));
     }
-    let key = key.to_str();
-    key.map(Some)
-        .map_err(|_| Fault::invalid("bad_key", "Idempotency-Key: expected printable ASCII characters"))
+    let key = key
+        .to_str()
+        .map_err(|_| Fault::invalid("bad_key", "Idempotency-Key: expected printable ASCII characters"))?;
+    check_key(key)?;
+    Ok(Some(key))
 }
 
 /// Adds a parameter that the body must not also have.

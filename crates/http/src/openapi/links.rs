@@ -1,7 +1,7 @@
 //! Links from an answer to the operations on the things that it names.
 
 use super::{Book, operation_id};
-use crate::routes::{ROUTES, Route, STREAMS};
+use crate::routes::{ROUTES, Route, STREAMS, Verb};
 use serde_json::{Map, Value, json};
 
 /// The operations whose path parameters the answer of `route` gives; those that the request's path has stay as they are.
@@ -18,7 +18,7 @@ pub(super) fn of(route: &Route, answer: &Value, prefix: &str, book: &Book) -> Ma
         let mut parameters = Map::new();
         let (mut complete, mut given) = (true, false);
         for name in names {
-            let in_answer = fields.iter().any(|field| field == name);
+            let in_answer = means(route, method, name) && fields.iter().any(|field| field == name);
             let source = if in_answer {
                 given = true;
                 format!("$response.body#/{prefix}{name}")
@@ -37,6 +37,21 @@ pub(super) fn of(route: &Route, answer: &Value, prefix: &str, book: &Book) -> Ma
         }
     }
     links
+}
+
+/// Whether a field of this name in the answer of a route is what the path of a method takes.
+fn means(route: &Route, method: &str, name: &str) -> bool {
+    match name {
+        // Sessions and tools have names, too; a token's is the only one that a path takes.
+        "name" => route.method.starts_with("token.") && method == "token.revoke",
+        // Here it is the input of a tool.
+        "input" => route.method != "approval.list",
+        // A rule names the approval that it came from.
+        "approval" => route.method != "rule.list",
+        // What one client made, another one does not remove because it is first in a list.
+        "session" => method != "session.delete" || route.verb != Verb::Get,
+        _ => true,
+    }
 }
 
 /// The links of an answer with open approvals.

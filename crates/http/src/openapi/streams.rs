@@ -15,8 +15,16 @@ use serde_json::{Map, Value, json};
 const ABOUT: &str = "Events as pages of JSON, or with `Accept: text/event-stream` as server-sent events: events of \
     the log (`Event`) with their `id`, then `synced`, then what happens; `delta`, `lagged` and `ended` have no `id`.";
 
+/// Adds the operations.
+pub(super) fn add(paths: &mut Map<String, Value>, book: &mut Book) {
+    let all = describe(book).into_iter().chain([several()]).chain(health());
+    for (path, described) in all {
+        super::add(paths, path, "get", described);
+    }
+}
+
 /// The event streams with their paths.
-pub(super) fn describe(book: &mut Book) -> Vec<(&'static str, Value)> {
+fn describe(book: &mut Book) -> Vec<(&'static str, Value)> {
     let next = json!({"type": ["integer", "null"], "description": "The `after` of the next page."});
     let event = json!({"$ref": "#/components/schemas/Event"});
     let of_session = json!({"type": "object", "required": ["items", "next", "head"], "properties": {
@@ -80,7 +88,7 @@ fn stream(
 }
 
 /// The stream of several sessions and the fleet.
-pub(super) fn several() -> (&'static str, Value) {
+fn several() -> (&'static str, Value) {
     let about = |name: &str| match name {
         "sessions" => "Sessions to follow: `ID`, or `ID:SEQ` to begin after this seq.",
         "tail" => "Begins with the last N events of sessions without a seq.",

@@ -26,7 +26,7 @@ fn each_row_of_the_table_has_an_operation_with_its_own_id() {
         .map(|(_, operation)| operation["operationId"].as_str().unwrap())
         .collect();
     assert_eq!(ids.len(), operations.len());
-    assert_eq!(operations.len(), ROUTES.len() + 3 + streams::health().len());
+    assert_eq!(operations.len(), ROUTES.len() + 5 + streams::health().len());
 }
 
 #[test]

@@ -58,6 +58,14 @@ async fn a_key_that_is_wrong_is_told_so_and_its_answer_is_only_for_those_who_may
     assert_eq!(keyed(&http, &pause, &longest, &json!({})).await.status, 200);
     let long = keyed(&http, &pause, &format!("{longest}k"), &json!({})).await;
     assert_eq!((long.status, long.code().as_str()), (400, "bad_key"));
+    let control = keyed(
+        &http,
+        "/v1/imports",
+        "a\tb",
+        &json!({"more": true, "lines": [""]}),
+    )
+    .await;
+    assert_eq!((control.status, control.code().as_str()), (400, "bad_key"));
     let secret = json!({"name": "ci", "scopes": ["read"]});
     let refused = keyed(&http, "/v1/tokens", "k", &secret).await;
     assert_eq!((refused.status, refused.code().as_str()), (400, "bad_key"));
