@@ -2,8 +2,9 @@
 
 use crate::{ASKING, YOLO, daemon, played, session};
 use agentd_bench::model_server::ModelServer;
+use agentd_protocol::AuditParams;
 use agentd_tests::fault_server::Say;
-use agentd_tests::{Daemon, Finished, Follower};
+use agentd_tests::{Daemon, Finished, Follower, within};
 use serde_json::{Value, json};
 
 async fn json_of(daemon: &Daemon, args: &[&str]) -> Value {
@@ -58,6 +59,46 @@ async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
         .agentctl(&["policy", "check", "--session", &id, "echo hi", "-q"])
         .await;
     assert_eq!(said.stdout.trim(), "allow");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_is_searched_from_its_newest_line() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let one = session(&daemon, &client, "plan:a steps=2 command=echo_hi;").await;
+    let two = session(&daemon, &client, "plan:b steps=1 command=echo_hi;").await;
+    for id in [&one, &two] {
+        Follower::attach(&client, id).await.turn_finished(1).await;
+    }
+    let lines = async |more: &[&str]| {
+        let listed = json_of(&daemon, &[&["audit", "ls"], more].concat()).await;
+        serde_json::from_value::<Vec<Value>>(listed).unwrap()
+    };
+    // The audit file follows the log.
+    within("both ends are in the audit file", async {
+        while lines(&["--event", "turn.finished"]).await.len() < 2 {}
+    })
+    .await;
+    let mine = lines(&["--session", &one, "--since", "1h"]).await;
+    assert!(
+        mine.iter().all(|line| line["session"] == one.as_str()),
+        "{mine:?}"
+    );
+    assert_eq!(mine.first().unwrap()["event"], "turn.finished");
+    assert_eq!(mine.last().unwrap()["event"], "session.created");
+    let agents = lines(&["--who", "agentd", "--event", "session.created"]).await;
+    assert_eq!(agents, Vec::<Value>::new(), "a person created them");
+    assert_eq!(lines(&["-n", "1"]).await.len(), 1);
+    let limit = Some(1_001);
+    let refused = client
+        .audit(&AuditParams {
+            limit,
+            ..AuditParams::default()
+        })
+        .await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("1001 is not from 1 to 1000"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

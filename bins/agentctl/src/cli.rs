@@ -24,7 +24,8 @@ pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
 };
 pub(crate) use security::{
-    AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb, VerifyArgs,
+    AuditArgs, AuditListArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb,
+    VerifyArgs,
 };
 pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs};
 pub(crate) use typed::{understood, verb};

@@ -205,7 +205,9 @@ fn failed(error: &io::Error) -> Fault {
     clippy::disallowed_methods,
     reason = "the data directory, not a session's files"
 )]
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(io::Error::other)?

@@ -17,7 +17,7 @@ impl Api {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
-            "node" | "model" | "tool" | "mcp" | "usage" | "token" => {
+            "node" | "model" | "tool" | "mcp" | "usage" | "token" | "audit" => {
                 self.node_method(who, method, params).await
             }
             _ => self.work_method(who, method, params).await,
@@ -72,6 +72,7 @@ impl Api {
             "token.link" => return self.link_token(who, read_params(params)?).await,
             "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
             "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
+            "audit.query" => return answer(&self.audit_query(read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
             "node.backup_end" => {
                 self.backup_end(&read_params(params)?);

@@ -13,6 +13,7 @@ mod answers;
 mod api;
 mod approvals;
 mod attach;
+mod audit;
 mod backup;
 mod batch;
 mod carried;

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 46] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 47] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -103,6 +103,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 46] = [
     ("usage.query", Scope::Read, Sessions),
     ("fleet.history", Scope::Read, Sessions),
     ("session.detach", Scope::Read, Sessions),
+    ("audit.query", Scope::Admin, Node),
     ("token.create", Scope::Admin, Node),
     ("token.link", Scope::Admin, Node),
     ("token.list", Scope::Admin, Node),

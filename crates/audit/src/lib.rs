@@ -3,15 +3,18 @@
 //! A writer of the files can also write a new chain. So the last hash should be stored elsewhere from time to time, and
 //! a chain can be checked for it. Invariant I7 for a reader: an unsealed line counts as broken.
 //!
-//! Flow: a JSON line -> [`seal`] -> file -> [`Chain::read`] -> intact, or the first [`Broken`] line.
+//! Flow: a JSON line -> [`seal`] -> file -> [`Chain::read`] -> intact, or the first [`Broken`] line. [`newest`] reads pages
+//! of lines backwards, without checking them.
 
 mod chain;
 mod files;
 mod link;
+mod newest;
 
 pub use chain::{Broken, Chain, FILE_DELETED, LOSS_ACCEPTED, Stop};
 pub use files::{CURRENT, Sealed, files, open, sealed};
 pub use link::{BadLink, Link, links_of, seal};
+pub use newest::{Newest, Place, newest};
 
 #[cfg(test)]
 mod tests;

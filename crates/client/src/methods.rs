@@ -4,13 +4,13 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalListParams, AttachParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
-    BlobPart, CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams,
-    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams,
-    LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
-    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow,
-    SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow,
-    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart,
+    BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams, CreateParams,
+    CreateTokenParams, Created, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams,
+    Exported, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, ModelStatus,
+    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
+    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -92,6 +92,8 @@ methods! {
     rewind(RewindParams) -> PutBackDone = "session.rewind", WORK;
     /// Creates a session whose log begins with a copy of another one's.
     fork(ForkParams) -> Created = "session.fork", WORK;
+    /// A page of the audit files, newest first.
+    audit(AuditParams) -> AuditPage = "audit.query", LONG;
     /// Tokens and money, grouped.
     usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
     /// One page of sessions; `limit` and `after` choose it.

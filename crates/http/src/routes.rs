@@ -3,13 +3,13 @@
 use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
-    ApprovalListParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
-    CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created, DecideParams, Decided,
-    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
-    LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
-    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow,
-    SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow,
-    ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    ApprovalListParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams,
+    BlobParams, BlobPart, CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created,
+    DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams,
+    ImportParams, LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval,
+    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
+    RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink,
+    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -91,7 +91,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 45] = [
+pub const ROUTES: [Route; 46] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -163,6 +163,20 @@ pub const ROUTES: [Route; 45] = [
         &[("labels", Selector), ("by", Text)],
     ),
     get::<Nothing, FleetHistory>("fleet.history", "/v1/fleet/history", One, &[]),
+    get::<AuditParams, AuditPage>(
+        "audit.query",
+        "/v1/audit",
+        One,
+        &[
+            ("before", Text),
+            ("limit", Number),
+            ("who", Text),
+            ("event", Text),
+            ("session", Text),
+            ("since", Text),
+            ("until", Text),
+        ],
+    ),
     act::<CreateTokenParams, TokenCreated>(Post, "token.create", "/v1/tokens", New),
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),

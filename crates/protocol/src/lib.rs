@@ -6,6 +6,7 @@
 //! Invariants held here: an [`Event`] of an unknown type still parses (I2: a reader skips it, an owner faults the
 //! session), and every [`Fault`] has one class of the closed list, so every failure has an exit code.
 
+mod audit;
 mod backup;
 mod binding;
 mod block;
@@ -52,6 +53,7 @@ mod token;
 mod usage;
 mod vocabulary;
 
+pub use audit::{AuditLine, AuditPage, AuditParams};
 pub use backup::*;
 pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role, image_media_type};

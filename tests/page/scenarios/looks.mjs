@@ -10,8 +10,7 @@ const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height
 
 export async function everyViewIsAccessible({ daemon, browser, shots }) {
   const { deploy, edit } = await fleet(daemon);
-  const views = { fleet: '#/fleet', attention: '#/fleet?state=person,limited,failed&sort=state', approvals: '#/approvals', usage: '#/usage', node: '#/node' };
-  if (await hasAudit(daemon)) views.audit = '#/audit';
+  const views = { fleet: '#/fleet', attention: '#/fleet?state=person,limited,failed&sort=state', approvals: '#/approvals', usage: '#/usage', node: '#/node', audit: '#/audit' };
   for (const tab of ['transcript', 'events', 'changes', 'context', 'prompt', 'policy']) views[`session-${tab}`] = `#/session/${tab === 'changes' ? edit.session : deploy.session}/${tab}`;
   /** @type {string[]} */
   const violations = [];
@@ -36,6 +35,3 @@ export async function everyViewIsAccessible({ daemon, browser, shots }) {
   }
   assert.deepEqual([...new Set(violations)], []);
 }
-
-/** @param {import('../lib/daemon.mjs').Daemon} daemon */
-const hasAudit = (daemon) => daemon.call('GET', '/audit?limit=1').then(() => true, () => false);

@@ -17,6 +17,12 @@ pub(crate) struct AuditArgs {
 /// What to do with the audit files.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditVerb {
+    /// List who did what, newest first
+    #[command(after_help = "\
+The daemon searches its audit files; nothing is checked, which `agentctl audit verify` does.\n\nExamples:\
+\n  agentctl audit ls --since 24h --event approval.decided\n  agentctl audit ls --who token:ci -n 1000 -o json\
+\n  agentctl audit ls --session 01a2")]
+    Ls(AuditListArgs),
     /// Check that no line was changed, removed, added or moved; exit with 1 if one was
     #[command(after_help = "\
 Reads the files directly; asks a running daemon only for their location. Only --head can detect lines missing \
@@ -24,6 +30,29 @@ at the very end: store the hash that a successful check prints elsewhere, and pa
 \n  agentctl audit verify\n  agentctl audit verify /backup/audit-000001.jsonl.gz /backup/audit.jsonl\
 \n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head")]
     Verify(VerifyArgs),
+}
+
+/// `audit ls`.
+#[derive(Debug, Args)]
+pub(crate) struct AuditListArgs {
+    /// Only lines of a person or program, or of all whose name has this part
+    #[arg(long, value_name = "WHO")]
+    pub(crate) who: Option<String>,
+    /// Only events of a type, or of all types that begin so
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Only lines about a session: its id, or the beginning of it
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only lines since a time: a duration ago (2h) or a timestamp (2026-11-20T09:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only lines before a time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// At most so many lines
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub(crate) number: usize,
 }
 
 /// `audit verify`.

@@ -1,4 +1,6 @@
-//! `audit verify`: checks that the audit files are as agentd wrote them.
+//! `audit`: lists who did what, and checks that the audit files are as agentd wrote them.
+
+mod list;
 
 use crate::cli::{AuditVerb, VerifyArgs};
 use crate::ctx::Ctx;
@@ -41,7 +43,10 @@ struct BrokenLine {
 }
 
 pub(crate) async fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
-    let AuditVerb::Verify(args) = verb;
+    let args = match verb {
+        AuditVerb::Ls(args) => return list::list(ctx, args).await,
+        AuditVerb::Verify(args) => args,
+    };
     let files = files(ctx, args).await?;
     let checked = check(&files, args)?;
     let head = checked.head.clone().unwrap_or_default();

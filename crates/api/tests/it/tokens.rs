@@ -74,8 +74,8 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         | "fleet.history" | "session.detach" => Sight(json!({})),
         "fleet.watch" => Sight(json!({ "once": true })),
         "rule.list" | "rule.remove" | "node.diagnostics" | "node.config" | "node.check" | "node.reload"
-        | "node.backup" | "node.backup_part" | "node.backup_end" | "node.drain" | "node.stop"
-        | "token.create" | "token.link" | "token.list" | "token.revoke" => Node,
+        | "audit.query" | "node.backup" | "node.backup_part" | "node.backup_end" | "node.drain"
+        | "node.stop" | "token.create" | "token.link" | "token.list" | "token.revoke" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

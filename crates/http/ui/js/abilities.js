@@ -8,7 +8,7 @@ export const HAS = {
   /** `session.list` takes `sort`, `ascending` and `search`. */
   sorts: false,
   /** `audit.query`. */
-  audit: false,
+  audit: true,
   /** `usage.query` groups by `day`. */
   days: false,
   /** `node.log`: the tail of the log file. */

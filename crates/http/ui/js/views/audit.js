@@ -1,13 +1,14 @@
-// The audit log: who did what, newest first, and whether its chain is whole.
+// The audit files: who did what, newest first.
 
 import { h, put } from '../dom.js';
-import { clock, exact, moment, short } from '../format.js';
-import { oneLine, visibleText } from '../text/visible.js';
+import { clock, moment, short } from '../format.js';
+import { oneLine } from '../text/visible.js';
 import { agentctl, blank, copies, curl, failure, loading } from '../ui.js';
 
 const PAGE = 200;
+const FILTERS = ['who', 'event', 'session'];
 /** Keys that have columns of their own. */
-const COLUMNS = new Set(['number', 'seq', 'line', 'at', 'who', 'by', 'action', 'what', 'session', 'hash', 'prev', 'v']);
+const COLUMNS = new Set(['place', 'at', 'who', 'event', 'session', 'seq', 'cursor', 'trace_id', 'hash', 'prev']);
 
 /** @type {import('../types.js').View} */
 export const audit = {
@@ -19,15 +20,14 @@ export const audit = {
     /** @type {any} */
     let next = null;
     let run = 0;
-    const fields = ['who', 'action', 'session'].map((name) => h('input', {
+    const fields = FILTERS.map((name) => h('input', {
       type: 'search', placeholder: name, 'aria-label': name, value: query[name] ?? '', spellcheck: 'false',
       on: { change: () => go() },
     }));
-    const chain = h('span', { class: 'chain' });
     const table = h('div', { class: 'card flush' }, loading());
     const more = h('button', { type: 'button', hidden: true, on: { click: () => void load(next) } }, 'Older entries');
-    root.append(h('header', { class: 'view-head' }, h('h1', null, 'Audit'), chain, h('span', { class: 'grow' }), copies(() => ({
-      command: agentctl('audit', ...Object.entries(query).flatMap(([key, value]) => (value ? [`--${key}`, value] : []))), curl: curl('GET', `/audit?${new URLSearchParams(query)}`),
+    root.append(h('header', { class: 'view-head' }, h('h1', null, 'Audit'), h('span', { class: 'grow' }), copies(() => ({
+      command: agentctl('audit', 'ls', ...Object.entries(query).flatMap(([key, value]) => (value ? [`--${key}`, value] : []))), curl: curl('GET', `/audit?${new URLSearchParams(query)}`),
     }))), h('div', { class: 'toolbar pad' }, fields), h('div', { class: 'pad' }, table, h('p', { class: 'more' }, more)));
 
     function go() {
@@ -45,7 +45,6 @@ export const audit = {
         items = before ? [...items, ...page.items] : page.items;
         next = page.next ?? null;
         more.hidden = next === null;
-        verified(page.verified);
         put(table, items.length ? rows(items) : blank('No entry matches.', 'Entries are written for approvals, rules, tokens and everything that changes a session.'));
       } catch (error) {
         if (mine !== run) return;
@@ -53,14 +52,6 @@ export const audit = {
       }
     }
 
-    /** @param {any} state */
-    function verified(state) {
-      if (!state) return;
-      const whole = state.ok ?? !state.problem;
-      chain.className = `chain ${whole ? 's-good' : 's-failed'}`;
-      const lines = state.lines ?? state.entries;
-      put(chain, whole ? `✔ the chain is whole${lines === undefined ? '' : `: ${exact(lines)} entries`}` : `✖ the chain is broken: ${visibleText(String(state.problem ?? 'see agentctl doctor'))}`);
-    }
     void load();
     return {
       dispose() {
@@ -78,7 +69,7 @@ export const audit = {
 function read(params) {
   /** @type {Record<string, string>} */
   const query = {};
-  for (const name of ['who', 'action', 'session']) {
+  for (const name of FILTERS) {
     const value = params.get(name);
     if (value) query[name] = value;
   }
@@ -88,12 +79,12 @@ function read(params) {
 /** @param {any[]} items */
 function rows(items) {
   return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Audit log' }, h('table', { class: 'plain' },
-    h('thead', null, h('tr', null, ['time', 'who', 'action', 'session', 'details'].map((name) => h('th', null, name)))),
+    h('thead', null, h('tr', null, ['time', 'who', 'event', 'session', 'details'].map((name) => h('th', null, name)))),
     h('tbody', null, items.map((item) => {
       const rest = Object.entries(item).filter(([key, value]) => !COLUMNS.has(key) && value !== null && value !== '');
       const session = item.session ? String(item.session) : '';
       return h('tr', null,
-        h('td', { title: moment(item.at), class: 'nowrap' }, clock(item.at)), h('td', { class: 'nowrap' }, oneLine(String(item.who ?? item.by ?? ''), 60)), h('td', { class: 'nowrap' }, oneLine(String(item.action ?? item.what ?? ''), 80)),
+        h('td', { title: moment(item.at), class: 'nowrap' }, clock(item.at)), h('td', { class: 'nowrap' }, oneLine(item.who, 60)), h('td', { class: 'nowrap' }, oneLine(item.event, 80)),
         h('td', null, session && h('a', { href: `#/session/${session}`, class: 'mono' }, short(session))),
         h('td', { class: 'details' }, rest.map(([key, value]) => h('span', { class: 'pair' }, h('span', { class: 'dim' }, `${key} `), oneLine(typeof value === 'string' ? value : JSON.stringify(value), 300)))));
     }))));

@@ -1,0 +1,119 @@
+//! `audit.query`: who did what, newest first, from the audit files.
+
+use crate::api::Api;
+use crate::backup::blocking;
+use agentd_audit::{Newest, Place, newest};
+use agentd_protocol::{AuditLine, AuditPage, AuditParams, Fault};
+use std::path::Path;
+
+/// Lines in a page unless the caller asks for another number.
+const LIMIT: u32 = 100;
+/// The most lines in a page.
+const MAX_LIMIT: u32 = 1_000;
+/// After this many lines a request opens no older file, so that a rare match does not search for minutes.
+const SCAN: u64 = 200_000;
+
+impl Api {
+    pub(crate) async fn audit_query(&self, params: AuditParams) -> Result<AuditPage, Fault> {
+        if !self.loaded().settings.log.audit {
+            return Err(Fault::not_found("no_audit", "this daemon keeps no audit files")
+                .hint("set log.audit = true and restart it"));
+        }
+        let limit = params.limit.unwrap_or(LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            let why = format!("limit: {limit} is not from 1 to {MAX_LIMIT}");
+            return Err(Fault::invalid("bad_limit", why));
+        }
+        let before = params.before.as_deref().map(str::parse::<Place>).transpose();
+        let before = before.map_err(|why| {
+            Fault::invalid("bad_place", format!("before: {why}")).hint("pass `next` of the page before")
+        })?;
+        let logs = Path::new(&self.parts.facts.data_dir).join("logs");
+        let limits = (usize::try_from(limit).unwrap_or(usize::MAX), SCAN);
+        let found = blocking(move || newest(&logs, before, limits, |line| matching(line, &params))).await;
+        let found = found.map_err(|error| Fault::internal("audit_unreadable", error.to_string()))?;
+        Ok(page(found))
+    }
+}
+
+fn page(found: Newest<AuditLine>) -> AuditPage {
+    let placed = |(place, line): (Place, AuditLine)| AuditLine {
+        place: place.to_string(),
+        ..line
+    };
+    AuditPage {
+        items: found.lines.into_iter().map(placed).collect(),
+        next: found.before.map(|place| place.to_string()),
+    }
+}
+
+/// The line if it matches. A line that is being written, or that is not agentd's, matches nothing.
+fn matching(line: &str, params: &AuditParams) -> Option<AuditLine> {
+    let mut line: AuditLine = serde_json::from_str(line).ok()?;
+    let session = line.session.as_deref().unwrap_or_default();
+    let matches = params.who.as_ref().is_none_or(|who| line.who.contains(who))
+        && params
+            .event
+            .as_ref()
+            .is_none_or(|event| line.event.starts_with(event))
+        && params
+            .session
+            .as_ref()
+            .is_none_or(|part| session.starts_with(part))
+        && params.since.is_none_or(|since| line.at >= since)
+        && params.until.is_none_or(|until| line.at < until);
+    line.more.retain(|_, value| !value.is_null());
+    matches.then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_line_must_match_all_that_is_given() {
+        let line = json!({
+            "at": "2026-11-23T23:50:07.877Z", "who": "token:ci", "session": "01a2-b", "event": "approval.decided",
+            "what": {"decision": "allow"}, "why": null,
+        })
+        .to_string();
+        let found = |params: AuditParams| matching(&line, &params).is_some();
+        let params = AuditParams::default;
+        let at = |text: &str| Some(text.parse().unwrap());
+        assert!(found(params()));
+        for (who, matches) in [("token:ci", true), ("ci", true), ("user:", false)] {
+            let who = Some(who.to_owned());
+            assert_eq!(found(AuditParams { who, ..params() }), matches);
+        }
+        for (event, matches) in [("approval", true), ("approval.decided", true), ("decided", false)] {
+            let event = Some(event.to_owned());
+            assert_eq!(found(AuditParams { event, ..params() }), matches);
+        }
+        for (session, matches) in [("01a2", true), ("b", false)] {
+            let session = Some(session.to_owned());
+            assert_eq!(found(AuditParams { session, ..params() }), matches);
+        }
+        for (since, until, matches) in [
+            (at("2026-11-23T23:50:07.877Z"), None, true),
+            (at("2026-11-23T23:50:07.878Z"), None, false),
+            (None, at("2026-11-23T23:50:07.877Z"), false),
+            (None, at("2026-11-23T23:50:07.878Z"), true),
+        ] {
+            assert_eq!(
+                found(AuditParams {
+                    since,
+                    until,
+                    ..params()
+                }),
+                matches
+            );
+        }
+        let whole = matching(&line, &params()).unwrap();
+        assert_eq!(
+            serde_json::to_value(whole.more).unwrap(),
+            json!({"what": {"decision": "allow"}})
+        );
+        assert!(matching("{\"at\":", &params()).is_none());
+    }
+}
