@@ -71,6 +71,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         }
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),
+        "audit.query" => fields::<AuditParams>(),
         "node.backup_part" => fields::<BackupPartParams>(),
         "node.backup_end" => fields::<BackupEndParams>(),
         "session.import" => fields::<ImportParams>(),
