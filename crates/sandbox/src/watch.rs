@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The minimum and maximum interval between checks.
+/// The minimum and maximum interval between checks. It doubles while the usage does not grow, so that hundreds of commands
+/// that wait for something cost little together.
 const SOON: Duration = Duration::from_millis(100);
 const LATE: Duration = Duration::from_secs(1);
 /// Checks may take at most one part in this many of the time.
@@ -24,6 +25,23 @@ pub(crate) struct Watch {
     shared: Option<PathBuf>,
     files: NewFiles,
     due: Option<Instant>,
+    /// The interval before the last check, and what it found.
+    pause: Duration,
+    seen: Usage,
+}
+
+/// What the processes use, as far as each check reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Usage {
+    threads: u64,
+    pages: u64,
+}
+
+impl Usage {
+    /// Whether it is more than `before`; memory counts from an eighth more.
+    const fn grew(self, before: Self) -> bool {
+        self.threads > before.threads || self.pages > before.pages.saturating_add(before.pages / 8)
+    }
 }
 
 impl Watch {
@@ -35,6 +53,8 @@ impl Watch {
             shared,
             files: NewFiles::new(bounds.new_files, places),
             due: None,
+            pause: SOON,
+            seen: Usage::default(),
         }
     }
 
@@ -47,12 +67,14 @@ impl Watch {
         self.due
     }
 
-    /// Starts watching when a command starts.
+    /// Starts watching when a command starts, or watches closely again.
     pub(crate) fn wake(&mut self) {
         if self.due.is_none() {
             self.files.begin();
-            self.due = Some(Instant::now() + SOON);
         }
+        let soon = Instant::now() + SOON;
+        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
+        self.pause = SOON;
     }
 
     /// Stops watching: nothing runs any more.
@@ -62,12 +84,17 @@ impl Watch {
 
     /// Checks the running processes. Returns the exceeded resource, if any.
     pub(crate) fn look(&mut self, table: &Table, living: &BTreeSet<i32>, begun: Instant) -> Option<Exceeded> {
-        let (bound, limit) = match self.processes(table, living) {
+        let all = || living.iter().filter_map(|pid| table.get(pid));
+        let usage = Usage {
+            threads: all().map(|process| process.threads).sum(),
+            pages: all().map(|process| process.pages).sum(),
+        };
+        let (bound, limit) = match self.processes(usage, table, living) {
             Some(found) => found,
             None if self.files.exceeded() => (Bound::NewFiles, self.bounds.new_files),
             None => {
-                let pause = (begun.elapsed() * SHARE).clamp(SOON, LATE);
-                self.due = Some(Instant::now() + pause);
+                let pause = self.next_pause(usage).max(begun.elapsed() * SHARE);
+                self.due = Some(Instant::now() + pause.min(LATE));
                 return None;
             }
         };
@@ -79,13 +106,22 @@ impl Watch {
         })
     }
 
-    fn processes(&self, table: &Table, living: &BTreeSet<i32>) -> Option<(Bound, u64)> {
-        let all = || living.iter().filter_map(|pid| table.get(pid));
-        if all().map(|process| process.threads).sum::<u64>() > self.bounds.processes {
+    fn next_pause(&mut self, usage: Usage) -> Duration {
+        self.pause = if usage.grew(self.seen) {
+            SOON
+        } else {
+            (self.pause * 2).min(LATE)
+        };
+        self.seen = usage;
+        self.pause
+    }
+
+    fn processes(&self, usage: Usage, table: &Table, living: &BTreeSet<i32>) -> Option<(Bound, u64)> {
+        if usage.threads > self.bounds.processes {
             return Some((Bound::Processes, self.bounds.processes));
         }
         let place = self.shared.as_deref().map_or(0, in_memory);
-        let resident: u64 = all().map(|process| process.pages).sum::<u64>() * self.page;
+        let resident = usage.pages * self.page;
         // Reading descriptors takes time, and most sessions use far too little to need it.
         let most = of_the_machine().unwrap_or(u64::MAX);
         if resident.saturating_add(place).saturating_add(most) <= self.bounds.memory {
@@ -97,7 +133,9 @@ impl Watch {
             return None;
         }
         // Memory that programs share was counted for each of them: measure more precisely.
-        let own: u64 = all()
+        let own: u64 = living
+            .iter()
+            .filter_map(|pid| table.get(pid))
             .map(|process: &Process| {
                 let (own, maps_shared) = held(process.pid);
                 let mapped = maps_shared.then(|| files.other_mapped(process.pid, self.shared.is_some()));
@@ -158,6 +196,34 @@ mod tests {
                 earlier: false
             })
         );
+    }
+
+    #[test]
+    fn what_does_not_grow_is_looked_at_less_often() {
+        let mut watch = watch(99);
+        let usage = |threads, pages| Usage { threads, pages };
+        assert_eq!(watch.next_pause(usage(2, 800)), SOON, "it has begun");
+        let quiet: Vec<u128> = (0..5)
+            .map(|_| watch.next_pause(usage(2, 900)).as_millis())
+            .collect();
+        assert_eq!(quiet, [200, 400, 800, 1_000, 1_000]);
+        assert_eq!(watch.next_pause(usage(2, 1_012)), LATE, "less than an eighth");
+        assert_eq!(watch.next_pause(usage(2, 1_139)), SOON);
+        assert_eq!(watch.next_pause(usage(1, 1_139)), 2 * SOON);
+        assert_eq!(watch.next_pause(usage(2, 1_139)), SOON);
+    }
+
+    #[test]
+    fn another_command_is_watched_closely_from_its_start() {
+        let mut watch = watch(99);
+        watch.wake();
+        for _ in 0..5 {
+            watch.look(&Table::new(), &BTreeSet::new(), Instant::now());
+        }
+        assert!(watch.due() > Some(Instant::now() + 2 * SOON));
+        watch.wake();
+        assert!(watch.due() <= Some(Instant::now() + SOON));
+        assert_eq!(watch.pause, SOON);
     }
 
     #[test]
