@@ -49,11 +49,13 @@ async fn a_fleet_is_measured_and_its_logs_are_whole() {
             "fds.active",
             "open_loop.steps_measured",
             "overhead_per_step_ms.p99",
-            "first_delta_ms.from_model.p50",
             "store.changes",
             "store.batch_us_p50",
         ],
     );
+    // On a busy machine an answer can be whole before its first delta is due, so none may be measured.
+    let measured = number(&figures, "first_delta.measured") > 0.0;
+    assert_eq!(number(&figures, "first_delta_ms.from_model.p50") > 0.0, measured);
     assert_eq!(number(&figures, "logs_checked"), 3.0);
     assert_eq!(number(&figures, "failed_tool_calls"), 0.0);
     let target = figures

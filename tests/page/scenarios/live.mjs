@@ -28,7 +28,9 @@ export async function sessionsAppearLive({ daemon, browser }) {
   assert.equal(await page.locator('.rows .line:not([hidden])').count(), 1);
   // By label.
   await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !location.hash.includes('state='));
   await page.keyboard.press('/');
+  await page.waitForFunction(() => document.activeElement?.matches('input[type=search]'));
   await page.keyboard.type('team=a');
   await page.waitForFunction(() => document.querySelectorAll('.rows .line:not([hidden])').length === 1);
   assert.match(page.url(), /q=team=a$/);
