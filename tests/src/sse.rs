@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind, Result};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// What the system may keep of a stream that nobody reads: little, so that a viewer who stalls is soon noticed.
+/// The receive buffer of a stream: small, so that the daemon soon notices a viewer who stalls.
 const RECEIVED: u32 = 8 << 10;
 
 /// Where a daemon serves HTTP, and a token for it.

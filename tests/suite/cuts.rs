@@ -15,7 +15,7 @@ const CUTS: u64 = 1_000;
 const SEED: u64 = 16;
 const TASK: &str = "plan:cuts steps=20 tool=read;";
 
-/// What a connection lets pass.
+/// The bytes that a connection lets pass.
 #[derive(Clone, Copy)]
 struct Limits {
     request: u64,

@@ -181,7 +181,7 @@ async fn busy(bench: &Bench, server: &Server, args: &HttpArgs, report: &mut Repo
 /// The memory of viewers to whom nothing is sent.
 async fn idle(bench: &Bench, server: &Server, viewers: u32, report: &mut Report) -> Result<()> {
     let mut open = Vec::new();
-    // What the first ones need once is not counted.
+    // The first ones pay one-time costs, which do not count.
     open.extend(try_join_all((0..TOGETHER).map(|_| server.follow("/v1/events"))).await?);
     cold(bench).await?;
     let before = bench.usage()?.rss_mb;

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 /// The bytes of the hash of an answer.
 const BYTES: usize = 12;
 
-/// What a condition accepts.
+/// The entity tags that a condition accepts.
 #[derive(Debug, PartialEq, Eq)]
 enum Accepted {
     /// Everything that exists.

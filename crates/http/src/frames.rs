@@ -47,7 +47,7 @@ impl Ids {
     }
 }
 
-/// What a stream of several sessions and the fleet follows, and how far its client is with each.
+/// The feeds of a stream of several sessions and the fleet, and the client's position in each.
 #[derive(Debug)]
 pub(crate) struct Several {
     mark: String,

@@ -146,7 +146,7 @@ fn make_room(own: &mut VecDeque<Kept>, most: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a key stands for; the order of the parameters does not count.
+/// The request that a key stands for; the order of its parameters does not count.
 pub(crate) fn request_of(method: &str, mut params: Value) -> Request {
     params.sort_all_objects();
     Sha256::digest(format!("{method} {params}")).into()

@@ -26,7 +26,7 @@ pub(crate) const PARAMS: [(&str, Query); 7] = [
     ("kinds", Query::Words),
 ];
 
-/// What a client follows.
+/// The feeds that a client follows.
 #[derive(Debug)]
 struct Asked {
     /// The sessions, with the seqs after which they begin.

@@ -2,6 +2,7 @@
 //! `rows_tests` has the rows of the red-team list that the verdict can decide; the other files have variations of them.
 
 mod families_tests;
+mod help_tests;
 mod options_tests;
 mod protected_tests;
 mod rows_tests;

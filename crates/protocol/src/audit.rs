@@ -18,7 +18,7 @@ pub struct AuditParams {
     /// Who did it: a principal, or a part of one, such as `token:ci`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// What happened: an event, such as `approval.decided`, or the beginning of one, such as `approval`.
+    /// An event, such as `approval.decided`, or the beginning of one, such as `approval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// The session, or the beginning of its id.

@@ -30,7 +30,7 @@ pub(crate) struct Watch {
     seen: Usage,
 }
 
-/// What the processes use, as far as each check reads it.
+/// The resource use of the processes, as far as each check reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Usage {
     threads: u64,

@@ -13,7 +13,7 @@ pub(crate) const SHORT_MS: u64 = 300_000;
 const HOUR_MS: u64 = 3_600_000;
 
 /// Pauses between an answer and the next call that a prompt in the provider's cache did not survive in five minutes:
-/// somebody answered late, or a tool took long.
+/// a person answered late, or a tool took long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pauses {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// The bill of a session whose calls come after these pauses (minutes), each with 2,000 tokens more than the last. The
-    /// provider drops a prompt after its lifetime; `asks` chooses the lifetime whenever it has to be written anew.
+    /// provider drops a prompt after its lifetime; `asks` chooses the lifetime whenever the prompt must be written again.
     fn bill(pauses: &[u64], asks: impl Fn(Pauses) -> bool) -> f64 {
         let (mut prompt, mut at, mut usd) = (20_000.0, Timestamp(1), 0.0);
         let mut counted = Pauses::default();
@@ -202,7 +202,7 @@ mod tests {
                 "{ours:.3} instead of {short:.3} or {hour:.3}: {pauses:?}"
             );
         }
-        // Somebody answers every sixth call after 20 minutes: nearly half of the bill is saved.
+        // A person answers every sixth call after 20 minutes: nearly half of the bill is saved.
         let pauses = every(6, 20);
         let (ours, short) = (
             bill(&pauses, |pauses| pauses.hour_pays(&CLAUDE)),

@@ -31,7 +31,7 @@ pub(crate) struct TokenArgs {
     pub(crate) verb: TokenVerb,
 }
 
-/// What to do with tokens.
+/// The operation on tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
     /// Create one and print it, this one time; agentd keeps only its hash
@@ -105,7 +105,7 @@ pub(crate) struct ContextArgs {
     pub(crate) verb: ContextVerb,
 }
 
-/// What to do with contexts.
+/// The operation on contexts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextVerb {
     /// Name a daemon

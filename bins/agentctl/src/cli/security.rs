@@ -14,7 +14,7 @@ pub(crate) struct AuditArgs {
     pub(crate) verb: AuditVerb,
 }
 
-/// What to do with the audit files.
+/// The operation on the audit files.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditVerb {
     /// List who did what, newest first
@@ -50,7 +50,7 @@ pub(crate) struct AuditListArgs {
     /// Only lines before a time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// At most so many lines
+    /// The maximum number of lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     pub(crate) number: usize,
 }
@@ -76,7 +76,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) verb: PolicyVerb,
 }
 
-/// What to ask the permission rules.
+/// The question for the permission rules.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
     /// Show the verdict that a call would get, and why; nothing is run
@@ -153,7 +153,7 @@ pub(crate) struct RulesArgs {
     pub(crate) verb: RulesVerb,
 }
 
-/// What to do with the rules that people made for good.
+/// The operation on the permanent rules that people made.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesVerb {
     /// List the rules: number, age, author and originating approval

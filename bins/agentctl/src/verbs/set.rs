@@ -30,7 +30,7 @@ pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> 
     Ok(Exit::OK)
 }
 
-/// Sends the changes. Budget and labels start from the current ones: if somebody else changes a setting in between, it
+/// Sends the changes. Budget and labels start from the current ones: if another client changes a setting in between, it
 /// starts again from the new ones.
 async fn apply(ctx: &mut Ctx, client: &Client, args: &SetArgs) -> Result<String, Failure> {
     let mut tries = 0;

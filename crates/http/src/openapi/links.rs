@@ -48,7 +48,7 @@ fn means(route: &Route, method: &str, name: &str) -> bool {
         "input" => route.method != "approval.list",
         // A rule names the approval that it came from.
         "approval" => route.method != "rule.list",
-        // What one client made, another one does not remove because it is first in a list.
+        // A client must not remove an object of another client only because a list names it first.
         "session" => method != "session.delete" || route.verb != Verb::Get,
         _ => true,
     }

@@ -156,7 +156,7 @@ fn warm_for_an_hour() -> World {
     world
 }
 
-/// Whether the call after a pause of so many minutes asks for an hour. Its answer leaves 5,000 tokens in the cache.
+/// Whether the call after a pause of that many minutes asks for an hour. Its answer leaves 5,000 tokens in the cache.
 fn asks_after(world: &mut World, minutes: u64) -> bool {
     world.now += minutes * MINUTE;
     world.send("more");
@@ -183,7 +183,7 @@ fn a_session_that_waits_for_people_again_and_again_asks_for_an_hour() {
     assert_eq!(recorded(&world.log), [false, false, false, true, true, true]);
     world.restart();
     assert!(asks_after(&mut world, 10), "the log knows the pauses");
-    // After so many longer pauses, in which even an hour's prompt is lost, the surcharge no longer pays.
+    // After several longer pauses, which even an hour's prompt does not survive, the surcharge no longer pays.
     assert!((0..4).all(|_| asks_after(&mut world, 61)));
     assert!(!asks_after(&mut world, 61));
     let mut hurried = warm_for_an_hour();

@@ -5,7 +5,7 @@ use crate::verbs::doctor::Check;
 use agentd_client::Client;
 use agentd_protocol::{UsageParams, UsageRow};
 
-/// A step of so many input tokens belongs to a conversation that should be cached.
+/// A step with at least this many input tokens belongs to a conversation that should be cached.
 const LONG: u64 = 20_000;
 
 pub(super) async fn checks(client: &Client) -> Vec<Check> {
