@@ -157,27 +157,49 @@ async fn a_hundred_sessions_in_each_dialect_end_with_the_right_class_in_chaos() 
     }
 }
 
-/// The mock's rate limits say that the tokens of six minutes are used up, and that is believed: a fleet would take hours, so
-/// here it is one session in each dialect, and a single retry.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_mock_that_limits_every_call_ends_the_turn_with_its_class() {
-    let test = "a_mock_that_limits_every_call_ends_the_turn_with_its_class";
-    let Some(mock) = Aimock::start(test, &["--chaos-ratelimit", "1"]).await else {
-        return;
-    };
-    let daemon = daemon(mock.url(), "max_retries = 1\ncap_ms = 120000").await;
+/// One session in each dialect, with a single retry, at a mock of which each answer has this fault; the ends.
+async fn always(test: &str, fault: &str) -> Option<BTreeMap<&'static str, String>> {
+    let mock = Aimock::start(test, &[fault, "1"]).await?;
+    let daemon = daemon(mock.url(), "base_ms = 20\nmax_retries = 1\ncap_ms = 120000").await;
     let client = daemon.client().await;
     let mut running = JoinSet::new();
     for (name, ..) in SPOKEN {
-        let (client, workdir) = (client.clone(), daemon.workdir(&format!("{name}-limited")));
+        let (client, workdir) = (client.clone(), daemon.workdir(&format!("{name}-{fault}")));
         running.spawn(async move {
             let (_, end) = run(&client, workdir, name, "Please look around.").await;
             (name, how(&end))
         });
     }
-    while let Some(end) = running.join_next().await {
-        let (name, how) = end.unwrap();
-        assert_eq!(how, "rate_limited", "{name}");
+    Some(running.join_all().await.into_iter().collect())
+}
+
+/// The mock's rate limits say that the tokens of six minutes are used up, and the daemon believes that: a fleet would take
+/// hours.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mock_that_limits_every_call_ends_the_turn_with_its_class() {
+    let test = "a_mock_that_limits_every_call_ends_the_turn_with_its_class";
+    let Some(ends) = always(test, "--chaos-ratelimit").await else {
+        return;
+    };
+    assert_eq!(
+        ends,
+        SPOKEN.map(|(name, ..)| (name, "rate_limited".to_owned())).into()
+    );
+}
+
+/// Chance decides which fault of a run is the last one of a call, so each must end as `transient`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mock_that_fails_every_call_in_one_way_ends_the_turn_as_transient() {
+    let test = "a_mock_that_fails_every_call_in_one_way_ends_the_turn_as_transient";
+    for fault in ["--chaos-drop", "--chaos-malformed", "--chaos-disconnect"] {
+        let Some(ends) = always(test, fault).await else {
+            return;
+        };
+        assert_eq!(
+            ends,
+            SPOKEN.map(|(name, ..)| (name, "transient".to_owned())).into(),
+            "{fault}"
+        );
     }
 }
 
