@@ -229,16 +229,32 @@ async fn a_key_undoes_once_and_a_running_turn_not_at_all() {
     assert_eq!(fault.class, FaultClass::Conflict);
 }
 
+/// The messages of people in the window.
+async fn said(played: &Played) -> usize {
+    let params = SessionParams {
+        session: played.id.clone(),
+    };
+    let shown = played.client.context(&params).await.unwrap();
+    assert!(
+        shown.largest.iter().all(|item| item.seq > 0 && item.tokens > 0),
+        "{shown:?}"
+    );
+    let part = shown.parts.iter().find(|part| part.kind == "said");
+    part.map_or(0, |part| part.items)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_goes_back_with_its_files_and_tells_what_stays() {
     let played = Played::two_turns().await;
     let id = played.id.as_str();
+    assert_eq!(said(&played).await, 2);
     let at = played.end_of_first().await;
     let back: PutBackDone = played
         .json(&["rewind", id, "--at", &at.to_string(), "--files", "-o", "json"])
         .await;
     assert_eq!(back.rewound_to, Some(at));
     assert_eq!(back.stays.len(), 1, "{:?}", back.stays);
+    assert_eq!(said(&played).await, 1, "the window has the first message only");
     assert_eq!(
         (played.file("a.txt").as_deref(), played.file("b/new.txt")),
         (Some(FIRST), None)

@@ -7,7 +7,6 @@
 //! Flow: arguments -> `Cli` -> `verbs::perform` -> `agentd_client` -> `Output` -> exit code.
 
 mod autostart;
-mod cache_bill;
 mod cli;
 mod clock;
 mod complete;

@@ -24,7 +24,7 @@ pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line}
 pub(crate) use amount::{age, clock_time, count, day, dollars, span, tidy_usd, tokens, word};
 pub(crate) use approval::{choices_line, painted, question_lines};
 pub(crate) use approval_row::ApprovalRow;
-pub(crate) use context::ContextDetail;
+pub(crate) use context::context_text;
 pub(crate) use entries::{decided_by, decided_how};
 pub(crate) use fleet::{fleet_line, state_tint};
 pub(crate) use hanging::hanging;

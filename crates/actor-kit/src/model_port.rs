@@ -1,7 +1,7 @@
 //! The messages of a model client: admission to one provider.
 
 use agentd_actor_core::Done;
-use agentd_protocol::{CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
+use agentd_protocol::{CircuitState, CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
 use agentd_provider::{Counted, Rates};
 use agentd_settings::RatesConfig;
 use ractor::ActorRef;
@@ -211,6 +211,8 @@ pub struct ProviderStatus {
     pub permits: u32,
     /// No call is admitted before this time.
     pub paused_until: Option<Timestamp>,
+    /// The circuit breaker.
+    pub circuit: CircuitState,
     /// Health by the provider's name of a model, then by credential.
     pub credentials: Vec<(String, CredentialStatus)>,
     /// The actual windows of models, as far as known.

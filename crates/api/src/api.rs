@@ -34,6 +34,10 @@ pub(crate) const COMMAND: Duration = Duration::from_secs(30);
 
 /// The maximum number of concurrent file comparisons.
 const COMPARING: usize = 4;
+/// Lists that read all rows at the same time; the store's other readers stay free.
+const SORTING: usize = 1;
+/// Whole logs that are folded at the same time.
+const FOLDING: usize = 2;
 
 /// Information that only the node as a whole has.
 #[async_trait]
@@ -143,6 +147,12 @@ pub struct Api {
     pub(crate) comparing: Semaphore,
     /// Permits for checks of the whole store.
     pub(crate) checking: Arc<Semaphore>,
+    /// Permits for lists that read all rows.
+    pub(crate) sorting: Semaphore,
+    /// Permits for folding whole logs.
+    pub(crate) folding: Semaphore,
+    /// Permits for searches of the audit files.
+    pub(crate) auditing: Arc<Semaphore>,
     /// Permits for copies of the data directory.
     pub(crate) copying: Arc<Semaphore>,
     /// The copy that a client is fetching.
@@ -176,6 +186,9 @@ impl Api {
             minutes: Minutes::default(),
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
+            sorting: Semaphore::new(SORTING),
+            folding: Semaphore::new(FOLDING),
+            auditing: Arc::new(Semaphore::new(crate::audit::AUDITING)),
             copying: Arc::new(Semaphore::new(1)),
             staged: Mutex::default(),
             viewers: AtomicU64::new(1),

@@ -199,7 +199,7 @@ impl Api {
             };
             let rows = rows.into_iter().filter(|row| chosen(who, row, labels));
             open.extend(rows.flat_map(|row| row.summary.open_approvals));
-            filter.after = Some(last);
+            filter.after = Some(last.into());
         }
         open.sort_by_key(|approval| (approval.asked_at, approval.approval));
         self.remember(&open);

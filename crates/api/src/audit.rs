@@ -4,7 +4,11 @@ use crate::api::Api;
 use crate::backup::blocking;
 use agentd_audit::{Newest, Place, newest};
 use agentd_protocol::{AuditLine, AuditPage, AuditParams, Fault};
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Lines in a page unless the caller asks for another number.
 const LIMIT: u32 = 100;
@@ -12,6 +16,10 @@ const LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1_000;
 /// After this many lines a request opens no older file, so that a rare match does not search for minutes.
 const SCAN: u64 = 200_000;
+/// Searches at the same time. Each reads on a thread, which it keeps if the disk does not answer.
+pub(crate) const AUDITING: usize = 4;
+/// The time limit of a search, including its wait for a permit.
+const SEARCH: Duration = Duration::from_secs(30);
 
 impl Api {
     pub(crate) async fn audit_query(&self, params: AuditParams) -> Result<AuditPage, Fault> {
@@ -30,10 +38,30 @@ impl Api {
         })?;
         let logs = Path::new(&self.parts.facts.data_dir).join("logs");
         let limits = (usize::try_from(limit).unwrap_or(usize::MAX), SCAN);
-        let found = blocking(move || newest(&logs, before, limits, |line| matching(line, &params))).await;
-        let found = found.map_err(|error| Fault::internal("audit_unreadable", error.to_string()))?;
-        Ok(page(found))
+        let search = move || newest(&logs, before, limits, |line| matching(line, &params));
+        Ok(page(searched(Arc::clone(&self.auditing), search).await?))
     }
+}
+
+/// Runs a search on a thread. The thread holds the permit, so that an abandoned search still counts.
+async fn searched<T: Send + 'static>(
+    permits: Arc<Semaphore>,
+    search: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Fault> {
+    let work = async move {
+        let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
+        let holding = move || {
+            let _permit = permit;
+            search()
+        };
+        blocking(holding).await
+    };
+    let slow = |_| {
+        let fault = Fault::timeout("audit_slow", "the search of the audit files took too long");
+        fault.hint("repeat it later; if that fails, too, check the disk of the data directory")
+    };
+    let found = tokio::time::timeout(SEARCH, work).await.map_err(slow)?;
+    found.map_err(|error| Fault::internal("audit_unreadable", error.to_string()))
 }
 
 fn page(found: Newest<AuditLine>) -> AuditPage {
@@ -70,6 +98,35 @@ fn matching(line: &str, params: &AuditParams) -> Option<AuditLine> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::mpsc;
+    use tokio::sync::oneshot;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_search_that_gets_no_permit_ends_in_time() {
+        let permits = Arc::new(Semaphore::new(0));
+        let search = searched(permits, || Ok(()));
+        assert_eq!(search.await.unwrap_err().code, "audit_slow");
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_search_keeps_its_permit_until_its_thread_ends() {
+        let permits = Arc::new(Semaphore::new(1));
+        let (thaw, frozen) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let search = tokio::spawn(searched(Arc::clone(&permits), move || {
+            begin
+                .send(())
+                .map_err(|()| io::Error::other("the test has ended"))?;
+            let _ = frozen.recv();
+            Ok(())
+        }));
+        begun.await.unwrap();
+        search.abort();
+        assert!(search.await.unwrap_err().is_cancelled());
+        assert_eq!(permits.available_permits(), 0);
+        drop(thaw);
+        searched(permits, || Ok(())).await.unwrap();
+    }
 
     #[test]
     fn a_line_must_match_all_that_is_given() {

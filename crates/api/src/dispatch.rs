@@ -29,6 +29,7 @@ impl Api {
             "create" => self.create(who, read_params(params)?).await,
             "get" => answer(&self.get(who, read_params(params)?).await?),
             "list" => answer(&self.list(who, &read_params(params)?).await?),
+            "context" => answer(&self.context(who, read_params(params)?).await?),
             "prompt" => answer(&self.prompt(who, read_params(params)?).await?),
             "update" => answer(&self.update(who, read_params(params)?).await?),
             "close" => answer(&self.close(who, read_params(params)?).await?),
@@ -73,6 +74,7 @@ impl Api {
             "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
             "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
             "audit.query" => return answer(&self.audit_query(read_params(params)?).await?),
+            "node.log" => return answer(&self.node_log(read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
             "node.backup_end" => {
                 self.backup_end(&read_params(params)?);

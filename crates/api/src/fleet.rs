@@ -98,7 +98,7 @@ impl Api {
                     *states.entry(live(row, &overlay).status.state).or_default() += 1;
                 }
             }
-            filter.after = Some(last);
+            filter.after = Some(last.into());
         }
     }
 }

@@ -221,7 +221,7 @@ impl Api {
     }
 
     /// A page of a log.
-    async fn events(&self, session: Seen, after: Seq) -> Result<Vec<Event>, Fault> {
+    pub(crate) async fn events(&self, session: Seen, after: Seq) -> Result<Vec<Event>, Fault> {
         let range = Range {
             max_bytes: PAGE_BYTES,
             ..Range::after(after)

@@ -60,11 +60,12 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 47] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 49] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
     ("session.prompt", Scope::Read, Sessions),
+    ("session.context", Scope::Read, Sessions),
     ("session.update", Scope::Steer, Sessions),
     ("session.close", Scope::Steer, Sessions),
     ("session.delete", Scope::Steer, Sessions),
@@ -90,6 +91,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 47] = [
     ("node.status", Scope::Read, Sessions),
     ("node.diagnostics", Scope::Read, Node),
     ("node.config", Scope::Admin, Node),
+    ("node.log", Scope::Admin, Node),
     ("node.check", Scope::Read, Node),
     ("node.reload", Scope::Admin, Node),
     ("node.backup", Scope::Admin, Node),

@@ -81,7 +81,7 @@ impl Api {
                 all += 1;
                 hot += u64::from(overlay.contains_key(&row.summary.session));
             }
-            filter.after = Some(last);
+            filter.after = Some(last.into());
         }
     }
 

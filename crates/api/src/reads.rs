@@ -4,15 +4,22 @@ use crate::api::{Api, READ, fault_of};
 use crate::settings_tag::tag;
 use crate::sight::Caller;
 use agentd_actor_kit::{LiveStatus, SupervisorMsg};
-use agentd_protocol::{Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Summary};
+use agentd_protocol::{
+    Budget, Fault, ListParams, Listed, RunState, Selector, SessionId, SessionParams, SortBy, Summary,
+};
 use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
 use std::collections::BTreeMap;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes of a list answer, so that it always fits a frame; the next page continues.
 const LIST_BYTES: usize = 4 << 20;
 /// Rows that one read of the store returns.
 const PAGE: u32 = 500;
+/// The same for a read that goes through all rows.
+const MANY: u32 = 5_000;
+/// The maximum number of characters in a search.
+const SEARCH_CHARACTERS: usize = 1_000;
 
 pub(crate) type Overlay = BTreeMap<SessionId, LiveStatus>;
 
@@ -35,6 +42,7 @@ impl Api {
         for state in &params.states {
             check_state(state)?;
         }
+        check_search(params)?;
         let overlay = self.overlay().await?;
         let most = self.loaded().settings.limits.list_rows.max(1);
         let limit = if params.limit == 0 {
@@ -45,24 +53,23 @@ impl Api {
         // The first rows are usually the answer. A filter that leaves out most rows reads on in larger pages.
         let first = limit.min(PAGE);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let all = params.all || params.states.iter().any(|state| state == "closed");
-        let mut filter = Filter {
-            all,
-            labels: params.labels.carried(),
-            limit: first,
-            ..Filter::default()
+        let mut filter = filter(params, first);
+        // Such a read goes through all rows, so that a few at a time are enough, and each returns more.
+        let whole = params.sort != SortBy::Created || !params.search.is_empty();
+        let _permit = if whole {
+            Some(self.turn(&self.sorting).await?)
+        } else {
+            None
         };
-        filter.after = params.after;
-        let listed = |state: RunState| {
-            (all || state != RunState::Closed)
-                && (params.states.is_empty() || params.states.iter().any(|want| is(state, want)))
-        };
+        let page = if whole { MANY } else { PAGE };
         let mut bytes = 0;
         let mut found = Vec::new();
         loop {
             let (rows, last) = if params.sessions.is_empty() {
                 let rows = self.rows(who, filter.clone()).await?;
-                let last = rows.last().map(|row| row.summary.session);
+                let last = rows
+                    .last()
+                    .map(|row| Listed::from(&row.summary).place(params.sort));
                 (rows, last)
             } else {
                 (self.named_rows(&params.sessions).await?, None)
@@ -72,7 +79,7 @@ impl Api {
                     continue;
                 }
                 let summary = live(row, &overlay);
-                if !listed(summary.status.state) {
+                if !listed(params, summary.status.state) {
                     continue;
                 }
                 bytes += serde_json::to_vec(&summary).map_or(0, |json| json.len());
@@ -88,8 +95,16 @@ impl Api {
                 return Ok(found);
             }
             filter.after = last;
-            filter.limit = PAGE;
+            filter.limit = page;
         }
+    }
+
+    /// Waits for a permit for a read of much: a list of all rows, or a whole log.
+    pub(crate) async fn turn<'a>(&self, permits: &'a Semaphore) -> Result<SemaphorePermit<'a>, Fault> {
+        let turn = tokio::time::timeout(READ, permits.acquire()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(|| {
+            Fault::busy("reading", "other clients' large reads are in progress").hint("try again")
+        })
     }
 
     /// The live statuses of sessions with an actor.
@@ -100,6 +115,39 @@ impl Api {
             .await
             .map_err(fault_of)
     }
+}
+
+fn closed_too(params: &ListParams) -> bool {
+    params.all || params.states.iter().any(|state| state == "closed")
+}
+
+/// The rows that may be listed. Live states decide which of them are.
+fn filter(params: &ListParams, limit: u32) -> Filter {
+    Filter {
+        all: closed_too(params),
+        labels: params.labels.carried(),
+        limit,
+        after: params.after.clone(),
+        sort: params.sort,
+        ascending: params.ascending,
+        search: params.search.to_lowercase(),
+        ..Filter::default()
+    }
+}
+
+fn listed(params: &ListParams, state: RunState) -> bool {
+    (closed_too(params) || state != RunState::Closed)
+        && (params.states.is_empty() || params.states.iter().any(|want| is(state, want)))
+}
+
+/// Refuses a search that is too long.
+fn check_search(params: &ListParams) -> Result<(), Fault> {
+    let characters = params.search.chars().count();
+    if characters > SEARCH_CHARACTERS {
+        let why = format!("search: {characters} characters, and at most {SEARCH_CHARACTERS} are allowed");
+        return Err(Fault::invalid("bad_search", why));
+    }
+    Ok(())
 }
 
 /// Whether a selector matches this row, and the caller sees it. The labels of a damaged row are unknown.

@@ -198,7 +198,7 @@ impl Api {
             let Some(oldest) = rows.last() else {
                 return Err(Fault::not_found("no_session", "there is no session yet"));
             };
-            filter.after = Some(oldest.summary.session);
+            filter.after = Some(oldest.summary.session.into());
         }
     }
 

@@ -42,7 +42,7 @@ impl Api {
                 };
                 add(&mut groups, &spent, by, || summary.session.to_string());
             }
-            filter.after = Some(last);
+            filter.after = Some(last.into());
         }
         for spent in self.parts.backend.spent().await? {
             if params.labels.matches(&spent.labels) && who.sees(&spent.labels) {

@@ -5,12 +5,13 @@ use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart,
-    BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams, CreateParams,
+    BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams, ContextShown, CreateParams,
     CreateTokenParams, Created, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams,
-    Exported, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, ModelStatus,
-    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
-    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    Exported, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams,
+    LogTail, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded,
+    RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams,
+    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ methods! {
     create(CreateParams) -> Created = "session.create", LONG;
     /// The system prompt of a session and its sources.
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
+    /// The conversation as the model gets it, by part.
+    context(SessionParams) -> ContextShown = "session.context", LONG;
     /// Changes settings of a session.
     update(UpdateParams) -> Done = "session.update", LONG;
     /// Creates a token. The answer is the only place that ever has its text.
@@ -94,6 +97,8 @@ methods! {
     fork(ForkParams) -> Created = "session.fork", WORK;
     /// A page of the audit files, newest first.
     audit(AuditParams) -> AuditPage = "audit.query", LONG;
+    /// The end of the daemon's log file.
+    log(LogParams) -> LogTail = "node.log", LONG;
     /// Tokens and money, grouped.
     usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
     /// One page of sessions; `limit` and `after` choose it.
@@ -125,7 +130,7 @@ impl Client {
         let mut page = params.clone();
         loop {
             let found = self.list_page(&page).await?;
-            page.after = found.last().map(|row| row.session);
+            page.after = found.last().map(|row| Listed::from(row).place(params.sort));
             page.limit = page
                 .limit
                 .saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));

@@ -1,7 +1,7 @@
 //! Carries out a request with a single answer.
 
 use crate::conditional;
-use crate::pages;
+use crate::pages::{self, Cut};
 use crate::params::{Given, collect, key};
 use crate::problem::Problem;
 use crate::replay::request_of;
@@ -40,7 +40,8 @@ pub(crate) async fn handle(
     if route.method == "session.update" {
         conditional::expect(&app, &who, &parts.headers, &mut params).await?;
     }
-    let limit = params.get("limit").and_then(Value::as_u64);
+    let most = app.api.loaded().settings.limits.list_rows;
+    let cut = Cut::of(&params, most);
     let waiting = Wait::asked(route, &parts.headers, &params)?;
     let params = Value::Object(params);
     let answer = match key(route, &parts.headers)?.filter(|_| !route.keyed()) {
@@ -54,8 +55,7 @@ pub(crate) async fn handle(
         let response = Json(&answer).into_response();
         return Ok(conditional::tagged(&parts.headers, &answer, response)?);
     }
-    let most = app.api.loaded().settings.limits.list_rows;
-    Ok(pages::response(route, answer, limit.unwrap_or(0), most))
+    Ok(pages::response(route, answer, cut))
 }
 
 /// Calls a method without a key of its own once for the key of the request.

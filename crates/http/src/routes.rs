@@ -4,12 +4,12 @@ use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
     ApprovalListParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams,
-    BlobParams, BlobPart, CancelInputParams, CancelTurnParams, CreateParams, CreateTokenParams, Created,
-    DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams,
-    ImportParams, LifecycleParams, LinkTokenParams, ListParams, ModelStatus, NodeStatus, OpenApproval,
-    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
-    RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink,
-    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    BlobParams, BlobPart, CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams,
+    Created, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory,
+    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus,
+    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck,
+    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -91,7 +91,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 46] = [
+pub const ROUTES: [Route; 48] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -102,6 +102,9 @@ pub const ROUTES: [Route; 46] = [
             ("sessions", Words),
             ("states", Words),
             ("labels", Selector),
+            ("sort", Text),
+            ("ascending", Flag),
+            ("search", Text),
             ("limit", Number),
             ("after", Text),
         ],
@@ -128,6 +131,7 @@ pub const ROUTES: [Route; 46] = [
         &[("turn", Text)],
     ),
     get::<SessionParams, PromptShown>("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
+    get::<SessionParams, ContextShown>("session.context", "/v1/sessions/{session}/context", One, &[]),
     get::<ExportParams, Exported>(
         "session.export",
         "/v1/sessions/{session}/export",
@@ -184,6 +188,7 @@ pub const ROUTES: [Route; 46] = [
     get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),
     get::<Nothing, Diagnostics>("node.diagnostics", "/v1/nodes/self/diagnostics", One, &[]),
     get::<Nothing, Settings>("node.config", "/v1/nodes/self/config", One, &[]),
+    get::<LogParams, LogTail>("node.log", "/v1/nodes/self/log", One, &[("lines", Number)]),
     get::<Nothing, StoreCheck>("node.check", "/v1/nodes/self/check", One, &[]),
     act::<Nothing, Reloaded>(Post, "node.reload", "/v1/nodes/self/reload", One),
     act::<Nothing, Nothing>(Post, "node.drain", "/v1/nodes/self/drain", One),

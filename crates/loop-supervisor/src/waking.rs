@@ -117,7 +117,7 @@ async fn scan(services: &Services, me: &ActorRef<SupervisorMsg>, limit: u32) {
         let filter = Filter {
             resumable_or_timed: true,
             limit,
-            after,
+            after: after.map(Into::into),
             ..Filter::default()
         };
         let list = |done| StoreMsg::Read(Read::List { filter, done });

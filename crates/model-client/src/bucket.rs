@@ -1,7 +1,7 @@
 //! Token buckets: the rate limits of one key, per minute. Pure.
 
 use agentd_actor_kit::Ask;
-use agentd_protocol::{Timestamp, Usage};
+use agentd_protocol::{RateBucket, RateKind, Timestamp, Usage};
 use agentd_provider::{Gauge, Rates};
 use agentd_settings::RatesConfig;
 
@@ -80,6 +80,15 @@ impl Bucket {
     fn level(&self, now: Timestamp) -> i128 {
         let refill = i128::from(now.since_ms(self.at)) * i128::from(self.per_minute);
         (self.level + refill).min(i128::from(self.capacity) * MINUTE_MS)
+    }
+
+    fn told(&self, kind: RateKind, now: Timestamp) -> RateBucket {
+        RateBucket {
+            kind,
+            limit: self.capacity,
+            per_minute: self.per_minute,
+            left: u64::try_from(self.level(now) / MINUTE_MS).unwrap_or(0),
+        }
     }
 
     /// Milliseconds until this amount is available. For amounts above the capacity, until the bucket is full.
@@ -170,6 +179,20 @@ impl Buckets {
                 bucket.change(taken, returned, now);
             }
         }
+    }
+
+    /// Each limit of these and the others; of two of a kind, the one with less left.
+    pub(crate) fn told(&self, others: &Self, now: Timestamp) -> Vec<RateBucket> {
+        let kinds = [
+            (RateKind::Requests, &self.requests, &others.requests),
+            (RateKind::InputTokens, &self.input, &others.input),
+            (RateKind::OutputTokens, &self.output, &others.output),
+        ];
+        let told = kinds.into_iter().filter_map(|(kind, one, other)| {
+            let both = one.iter().chain(other).map(|bucket| bucket.told(kind, now));
+            both.min_by_key(|bucket| bucket.left)
+        });
+        told.collect()
     }
 
     /// Applies the limits that a server reported.

@@ -2,7 +2,7 @@
 //! provider, then the other calls return in growing numbers. Pure.
 
 use crate::health::LONGEST_WISH_MS;
-use agentd_protocol::{FailureClass, Stamp, Timestamp};
+use agentd_protocol::{CircuitState, FailureClass, Stamp, Timestamp};
 use agentd_settings::SchedulerConfig;
 
 /// After an outage, the total number of admitted calls doubles at this interval, starting from one.
@@ -89,6 +89,16 @@ impl Circuit {
                     Flow::Until(since.plus_ms((steps + 1).saturating_mul(RAMP_STEP_MS)))
                 }
             }
+        }
+    }
+
+    /// The state for people.
+    pub(crate) const fn told(&self) -> CircuitState {
+        match self.state {
+            State::Working => CircuitState::Closed,
+            State::Broken { .. } => CircuitState::Open,
+            State::Probing { .. } => CircuitState::HalfOpen,
+            State::Ramp { .. } => CircuitState::Recovering,
         }
     }
 

@@ -374,6 +374,7 @@ impl Credentials {
                         until,
                         class,
                         failures,
+                        buckets: slot.configured.told(&account.learned, now),
                     };
                     (model.clone(), status)
                 })

@@ -50,6 +50,7 @@ impl<T> Admission<T> {
             waiting: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
             permits: self.permits,
             paused_until: self.paused_until(now),
+            circuit: self.circuit.told(),
             credentials: self.credentials.told(now),
             windows: self
                 .windows

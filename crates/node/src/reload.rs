@@ -212,7 +212,7 @@ impl Reloader {
             let filter = Filter {
                 states: vec![waits.as_str().to_owned()],
                 limit: PAGE,
-                after,
+                after: after.map(Into::into),
                 ..Filter::default()
             };
             let list = |done| StoreMsg::Read(Read::List { filter, done });

@@ -27,7 +27,7 @@ pub(crate) async fn remind(webhooks: Webhooks, store: Handle<StoreMsg>) {
     loop {
         let filter = Filter {
             limit: ROWS,
-            after,
+            after: after.map(Into::into),
             ..Filter::default()
         };
         let list = || {

@@ -56,6 +56,7 @@ impl NodeView for View {
                 row.running = status.running;
                 row.waiting = status.waiting;
                 row.paused_until = status.paused_until;
+                row.circuit = status.circuit;
                 row.last_call = status.last_call;
                 row.untried = row.untried && status.last_call.is_none();
                 row.credentials = self.credentials(provider, &row.model, &status);
@@ -107,6 +108,7 @@ impl View {
             until: None,
             class: None,
             failures: 0,
+            buckets: Vec::new(),
         };
         names
             .into_iter()

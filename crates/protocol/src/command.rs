@@ -6,6 +6,7 @@ use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, TurnId};
 use crate::limits::{Budget, PermissionMode, Preset};
+use crate::listing::{ListPlace, SortBy};
 use crate::open_approval::OpenApproval;
 use crate::selector::Selector;
 use crate::summary::Status;
@@ -89,8 +90,18 @@ params! {
         labels: Selector,
         /// The maximum number of rows; 0: the node's limit.
         limit: u32,
-        /// For the next page: only sessions that the list shows after this one.
-        after: Option<SessionId>,
+        /// The order.
+        sort: SortBy,
+        /// The smallest first; absent: the largest, so that the newest is first.
+        ascending: bool,
+        /// Only sessions in which each of these words occurs: in the title, the id, the state, its reason, the model, the
+        /// directory or the value of a label. At most 1,000 characters; upper and lower case are the same.
+        #[cfg_attr(feature = "schema", schema(max_length = 1000))]
+        search: String,
+        /// For the next page: the last session of this one, and with an order other than `created` a colon and its value in
+        /// that order (over HTTP: `next`).
+        #[cfg_attr(feature = "schema", schema(value_type = Option<String>, pattern = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:.*)?$"))]
+        after: Option<ListPlace>,
     }
     /// `session.update`.
     UpdateParams {

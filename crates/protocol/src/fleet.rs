@@ -1,7 +1,7 @@
 //! How many sessions are in which state, now and in the last hour.
 
 use crate::stamp::Timestamp;
-use crate::summary::{RunState, WaitReason};
+use crate::summary::{Group, RunState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,29 +27,14 @@ pub struct FleetCounts {
 impl FleetCounts {
     /// Counts sessions in a state.
     pub const fn add(&mut self, state: RunState, sessions: u64) {
-        let group = match state {
-            RunState::Queued
-            | RunState::Starting
-            | RunState::RunningModel
-            | RunState::RunningTool
-            | RunState::Compacting
-            | RunState::Waiting(WaitReason::Child | WaitReason::Permit) => &mut self.running,
-            RunState::Waiting(
-                WaitReason::Approval
-                | WaitReason::Question
-                | WaitReason::Limit
-                | WaitReason::Quota
-                | WaitReason::Credentials,
-            ) => &mut self.waiting_person,
-            RunState::Waiting(WaitReason::RateLimit | WaitReason::Provider) | RunState::BackingOff => {
-                &mut self.rate_limited
-            }
-            RunState::Failed | RunState::Faulted | RunState::Waiting(WaitReason::Workspace) => {
-                &mut self.failed
-            }
-            RunState::Idle => &mut self.idle,
-            RunState::Paused => &mut self.paused,
-            RunState::Closed => return,
+        let group = match state.group() {
+            Group::Running => &mut self.running,
+            Group::Person => &mut self.waiting_person,
+            Group::Limited => &mut self.rate_limited,
+            Group::Failed => &mut self.failed,
+            Group::Idle => &mut self.idle,
+            Group::Paused => &mut self.paused,
+            Group::Closed => return,
         };
         *group = group.saturating_add(sessions);
     }

@@ -13,6 +13,7 @@ mod block;
 mod call;
 mod command;
 mod command_history;
+mod context_shown;
 mod delta;
 mod done;
 mod event;
@@ -23,6 +24,8 @@ mod hanging;
 mod ids;
 mod kept;
 mod limits;
+mod listing;
+mod log_tail;
 mod model_row;
 mod named;
 mod node_status;
@@ -63,6 +66,7 @@ pub use call::{
 };
 pub use command::*;
 pub use command_history::*;
+pub use context_shown::*;
 pub use delta::{Delta, Fragment};
 pub use done::Done;
 pub use event::{EVENT_VERSION, Event, Seq};
@@ -76,7 +80,11 @@ pub use limits::{
     Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, SandboxLevel,
     ThinkingLevel, ToolProtocol,
 };
-pub use model_row::{CredentialHealth, CredentialStatus, LastCall, ModelStatus};
+pub use listing::{ListPlace, Listed, SortBy, SortKey};
+pub use log_tail::{LogParams, LogTail};
+pub use model_row::{
+    CircuitState, CredentialHealth, CredentialStatus, LastCall, ModelStatus, RateBucket, RateKind,
+};
 pub use named::{from_named, kind_of};
 pub use node_status::NodeStatus;
 pub use open_approval::OpenApproval;
@@ -99,7 +107,7 @@ pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use store_check::StoreCheck;
-pub use summary::{QueuedInput, RunState, Status, Summary, WaitReason};
+pub use summary::{Group, QueuedInput, RunState, Status, Summary, WaitReason};
 pub use token::{
     ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
     TokenRow,

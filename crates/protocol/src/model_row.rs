@@ -36,6 +36,9 @@ pub struct ModelStatus {
     /// No call to the provider starts before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<Timestamp>,
+    /// The circuit breaker of its provider.
+    #[serde(default)]
+    pub circuit: CircuitState,
     /// The health of its credentials.
     #[serde(default)]
     pub credentials: Vec<CredentialStatus>,
@@ -77,6 +80,53 @@ pub struct CredentialStatus {
     pub class: Option<FailureClass>,
     /// Consecutive failures that count against it.
     pub failures: u32,
+    /// Its rate limits for this model, as configured or as the provider reported; of two limits of a kind, the one with less
+    /// left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<RateBucket>,
+}
+
+/// A rate limit that refills steadily.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RateBucket {
+    /// What it limits.
+    pub kind: RateKind,
+    /// The most that can be left.
+    pub limit: u64,
+    /// How much refills in a minute.
+    pub per_minute: u64,
+    /// What is left now.
+    pub left: u64,
+}
+
+/// What a rate limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RateKind {
+    /// Requests.
+    Requests,
+    /// Input tokens.
+    InputTokens,
+    /// Output tokens.
+    OutputTokens,
+}
+
+/// The state of a provider's circuit breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitState {
+    /// Calls go through.
+    #[default]
+    Closed,
+    /// Calls are suspended after repeated failures.
+    Open,
+    /// A single call tests the provider.
+    HalfOpen,
+    /// The provider works again, and calls return in growing numbers.
+    Recovering,
 }
 
 /// The health of a credential.

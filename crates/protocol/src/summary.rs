@@ -118,22 +118,59 @@ impl RunState {
     /// Whether a person must act before it continues.
     #[must_use]
     pub const fn blocked(self) -> bool {
-        matches!(
-            self,
-            Self::Waiting(
-                WaitReason::Approval
-                    | WaitReason::Question
-                    | WaitReason::Limit
-                    | WaitReason::Quota
-                    | WaitReason::Credentials
-            )
-        )
+        matches!(self.group(), Group::Person)
     }
 
     /// Whether nothing will happen without new input.
     #[must_use]
     pub const fn at_rest(self) -> bool {
         matches!(self, Self::Idle | Self::Failed | Self::Closed | Self::Faulted)
+    }
+}
+
+/// What people want to know of a state first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Waiting for a person: an approval, an answer, a limit, quota or a credential.
+    Person,
+    /// Failed, faulted, or without its working directory.
+    Failed,
+    /// Waiting for a provider: a rate limit, an outage, the next attempt.
+    Limited,
+    /// At work: a model, a tool or a sub-agent.
+    Running,
+    /// Paused by a person.
+    Paused,
+    /// Idle.
+    Idle,
+    /// Closed.
+    Closed,
+}
+
+impl RunState {
+    /// The group of the state.
+    #[must_use]
+    pub const fn group(self) -> Group {
+        match self {
+            Self::Queued
+            | Self::Starting
+            | Self::RunningModel
+            | Self::RunningTool
+            | Self::Compacting
+            | Self::Waiting(WaitReason::Child | WaitReason::Permit) => Group::Running,
+            Self::Waiting(
+                WaitReason::Approval
+                | WaitReason::Question
+                | WaitReason::Limit
+                | WaitReason::Quota
+                | WaitReason::Credentials,
+            ) => Group::Person,
+            Self::Waiting(WaitReason::RateLimit | WaitReason::Provider) | Self::BackingOff => Group::Limited,
+            Self::Failed | Self::Faulted | Self::Waiting(WaitReason::Workspace) => Group::Failed,
+            Self::Idle => Group::Idle,
+            Self::Paused => Group::Paused,
+            Self::Closed => Group::Closed,
+        }
     }
 }
 

@@ -85,13 +85,27 @@ impl Price {
         cache_write_1h: 2.0,
     };
 
-    /// What a million tokens cost that the provider caches for an hour.
+    /// The price of a million tokens that the provider caches for an hour.
     #[must_use]
     pub fn hour(&self) -> f64 {
         match self.cache_write_1h {
             unset if unset <= 0.0 => 2.0 * self.input,
             price => price,
         }
+    }
+
+    /// The savings of the prompt cache in US dollars, compared with uncached input; negative if its writes cost more.
+    #[must_use]
+    pub fn saved(&self, usage: &Usage) -> f64 {
+        let input = usage.input.saturating_add(usage.cache_read);
+        let fresh = Usage {
+            input: input.saturating_add(usage.cache_write),
+            cache_read: 0,
+            cache_write: 0,
+            cache_write_1h: 0,
+            ..*usage
+        };
+        self.cost(&fresh) - self.cost(usage)
     }
 
     /// The cost of `usage` in US dollars.

@@ -3,7 +3,7 @@
 use crate::script::Script;
 use crate::secret::Secret;
 use crate::spec::{ModelSpec, dialect_name};
-use agentd_protocol::ModelStatus;
+use agentd_protocol::{CircuitState, ModelStatus};
 use agentd_settings::Dialect;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,6 +98,7 @@ impl Registry {
             running: 0,
             waiting: 0,
             paused_until: None,
+            circuit: CircuitState::Closed,
             credentials: Vec::new(),
             untried: entry.untried,
             last_call: None,
@@ -151,6 +152,13 @@ impl Registry {
             spec: Ok(Arc::new(spec)),
         };
         self.models.insert(name, entry);
+    }
+
+    /// Adds a scripted model at a provider of its own.
+    pub fn insert_scripted(&mut self, name: &str, provider: &str, script: Script, why: &str) {
+        let mut spec = ModelSpec::scripted(name, Arc::new(script));
+        provider.clone_into(&mut spec.provider);
+        self.insert(spec, why);
     }
 
     /// Adds a scripted model and makes it the default.

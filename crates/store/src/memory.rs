@@ -1,5 +1,6 @@
 //! The `memory:` backend: nothing outlives the process. Serves tests, and keeps the traits independent of SQLite.
 
+mod lists;
 mod state;
 
 use crate::{
@@ -86,7 +87,7 @@ impl SessionLog for MemoryStore {
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
-        Ok(self.open()?.list(&filter))
+        self.open()?.list(&filter)
     }
 
     async fn count(&self) -> Result<u64, StoreError> {

@@ -143,7 +143,7 @@ impl Work {
                 })
                 .await?;
             let Some(last) = rows.last() else { return Ok(()) };
-            after = Some(last.summary.session);
+            after = Some(last.summary.session.into());
             for row in rows {
                 let (session, head) = (row.summary.session, row.head);
                 if self.mirrored(session)? > head {

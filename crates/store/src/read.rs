@@ -1,6 +1,6 @@
 //! Queries and their results: pages of a log, list rows, the fleet-wide stream.
 
-use agentd_protocol::{Labels, Seq, SessionId, Summary};
+use agentd_protocol::{Labels, ListPlace, Seq, SessionId, SortBy, Summary};
 use bytes::Bytes;
 
 /// The maximum number of rows in a list.
@@ -101,7 +101,7 @@ pub struct Row {
     pub damaged: bool,
 }
 
-/// A filter for sessions, newest first.
+/// A filter for sessions, and their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Include closed sessions. Naming states includes them as well.
@@ -114,8 +114,14 @@ pub struct Filter {
     pub resumable_or_timed: bool,
     /// At most this many; 0: [`MAX_LIST`].
     pub limit: u32,
-    /// Only sessions older than this one, the last of the previous page.
-    pub after: Option<SessionId>,
+    /// Only sessions behind this one, the last of the previous page.
+    pub after: Option<ListPlace>,
+    /// The order. Any but [`SortBy::Created`] reads the rows of all sessions that match.
+    pub sort: SortBy,
+    /// The smallest first; otherwise the largest, so that the newest is first.
+    pub ascending: bool,
+    /// Only sessions in which each of these words occurs, in lower case.
+    pub search: String,
 }
 
 /// An event of the fleet-wide stream.

@@ -5,6 +5,7 @@ mod append;
 mod backup;
 mod committer;
 mod files;
+mod order;
 mod placement;
 mod queries;
 mod readers;
@@ -369,11 +370,7 @@ impl SessionLog for SqliteStore {
             .readers
             .read(move |reader| upkeep::check(reader, &files))
             .await?;
-        let mut wal = self.file.as_os_str().to_owned();
-        wal.push("-wal");
-        for file in [self.file.as_path(), Path::new(&wal)] {
-            found.bytes += std::fs::metadata(file).map_or(0, |file| file.len());
-        }
+        found.bytes += upkeep::file_bytes(&self.file);
         Ok(found)
     }
 

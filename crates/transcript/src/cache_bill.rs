@@ -1,7 +1,8 @@
 //! Sums up the effect of the provider's prompt cache on a session, from the events of its log.
 
-use agentd_protocol::{Event, EventBody, ModelFinished, ModelStarted, Price, Seq, Timestamp, Usage};
-use serde::Serialize;
+use agentd_protocol::{
+    CacheBroken, CacheEffect, Event, EventBody, ModelFinished, ModelStarted, Price, Seq, Timestamp,
+};
 use std::collections::BTreeMap;
 
 /// Providers drop a prefix that was not read for five minutes, unless its mark says an hour; none keeps it longer.
@@ -11,20 +12,7 @@ const HOUR_MS: u64 = 3_600_000;
 const LEAST: u64 = 1_024;
 
 /// The prices of models by their configured names.
-pub(crate) type Prices = BTreeMap<String, Price>;
-
-/// The savings of the prompt cache in US dollars, compared with uncached input; negative if its writes cost more.
-pub(crate) fn saved(price: &Price, usage: &Usage) -> f64 {
-    let input = usage.input.saturating_add(usage.cache_read);
-    let fresh = Usage {
-        input: input.saturating_add(usage.cache_write),
-        cache_read: 0,
-        cache_write: 0,
-        cache_write_1h: 0,
-        ..*usage
-    };
-    price.cost(&fresh) - price.cost(usage)
-}
+pub type Prices = BTreeMap<String, Price>;
 
 /// The extra cost in US dollars of sending these tokens again instead of reading them from the cache.
 #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
@@ -32,32 +20,14 @@ fn resending(price: &Price, tokens: u64) -> f64 {
     (price.cache_write.max(price.input) - price.cache_read) * tokens as f64 / 1e6
 }
 
-/// A request that found less than half of the prefix in the cache.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Broken {
-    pub(crate) seq: Seq,
-    pub(crate) at: Timestamp,
-    pub(crate) why: String,
-    /// Tokens that were in the cache and were not read.
-    pub(crate) tokens: u64,
-    /// The extra cost of writing them again instead of reading them, if the price is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cost_usd: Option<f64>,
-}
-
-/// The sums over a session.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct CacheBill {
-    /// The savings compared with uncached input, as far as prices are known.
-    pub(crate) saved_usd: f64,
-    pub(crate) broken: Vec<Broken>,
+/// The effect of the cache on a session.
+#[derive(Debug, Default)]
+pub struct CacheBill {
+    effect: CacheEffect,
     /// The event up to which the conversation is in the cache, and the time of the last request that used it.
-    #[serde(skip)]
     warm: Option<Warm>,
-    #[serde(skip)]
     asked: Option<Asked>,
     /// The conversation was made shorter since the last answer.
-    #[serde(skip)]
     shortened: bool,
 }
 
@@ -86,12 +56,18 @@ impl Warm {
 }
 
 impl CacheBill {
+    /// The effect so far.
+    #[must_use]
+    pub fn into_effect(self) -> CacheEffect {
+        self.effect
+    }
+
     /// Folds one event, in the order of the log.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "most events do not change the prefix"
     )]
-    pub(crate) fn apply(&mut self, event: &Event, prices: &Prices) {
+    pub fn apply(&mut self, event: &Event, prices: &Prices) {
         match &event.body {
             EventBody::ModelStarted(started) => {
                 self.asked = Some(Asked {
@@ -114,13 +90,13 @@ impl CacheBill {
         let usage = &finished.usage;
         let model = asked.started.configured.as_ref().unwrap_or(&asked.started.model);
         let price = prices.get(model);
-        self.saved_usd += price.map_or(0.0, |price| saved(price, usage));
+        self.effect.saved_usd += price.map_or(0.0, |price| price.saved(usage));
         if let Some(warm) = &self.warm
             && warm.left >= LEAST
             && usage.cache_read < warm.left.div_ceil(2)
         {
             let lost = warm.left.saturating_sub(usage.cache_read);
-            self.broken.push(Broken {
+            self.effect.broken.push(CacheBroken {
                 seq: asked.seq,
                 at: asked.at,
                 why: why(warm, &asked, self.shortened),
@@ -138,7 +114,8 @@ impl CacheBill {
     }
 
     /// The event up to which the conversation is in the cache; 0: nothing is, or it has been dropped by now.
-    pub(crate) fn cached_up_to(&self, model: &str, now: Timestamp) -> Seq {
+    #[must_use]
+    pub fn cached_up_to(&self, model: &str, now: Timestamp) -> Seq {
         let warm = self.warm.as_ref().filter(|warm| {
             let started = &warm.asked.started;
             let same = started.configured.as_deref().unwrap_or(&started.model) == model;
@@ -220,6 +197,7 @@ mod tests {
 
         fn whys(&self) -> Vec<&str> {
             self.bill
+                .effect
                 .broken
                 .iter()
                 .map(|broken| broken.why.as_str())
@@ -254,7 +232,7 @@ mod tests {
                 "the conversation was made shorter",
             ]
         );
-        let last = log.bill.broken.last().unwrap();
+        let last = log.bill.effect.broken.last().unwrap();
         assert_eq!(last.tokens, 9_900);
         // Written again for 3.75 instead of read for 0.30.
         assert!((last.cost_usd.unwrap() - 9_900.0 * 3.45 / 1e6).abs() < 1e-12);
@@ -286,15 +264,15 @@ mod tests {
         );
         // 10,000 tokens were written for 0.75 more than fresh input.
         assert!(
-            (log.bill.saved_usd + 0.0075).abs() < 1e-12,
+            (log.bill.effect.saved_usd + 0.0075).abs() < 1e-12,
             "{}",
-            log.bill.saved_usd
+            log.bill.effect.saved_usd
         );
         log.call("claude", "low", 10_000, 0);
         assert!(
-            (log.bill.saved_usd - 0.0195).abs() < 1e-12,
+            (log.bill.effect.saved_usd - 0.0195).abs() < 1e-12,
             "{}",
-            log.bill.saved_usd
+            log.bill.effect.saved_usd
         );
     }
 }

@@ -16,6 +16,7 @@
 //! Flow: `Event` -> [`Transcript::apply`] -> sealed messages, read by [`Transcript::messages`] at each model call.
 
 mod attach;
+mod cache_bill;
 mod calibrate;
 mod cut;
 mod digest;
@@ -31,8 +32,9 @@ mod summary;
 mod transcript;
 mod trim;
 
+pub use cache_bill::{CacheBill, Prices};
 pub use estimate::estimate_tokens;
-pub use parts::{Part, PartKind};
+pub use parts::{Item, Part, PartKind};
 pub use prune::pruning_helps;
 pub use retell::{SUMMARISER, retelling, summary_request, summary_tokens};
 pub use rewind::Rewinds;

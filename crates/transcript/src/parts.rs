@@ -4,6 +4,7 @@ use crate::estimate;
 use crate::prune::CLEARED;
 use crate::transcript::{NOTE_MARK, Transcript};
 use agentd_protocol::{Block, Message, Role, Seq};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The kind of content in a part.
@@ -30,6 +31,22 @@ pub enum PartKind {
 }
 
 impl PartKind {
+    /// The name for programs.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Frame => "system",
+            Self::Summary => "summary",
+            Self::Said => "said",
+            Self::Notes => "notes",
+            Self::Answers => "answers",
+            Self::Thinking => "thinking",
+            Self::Calls => "calls",
+            Self::Results => "results",
+            Self::Cleared => "cleared",
+        }
+    }
+
     /// The name for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -60,7 +77,37 @@ pub struct Part {
     pub cached: u64,
 }
 
+/// One block of the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The event that sealed its message; of an open step, the last event so far.
+    pub seq: Seq,
+    /// The kind of content.
+    pub kind: PartKind,
+    /// The tool of a call or a result; otherwise empty.
+    pub tool: String,
+    /// The approximate number of tokens.
+    pub tokens: u64,
+}
+
 impl Transcript {
+    /// All blocks of the conversation with their kinds, in its order; those of the open step have no seq yet.
+    fn blocks(&self) -> impl Iterator<Item = (PartKind, Option<Seq>, &Block)> {
+        let sealed = self.messages.iter().zip(&self.seqs).enumerate();
+        let sealed = sealed.flat_map(|(at, (message, seq))| {
+            let summary = at == 0 && self.summary.is_some();
+            message.content.iter().map(move |block| {
+                let kind = if summary {
+                    PartKind::Summary
+                } else {
+                    kind_of(message, block)
+                };
+                (kind, Some(*seq), block)
+            })
+        });
+        sealed.chain(self.step.blocks().map(|block| (PartKind::Results, None, block)))
+    }
+
     /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`]. What was
     /// sealed up to the event `cached_up_to` is in the provider's cache; 0: nothing is.
     #[must_use]
@@ -72,19 +119,9 @@ impl Transcript {
             *sum += tokens;
             *in_cache += if cached { tokens } else { 0 };
         };
-        for (at, (message, seq)) in self.messages.iter().zip(&self.seqs).enumerate() {
-            let summary = at == 0 && self.summary.is_some();
-            for block in &message.content {
-                let kind = if summary {
-                    PartKind::Summary
-                } else {
-                    kind_of(message, block)
-                };
-                add(kind, estimate::of_block(block), *seq <= cached_up_to);
-            }
-        }
-        for block in self.step.blocks() {
-            add(PartKind::Results, estimate::of_block(block), false);
+        for (kind, seq, block) in self.blocks() {
+            let cached = seq.is_some_and(|seq| seq <= cached_up_to);
+            add(kind, estimate::of_block(block), cached);
         }
         let guessed: u64 = sums.values().map(|(_, tokens, _)| tokens).sum();
         let mut parts: Vec<Part> = sums
@@ -108,8 +145,36 @@ impl Transcript {
                 },
             });
         }
-        parts.sort_by_key(|part| (std::cmp::Reverse(part.tokens), part.kind));
+        parts.sort_by_key(|part| (Reverse(part.tokens), part.kind));
         parts
+    }
+
+    /// The largest items, at most `most`, largest first. `head` is the last event so far.
+    #[must_use]
+    pub fn largest(&self, most: usize, head: Seq) -> Vec<Item> {
+        let mut tools = BTreeMap::new();
+        let mut items: Vec<Item> = Vec::new();
+        for (kind, seq, block) in self.blocks() {
+            let tool = match block {
+                Block::ToolUse { id, name, .. } => {
+                    tools.insert(id.as_str(), name.as_str());
+                    name.as_str()
+                }
+                Block::ToolResult { tool_use_id, .. } => {
+                    tools.get(tool_use_id.as_str()).copied().unwrap_or_default()
+                }
+                Block::Text { .. } | Block::Image { .. } | Block::Thinking { .. } | Block::Unknown => "",
+            };
+            items.push(Item {
+                seq: seq.unwrap_or(head),
+                kind,
+                tool: tool.to_owned(),
+                tokens: estimate::of_block(block),
+            });
+        }
+        items.sort_by_key(|item| (Reverse(item.tokens), item.seq));
+        items.truncate(most);
+        items
     }
 }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fold, openQuestion, toolState } from '../../../crates/http/ui/js/views/session/fold.js';
 import { Axis, spansOf } from '../../../crates/http/ui/js/views/session/spans.js';
-import { requestsOf, windowOf } from '../../../crates/http/ui/js/views/session/window.js';
+import { requestsOf } from '../../../crates/http/ui/js/views/session/window.js';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 
@@ -111,11 +111,6 @@ test('the axis cuts silence, keeps the order, and can be read backwards', () => 
   assert.equal(new Axis([]).length, 1);
 });
 
-test('the window: parts, scaled to what the provider counted', () => {
-  const { parts, counted } = windowOf(TURN);
-  assert.equal(counted, 400);
-  assert.deepEqual(parts.map(({ kind, tokens }) => [kind, tokens]), [['system', 397], ['input', 3], ['answer', 2], ['call', 4], ['result', 2]]);
-  const compacted = { ...TURN[13], seq: 15, type: 'context.compacted', from_seq: 2, to_seq: 13, summary: 'it looked' };
-  assert.deepEqual(windowOf([...TURN, compacted]).parts.map(({ kind }) => kind), ['summary']);
+test('what each request took from the cache', () => {
   assert.deepEqual(requestsOf(TURN).map(({ fresh, read }) => [fresh, read]), [[100, 300]]);
 });

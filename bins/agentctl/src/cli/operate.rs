@@ -12,11 +12,17 @@ pub(crate) struct DaemonArgs {
     pub(crate) verb: DaemonVerb,
 }
 
-/// What to do with the daemon.
+/// The operation on the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
 pub(crate) enum DaemonVerb {
     /// Show the daemon's process, store, model and load
     Status,
+    /// Show the end of the daemon's log file
+    Log {
+        /// The number of lines, at most 2,000
+        #[arg(short = 'n', long, default_value_t = 50)]
+        lines: u32,
+    },
     /// Reload configuration, rules and keys; SIGHUP does the same
     Reload,
     /// Refuse new work, let running calls finish, then stop
@@ -32,7 +38,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) verb: ConfigVerb,
 }
 
-/// What to do with the configuration.
+/// The operation on the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
     /// Print the settings of the running daemon, or those that a daemon started here would use

@@ -1,17 +1,15 @@
 //! `compact`, `show --context` and `show --summary`: the conversation as the model gets it, its size in tokens, and a
 //! summary of the session's work.
 
-use crate::cache_bill::{CacheBill, Prices};
 use crate::cli::{CompactArgs, ShowArgs};
-use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
-use crate::render::ContextDetail;
+use crate::render::context_text;
 use agentd_client::Client;
 use agentd_protocol::{EventBody, Fault, ModelStatus, Seq, SessionParams, SidePurpose};
-use agentd_transcript::Transcript;
+use agentd_transcript::Prices;
 
 /// Compacts a conversation and waits for the result.
 pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, Failure> {
@@ -103,30 +101,13 @@ pub(crate) fn prices_of(models: &[ModelStatus]) -> Prices {
     priced.collect()
 }
 
-/// Shows the parts of the context window. Folds the conversation from the log, as the daemon does.
-pub(crate) async fn show(ctx: &mut Ctx, client: Client, args: &ShowArgs) -> Result<Exit, Failure> {
-    let row = client.get(&args.session).await?;
-    let models = client.models().await?;
-    let prices = prices_of(&models);
-    let window = models
-        .into_iter()
-        .find(|model| model.name == row.model)
-        .map(|model| model.context_window)
-        .filter(|window| *window > 0);
-    let (mut transcript, mut cache) = (Transcript::new(), CacheBill::default());
-    let mut follower = follower(ctx, client, row.session.to_string(), 0).await?;
-    loop {
-        match follower.next().await? {
-            News::Event(event, _) => {
-                transcript.apply(&event);
-                cache.apply(&event, &prices);
-            }
-            News::Synced(_) | News::Ended(_) => break,
-            News::Delta(_) | News::Lagged | News::Retrying | News::Back => {}
-        }
-    }
-    let detail = ContextDetail::new(&row, window, &transcript, cache, now());
-    let id = row.session.to_string();
-    ctx.out.object(&detail, &id, |paint| detail.text(paint))?;
+/// Shows the parts of the context window.
+pub(crate) async fn show(ctx: &mut Ctx, client: &Client, args: &ShowArgs) -> Result<Exit, Failure> {
+    let params = SessionParams {
+        session: args.session.clone(),
+    };
+    let shown = client.context(&params).await?;
+    let id = shown.session.to_string();
+    ctx.out.object(&shown, &id, |paint| context_text(&shown, paint))?;
     Ok(Exit::OK)
 }

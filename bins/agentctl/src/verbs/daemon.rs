@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{Paint, age, one_line};
 use agentd_client::Client;
-use agentd_protocol::{NodeStatus, PROTOCOL_VERSIONS, Reloaded, Timestamp};
+use agentd_protocol::{LogParams, LogTail, NodeStatus, PROTOCOL_VERSIONS, Reloaded, Timestamp};
 use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -16,6 +16,8 @@ use tokio::time::Instant;
 const GONE_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a draining daemon may take, which may wait for running calls.
 const DRAINED_DEADLINE: Duration = Duration::from_secs(60);
+/// Characters of a log line that are shown.
+const LOG_LINE: usize = 4_000;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Failure> {
@@ -26,6 +28,10 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
             let name = status.node.clone();
             ctx.out
                 .object(&status, &name, |paint| status_text(&status, paint, now()))?;
+        }
+        DaemonVerb::Log { lines } => {
+            let tail = client.log(&LogParams { lines: Some(lines) }).await?;
+            ctx.out.object(&tail, "", |_| log_text(&tail))?;
         }
         DaemonVerb::Reload => {
             let reloaded = client.reload().await?;
@@ -45,6 +51,12 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
         }
     }
     Ok(Exit::OK)
+}
+
+/// Log lines quote untrusted text, so their control characters are made visible.
+fn log_text(tail: &LogTail) -> String {
+    let lines = tail.lines.iter();
+    lines.map(|line| one_line(line, LOG_LINE) + "\n").collect()
 }
 
 fn reload_text(done: &Reloaded) -> String {

@@ -1,6 +1,5 @@
 //! `show`, `models`, `tools`, `mcp`: lists and details.
 
-use crate::cache_bill::saved;
 use crate::cli::ShowArgs;
 use crate::clock::now;
 use crate::ctx::Ctx;
@@ -14,7 +13,7 @@ use agentd_protocol::{ListParams, SessionId, SessionParams};
 pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     if args.window {
-        return crate::verbs::context::show(ctx, client, args).await;
+        return crate::verbs::context::show(ctx, &client, args).await;
     }
     if args.prompt {
         return show_prompt(ctx, &client, args).await;
@@ -28,7 +27,7 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     }
     let prices = prices_of(&client.models().await?);
     let price = prices.get(&detail.row.model);
-    detail.saved_usd = price.map(|price| tidy_usd(saved(price, &detail.row.usage)));
+    detail.saved_usd = price.map(|price| tidy_usd(price.saved(&detail.row.usage)));
     let id = detail.row.session.to_string();
     let text = |paint| detail.text(paint, now());
     ctx.out.object(&detail, &id, text)?;

@@ -1,6 +1,5 @@
 //! `usage`: tokens and money, in total or since a given time.
 
-use crate::cache_bill::{self, Prices};
 use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
@@ -14,6 +13,7 @@ use agentd_protocol::{
     CallId, Event, EventBody, ListParams, Selector, SessionId, Summary, Timestamp, Usage, UsageParams,
     UsageRow, WatchParams,
 };
+use agentd_transcript::Prices;
 use std::collections::BTreeMap;
 
 /// The group name of the last row.
@@ -86,7 +86,7 @@ fn saved(
     for (session, usage) in each {
         let known = sessions.get(&session);
         if let Some(price) = known.and_then(|known| prices.get(&known.model)) {
-            *groups.entry(group_of(session, known, by)).or_default() += cache_bill::saved(price, &usage);
+            *groups.entry(group_of(session, known, by)).or_default() += price.saved(&usage);
         }
     }
     groups

@@ -63,15 +63,15 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.create" => fields::<CreateParams>(),
         "session.list" => fields::<ListParams>(),
         "session.update" => fields::<UpdateParams>(),
-        "session.get" | "session.prompt" | "session.compact" | "session.summarize" | "input.list" => {
-            fields::<SessionParams>()
-        }
+        "session.get" | "session.prompt" | "session.context" | "session.compact" | "session.summarize"
+        | "input.list" => fields::<SessionParams>(),
         "session.close" | "session.delete" | "session.pause" | "session.resume" => {
             fields::<LifecycleParams>()
         }
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),
         "audit.query" => fields::<AuditParams>(),
+        "node.log" => fields::<LogParams>(),
         "node.backup_part" => fields::<BackupPartParams>(),
         "node.backup_end" => fields::<BackupEndParams>(),
         "session.import" => fields::<ImportParams>(),

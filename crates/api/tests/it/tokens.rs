@@ -57,9 +57,9 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         About::Session(extra)
     };
     match method {
-        "session.get" | "session.prompt" | "session.close" | "session.pause" | "session.resume"
-        | "session.compact" | "session.summarize" | "session.export" | "session.diff" | "session.undo"
-        | "session.fork" | "input.list" | "turn.cancel" | "session.attach" => one(json!({})),
+        "session.get" | "session.prompt" | "session.context" | "session.close" | "session.pause"
+        | "session.resume" | "session.compact" | "session.summarize" | "session.export" | "session.diff"
+        | "session.undo" | "session.fork" | "input.list" | "turn.cancel" | "session.attach" => one(json!({})),
         "session.delete" => one(json!({ "force": true })),
         "session.rewind" => one(json!({ "at": 1, "dry_run": true })),
         "session.update" => one(json!({ "title": "new" })),
@@ -74,8 +74,8 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         | "fleet.history" | "session.detach" => Sight(json!({})),
         "fleet.watch" => Sight(json!({ "once": true })),
         "rule.list" | "rule.remove" | "node.diagnostics" | "node.config" | "node.check" | "node.reload"
-        | "audit.query" | "node.backup" | "node.backup_part" | "node.backup_end" | "node.drain"
-        | "node.stop" | "token.create" | "token.link" | "token.list" | "token.revoke" => Node,
+        | "audit.query" | "node.log" | "node.backup" | "node.backup_part" | "node.backup_end"
+        | "node.drain" | "node.stop" | "token.create" | "token.link" | "token.list" | "token.revoke" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

@@ -6,11 +6,11 @@ export const HAS = {
   /** `session.list` takes `sessions`: some rows with one request. */
   batches: true,
   /** `session.list` takes `sort`, `ascending` and `search`. */
-  sorts: false,
+  sorts: true,
   /** `audit.query`. */
   audit: true,
   /** `usage.query` groups by `day`. */
   days: false,
   /** `node.log`: the tail of the log file. */
-  log: false,
+  log: true,
 };

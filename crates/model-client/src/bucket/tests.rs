@@ -154,3 +154,28 @@ fn a_charge_is_the_estimate_first_and_the_use_later() {
     };
     assert_eq!(Charge::used(&usage), charge(1, 15, 2_000));
 }
+
+#[test]
+fn people_see_the_limit_of_each_kind_that_has_less_left() {
+    let now = Timestamp(60_000);
+    let rates = RatesConfig {
+        requests: 600,
+        ..RatesConfig::default()
+    };
+    let mut configured = Buckets::configured(&rates, now);
+    let mut learned = Buckets::default();
+    learned.learn(&requests(gauge(50, 20, 0)), now);
+    let told = |one: &Buckets, other: &Buckets, now| -> Vec<(RateKind, u64, u64)> {
+        let told = one.told(other, now).into_iter();
+        told.map(|bucket| (bucket.kind, bucket.left, bucket.limit))
+            .collect()
+    };
+    assert_eq!(told(&configured, &learned, now), [(RateKind::Requests, 20, 50)]);
+    configured.change(&charge(150, 0, 0), &Charge::default(), now);
+    assert_eq!(
+        told(&configured, &learned, now),
+        [(RateKind::Requests, 0, 100)],
+        "in debt"
+    );
+    assert_eq!(told(&Buckets::default(), &Buckets::default(), now), []);
+}

@@ -1,10 +1,10 @@
 //! The state of the in-memory backend, and how an append changes it. Pure.
 
 use crate::access::{MAX_TOKENS, carries};
-use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
+use crate::read::{MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::sqlite::KEY_LIFE_MS;
 use crate::{
-    Append, Blob, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
+    Append, Blob, Charge, Claim, Direction, EncodedEvent, IdempotencyKey, Outcome, Page, Range, Row,
     Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched, WatchedEvent,
 };
 use agentd_protocol::{AppendId, Labels, Principal, RunState, Seq, SessionId, Summary, Timestamp};
@@ -14,7 +14,7 @@ use std::convert::Infallible;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    sessions: BTreeMap<SessionId, Session>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
     stream: BTreeMap<u64, (SessionId, Seq)>,
     cursor: u64,
     keys: BTreeMap<(Principal, String), (StoredKey, Timestamp)>,
@@ -28,7 +28,7 @@ pub(super) struct State {
 }
 
 #[derive(Debug, Default)]
-struct Session {
+pub(super) struct Session {
     epoch: u64,
     events: BTreeMap<Seq, EncodedEvent>,
     appends: BTreeMap<AppendId, Seq>,
@@ -44,7 +44,7 @@ impl Session {
         self.events.last_key_value().map_or(0, |(seq, _)| *seq)
     }
 
-    fn row(&self) -> Option<Row> {
+    pub(super) fn row(&self) -> Option<Row> {
         let summary = self.summary.clone()?;
         Some(Row {
             summary,
@@ -175,23 +175,13 @@ impl State {
         self.live(session)?.row()
     }
 
-    fn rows(&self) -> impl Iterator<Item = (SessionId, &Session, &Summary)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (SessionId, &Session, &Summary)> {
         let live = self
             .sessions
             .iter()
             .rev()
             .filter(|(_, session)| session.deleted.is_none());
         live.filter_map(|(id, session)| Some((*id, session, session.summary.as_ref()?)))
-    }
-
-    pub(super) fn list(&self, filter: &Filter) -> Vec<Row> {
-        let wanted = self.rows().filter(|(id, _, summary)| {
-            filter.after.is_none_or(|after| *id < after) && matches(filter, summary)
-        });
-        wanted
-            .filter_map(|(_, session, _)| session.row())
-            .take(clamp(filter.limit, MAX_LIST))
-            .collect()
     }
 
     pub(super) fn resolve(&self, text: &str, labels: &Labels) -> Vec<(SessionId, String)> {
@@ -375,20 +365,6 @@ impl State {
             row_damaged: false,
         })
     }
-}
-
-fn matches(filter: &Filter, summary: &Summary) -> bool {
-    let state = summary.status.state;
-    let text = state.as_str();
-    let closed_too = filter.all || !filter.states.is_empty();
-    let named = |want: &String| {
-        text.strip_prefix(want.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
-    };
-    (closed_too || state != RunState::Closed)
-        && (filter.states.is_empty() || filter.states.iter().any(named))
-        && carries(&summary.labels, &filter.labels)
-        && (!filter.resumable_or_timed || summary.resumable || summary.wake_at.is_some())
 }
 
 /// Whether the last 12 digits, which the user interfaces show, begin with this text.

@@ -1,6 +1,7 @@
 //! The read queries, each short.
 
 use super::append::KEY_LIFE_MS;
+use super::order;
 use super::row_sum::{WHOLE, stand_in};
 use super::values::{column, session_of, size, uid};
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
@@ -122,35 +123,49 @@ pub(super) fn carries(object: &str) -> String {
 }
 
 /// Conditions that read a column of a damaged row must not fail the whole list.
-fn list_sql() -> String {
-    let carries = carries("?4");
+fn list_sql(filter: &Filter) -> String {
+    let carries = carries("?3");
+    let (beyond, direction) = if filter.ascending {
+        (">", "ASC")
+    } else {
+        ("<", "DESC")
+    };
+    let (place, order) = match order::expression(filter.sort) {
+        None => (format!("uid {beyond} ?8"), String::new()),
+        Some(key) => (
+            format!("({key}, uid) {beyond} (?7, ?8)"),
+            format!("{key} {direction}, "),
+        ),
+    };
     format!(
         "SELECT uid, epoch, head, {WHOLE} AS whole, summary FROM session
-WHERE uid < ?1 AND deleted_ms IS NULL AND summary IS NOT NULL
-  AND (?2 OR closed = 0 OR NOT whole)
-  AND (?3 = '[]' OR EXISTS (SELECT 1 FROM json_each(?3) AS want
+WHERE {place} AND deleted_ms IS NULL AND summary IS NOT NULL
+  AND (?1 OR closed = 0 OR NOT whole)
+  AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
   AND {carries}
-  AND (NOT ?5 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
-ORDER BY uid DESC LIMIT ?6"
+  AND (NOT ?4 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
+  AND (?5 = '' OR agentd_has(?5, summary))
+ORDER BY {order}uid {direction} LIMIT ?6"
     )
 }
 
 pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, StoreError> {
-    // Every id sorts before "g".
-    let before = filter.after.map_or_else(|| "g".to_owned(), uid);
+    let (key, before) = order::beginning(reader, filter)?;
     let closed_too = filter.all || !filter.states.is_empty();
     let states = serde_json::to_string(&filter.states)?;
     let labels = serde_json::to_string(&filter.labels)?;
     let limit = i64::try_from(clamp(filter.limit, MAX_LIST)).unwrap_or(i64::MAX);
-    let mut select = reader.prepare_cached(&list_sql())?;
+    let mut select = reader.prepare_cached(&list_sql(filter))?;
     let found = params![
-        before,
         closed_too,
         states,
         labels,
         filter.resumable_or_timed,
-        limit
+        filter.search,
+        limit,
+        key,
+        before
     ];
     let rows = select.query_map(found, list_row)?;
     let mut list = Vec::new();

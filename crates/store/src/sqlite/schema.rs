@@ -1,7 +1,7 @@
 //! The tables, their versions, and the setup of connections.
 
 use super::files::LOG_LIMIT;
-use super::row_sum;
+use super::{order, row_sum};
 use crate::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -178,6 +178,7 @@ pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     let reader = Connection::open_with_flags(file, flags)?;
     reader.busy_timeout(Duration::from_secs(5))?;
     row_sum::define(&reader)?;
+    order::define(&reader)?;
     reader.set_prepared_statement_cache_capacity(32);
     reader.execute_batch("PRAGMA cache_size=-2048; PRAGMA query_only=ON;")?;
     Ok(reader)

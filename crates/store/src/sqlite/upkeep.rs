@@ -10,6 +10,7 @@ use crate::blob::{BlobFiles, name_of};
 use crate::{Integrity, StoreError};
 use agentd_protocol::{SessionId, Summary, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::path::Path;
 
 /// The maximum number of events removed in one transaction, so that a purge does not delay appends.
 const PURGE_STEP: usize = 2_000;
@@ -125,6 +126,14 @@ WHERE deleted_ms IS NULL AND (coalesce(events, 0) <> head OR coalesce(newest, 0)
 
 /// The maximum number of problems listed.
 const MOST_PROBLEMS: usize = 100;
+
+/// The size of the database file with its write-ahead log.
+pub(super) fn file_bytes(file: &Path) -> u64 {
+    let mut wal = file.as_os_str().to_owned();
+    wal.push("-wal");
+    let size = |file: &Path| std::fs::metadata(file).map_or(0, |file| file.len());
+    size(file) + size(Path::new(&wal))
+}
 
 pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity, StoreError> {
     let mut found = Integrity {

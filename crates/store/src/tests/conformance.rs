@@ -5,7 +5,7 @@ use crate::{
     Blob, Charge, Direction, Filter, IdempotencyKey, Integrity, Outcome, Page, Range, Snapshot, StoreError,
     StoredKey,
 };
-use agentd_protocol::{Principal, RunState, SessionId, Timestamp, WaitReason};
+use agentd_protocol::{ListPlace, Listed, Principal, RunState, SessionId, SortBy, Timestamp, WaitReason};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,6 +29,8 @@ conformance!(
     an_unknown_session_is_not_found,
     lists_filter_by_state_label_and_wake,
     lists_page_newest_first,
+    lists_page_in_every_order,
+    lists_go_on_behind_a_changed_value_and_search,
     a_session_without_a_summary_is_hidden,
     an_idempotency_key_gives_its_answer_or_a_conflict,
     an_idempotency_key_is_forgotten_after_a_day,
@@ -418,12 +420,97 @@ async fn lists_page_newest_first(kit: Kit) {
     let rest = kit
         .listed(Filter {
             limit: 3,
-            after: first.last().copied(),
+            after: first.last().copied().map(Into::into),
             ..Filter::default()
         })
         .await;
     assert_eq!([first, rest].concat(), sessions);
     assert_eq!(kit.log.count().await.unwrap(), 5);
+}
+
+/// Four sessions with titles beta, Alpha, gamma and delta, and other values that grow with the numbers 3, 1, 2 and 2.
+async fn different(kit: &Kit) -> [SessionId; 4] {
+    let rows = [("beta", 3), ("Alpha", 1), ("gamma", 2), ("delta", 2)];
+    let states = [
+        RunState::Closed,
+        RunState::Idle,
+        RunState::RunningModel,
+        RunState::Failed,
+    ];
+    let mut sessions = Vec::new();
+    for (name, number) in rows {
+        let session = kit.session();
+        let mut append = kit.create(session, "row", 1);
+        let summary = append.summary.as_mut().unwrap();
+        summary.name = name.to_owned();
+        summary.model = format!("model-{number}");
+        summary.status.state = states[number];
+        summary.steps = number as u64;
+        summary.usage.output = 10 * number as u64;
+        summary.cost_usd = 0.1 * number as f64;
+        summary.updated_at = Timestamp(1_000 - 100 * number as u64);
+        assert!(kit.commits(append).await);
+        sessions.push(session);
+    }
+    sessions.try_into().unwrap()
+}
+
+async fn lists_page_in_every_order(kit: Kit) {
+    let [beta, alpha, gamma, delta] = different(&kit).await;
+    let (numbers, reverse) = ([alpha, gamma, delta, beta], [beta, gamma, delta, alpha]);
+    for (sort, ascending) in [
+        (SortBy::Created, [beta, alpha, gamma, delta]),
+        (SortBy::Name, [alpha, beta, delta, gamma]),
+        (SortBy::Updated, reverse),
+        (SortBy::Model, numbers),
+        (SortBy::State, numbers),
+        (SortBy::Steps, numbers),
+        (SortBy::Tokens, numbers),
+        (SortBy::Cost, numbers),
+    ] {
+        let all = |ascending, after| Filter {
+            sort,
+            ascending,
+            after,
+            limit: 3,
+            ..Filter::default()
+        };
+        let mut expected = ascending;
+        for up in [true, false] {
+            let first = kit.log.list(all(up, None)).await.unwrap();
+            let last = &first.last().unwrap().summary;
+            let mut pages: Vec<SessionId> = first.iter().map(|row| row.summary.session).collect();
+            let rest = kit.listed(all(up, Some(Listed::from(last).place(sort)))).await;
+            assert_eq!(
+                rest,
+                kit.listed(all(up, Some(last.session.into()))).await,
+                "{sort:?}"
+            );
+            pages.extend(rest);
+            assert_eq!(pages, expected, "{sort:?}, ascending: {up}");
+            expected.reverse();
+        }
+    }
+}
+
+async fn lists_go_on_behind_a_changed_value_and_search(kit: Kit) {
+    let [beta, alpha, gamma, delta] = different(&kit).await;
+    // A value that has changed since: the page begins where the session stood.
+    let was = ListPlace {
+        session: beta,
+        key: Some("1.5".to_owned()),
+    };
+    let behind = |search: &str, after| Filter {
+        sort: SortBy::Steps,
+        search: search.to_owned(),
+        after,
+        ..Filter::default()
+    };
+    assert_eq!(kit.listed(behind("", Some(was))).await, [alpha]);
+    assert_eq!(kit.listed(behind("model-2 l", None)).await, [delta, gamma]);
+    assert_eq!(kit.listed(behind("alpha idle", None)).await, [alpha]);
+    let unknown = kit.log.list(behind("", Some(kit.session().into()))).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");
 }
 
 async fn a_session_without_a_summary_is_hidden(kit: Kit) {

@@ -360,6 +360,7 @@ fn model(name: &str) -> ModelStatus {
         running: 0,
         waiting: 0,
         paused_until: None,
+        circuit: CircuitState::Closed,
         credentials: Vec::new(),
         untried: false,
         last_call: None,

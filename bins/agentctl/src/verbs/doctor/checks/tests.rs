@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::verbs::doctor::Level;
-use agentd_protocol::{CredentialHealth, CredentialStatus};
+use agentd_protocol::{CircuitState, CredentialHealth, CredentialStatus};
 
 fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
     ModelStatus {
@@ -18,6 +18,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         running: 0,
         waiting: 0,
         paused_until: None,
+        circuit: CircuitState::Closed,
         credentials: Vec::new(),
         untried: false,
         last_call: None,
@@ -46,6 +47,7 @@ fn credentials_that_a_person_must_mend_are_named_once() {
         until: None,
         class,
         failures: 1,
+        buckets: Vec::new(),
     };
     let well = status(true, "anthropic", true);
     assert!(refused(std::slice::from_ref(&well)).is_none());

@@ -4,60 +4,91 @@ import { h, put } from '../../dom.js';
 import { clock, count, exact, money, moment } from '../../format.js';
 import { agentctl, blank, copies, curl } from '../../ui.js';
 import { line } from './pane.js';
-import { partWord, requestsOf, windowOf } from './window.js';
+import { requestsOf } from './window.js';
 
-const ORDER = ['system', 'summary', 'input', 'note', 'answer', 'thinking', 'call', 'result'];
+/**
+ * @typedef {{kind: string, part: string, items: number, tokens: number, cached: number}} Part
+ * @typedef {{seq: number, kind: string, tool: string, tokens: number}} Item
+ * @typedef {{at: string, seq: number, why: string, tokens: number, cost_usd?: number}} Broken
+ * @typedef {{window: number|null, tokens: number, counted: boolean, messages: number, cached: number, cache: {saved_usd: number, broken: Broken[]}, parts: Part[], largest: Item[]}} Shown
+ */
+
+/** The window changes with every event of a turn, and reading it folds the whole log. */
+const PAUSE = 2000;
 
 /**
  * @param {HTMLElement} root
  * @param {import('./log.js').Log} log
  */
 export function context(root, log) {
-  const draw = () => {
-    const { parts } = windowOf(log.events);
-    const { window } = log;
-    const total = parts.reduce((sum, part) => sum + part.tokens, 0);
-    const requests = requestsOf(log.events);
-    if (parts.length === 0) {
-      put(root, blank('The window is empty.', 'It fills with the first message.'));
-      return;
-    }
-    const kinds = ORDER.map((kind) => ({ kind, tokens: parts.filter((part) => part.kind === kind).reduce((sum, part) => sum + part.tokens, 0) })).filter(({ tokens }) => tokens > 0);
-    const whole = Math.max(window, total);
-    const largest = [...parts].sort((a, b) => b.tokens - a.tokens).slice(0, 30);
-    const sum = requests.reduce((all, one) => ({ fresh: all.fresh + one.fresh, read: all.read + one.read, written: all.written + one.written }), { fresh: 0, read: 0, written: 0 });
-    const hit = sum.read / Math.max(1, sum.fresh + sum.read + sum.written);
-    put(root,
-      h('div', { class: 'toolbar' },
-        h('strong', null, `about ${count(total)} tokens${window ? ` of ${count(window)} (${Math.round((100 * total) / window)}%)` : ''}`),
-        h('span', { class: 'dim' }, 'Estimated from the log and the last count of the provider'),
-        h('span', { class: 'grow' }), copies(() => ({ command: agentctl('show', '--window', log.session), curl: curl('GET', `/sessions/${log.session}/events?after=0`) }))),
-      h('div', { class: 'window-bar', role: 'img', 'aria-label': kinds.map(({ kind, tokens }) => `${partWord(kind)}: ${exact(tokens)}`).join(', ') },
-        kinds.map(({ kind, tokens }) => h('span', { class: `w-${kind}`, title: `${partWord(kind)}: ${exact(tokens)} tokens`, style: { width: `${(100 * tokens) / whole}%` } }))),
-      h('ul', { class: 'window-key' }, kinds.map(({ kind, tokens }) => h('li', null, h('i', { class: `w-${kind}`, 'aria-hidden': 'true' }), partWord(kind), h('span', { class: 'dim' }, ` ${count(tokens)}`)))),
-      h('div', { class: 'two' },
-        h('section', null, h('h2', null, 'Largest parts'), h('div', { class: 'scroll-x' }, h('table', { class: 'plain' },
-          h('thead', null, h('tr', null, h('th', null, 'event'), h('th', null, 'part'), h('th', { class: 'num' }, 'tokens'), h('th', { class: 'num' }, 'share'))),
-          h('tbody', null, largest.map((part) => h('tr', null,
-            h('td', { class: 'num' }, part.seq ? h('a', { href: `#/session/${log.session}/transcript?at=${part.seq}` }, `#${part.seq}`) : ''),
-            h('td', { class: 'wrap' }, h('i', { class: `key w-${part.kind}`, 'aria-hidden': 'true' }), line(part.kind === 'result' || part.kind === 'call' ? `${part.name} ${part.kind}` : part.name || partWord(part.kind), 100), part.note && h('span', { class: 'dim' }, ` ${part.note}`)),
-            h('td', { class: 'num' }, exact(part.tokens)), h('td', { class: 'num' }, `${((100 * part.tokens) / total).toFixed(1)}%`))))))),
-        h('section', null, h('h2', null, `Cache: ${Math.round(hit * 100)}% of the input came from it`),
-          requests.length === 0 ? h('p', { class: 'dim' }, 'No request has been answered yet.') : cache(requests, log.session))));
-  };
-  draw();
+  const stop = new AbortController();
   let timer = 0;
-  const unsubscribe = log.subscribe(({ items, all, summary }) => {
-    if ((!items && !all && !summary) || timer) return;
+  let late = false;
+  const read = async () => {
+    timer = -1;
+    late = false;
+    try {
+      draw(root, log, await log.ctx.client.get(`${log.path}/context`, {}, stop.signal));
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      put(root, blank('The window could not be read.', /** @type {Error} */ (error).message));
+    }
     timer = window.setTimeout(() => {
       timer = 0;
-      draw();
-    }, 1000);
+      if (late) void read();
+    }, PAUSE);
+  };
+  void read();
+  const unsubscribe = log.subscribe(({ items, all, summary }) => {
+    if (!items && !all && !summary) return;
+    late = true;
+    if (timer === 0) void read();
   });
   return () => {
+    stop.abort();
     clearTimeout(timer);
     unsubscribe();
   };
+}
+
+/** @param {HTMLElement} root @param {import('./log.js').Log} log @param {Shown} shown */
+function draw(root, log, shown) {
+  const { parts, largest, tokens: total, window, counted } = shown;
+  if (parts.length === 0) {
+    put(root, blank('The window is empty.', 'It fills with the first message.'));
+    return;
+  }
+  const requests = requestsOf(log.events);
+  const whole = Math.max(window ?? 0, total, 1);
+  const name = new Map(parts.map(({ kind, part }) => [kind, part]));
+  put(root,
+    h('div', { class: 'toolbar' },
+      h('strong', null, `about ${count(total)} tokens${window ? ` of ${count(window)} (${Math.round((100 * total) / window)}%)` : ''}`),
+      h('span', { class: 'dim' }, `${exact(shown.messages)} messages, ${count(shown.cached)} tokens in the provider's cache${counted ? '' : '; without the system prompt and the tools until the provider has counted'}`),
+      h('span', { class: 'grow' }), copies(() => ({ command: agentctl('show', '--window', log.session), curl: curl('GET', `/sessions/${log.session}/context`) }))),
+    h('div', { class: 'window-bar', role: 'img', 'aria-label': parts.map(({ part, tokens }) => `${part}: ${exact(tokens)}`).join(', ') },
+      parts.map(({ kind, part, tokens, cached }) => h('span', { class: `w-${kind}`, title: `${part}: ${exact(tokens)} tokens, ${exact(cached)} in the cache`, style: { width: `${(100 * tokens) / whole}%` } }))),
+    h('ul', { class: 'window-key' }, parts.map(({ kind, part, items, tokens }) => h('li', null, h('i', { class: `w-${kind}`, 'aria-hidden': 'true' }), part, h('span', { class: 'dim' }, ` ${count(tokens)} in ${exact(items)}`)))),
+    h('div', { class: 'two' },
+      h('section', null, h('h2', null, 'Largest parts'), h('div', { class: 'scroll-x' }, h('table', { class: 'plain' },
+        h('thead', null, h('tr', null, h('th', null, 'event'), h('th', null, 'part'), h('th', { class: 'num' }, 'tokens'), h('th', { class: 'num' }, 'share'))),
+        h('tbody', null, largest.slice(0, 30).map(({ seq, kind, tool, tokens }) => h('tr', null,
+          h('td', { class: 'num' }, h('a', { href: `#/session/${log.session}/transcript?at=${seq}` }, `#${seq}`)),
+          h('td', { class: 'wrap' }, h('i', { class: `key w-${kind}`, 'aria-hidden': 'true' }), tool ? `${line(tool, 60)} (${name.get(kind)})` : name.get(kind)),
+          h('td', { class: 'num' }, exact(tokens)), h('td', { class: 'num' }, `${((100 * tokens) / Math.max(1, total)).toFixed(1)}%`))))))),
+      h('section', null, h('h2', null, 'Cache'), saved(shown, requests),
+        requests.length > 0 && cache(requests, log.session))));
+}
+
+/** @param {Shown} shown @param {ReturnType<typeof requestsOf>} requests */
+function saved({ cache: { saved_usd: usd, broken } }, requests) {
+  const sum = requests.reduce((all, one) => ({ input: all.input + one.fresh + one.read + one.written, read: all.read + one.read }), { input: 0, read: 0 });
+  const share = Math.round((100 * sum.read) / Math.max(1, sum.input));
+  return [
+    h('p', { class: 'dim' }, requests.length === 0 ? 'No request has been answered yet.' : `${share}% of the input came from it; it has saved ${money(usd)}.`),
+    broken.length > 0 && h('ul', null, broken.slice(-10).map(({ at, why, tokens, cost_usd: cost }) => h('li', null,
+      `Broken at ${clock(at)}: ${line(why, 200)}; ${count(tokens)} tokens again${cost ? `, ${money(cost)}` : ''}`))),
+  ];
 }
 
 /** @param {ReturnType<typeof requestsOf>} requests @param {string} session */
