@@ -46,6 +46,42 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_larger_demo_has_limits_failures_and_sub_agents() {
+    let options = DaemonOptions {
+        args: vec!["--demo".to_owned(), "8".to_owned()],
+        ..DaemonOptions::default()
+    };
+    let mut daemon = Daemon::launch(Arc::new(tempfile::tempdir().unwrap()), options);
+    eventually("the demo is over", || {
+        let said = daemon.said();
+        assert!(!said.contains("the demo failed"), "{said}");
+        said.contains("Ctrl-C stops it")
+    })
+    .await;
+    let said = daemon.said();
+    for wanted in [
+        "7 of 8 agents are done",
+        "1 failed, as the script wants",
+        "limits the rate",
+        "refuses the request",
+    ] {
+        assert!(said.contains(wanted), "{wanted:?} is missing in:\n{said}");
+    }
+    let rows = daemon.agentctl(&["ps", "-a", "-o", "json"]).await;
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&rows.stdout).unwrap();
+    let named = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+    let lead = named("demo 7");
+    let helpers = rows.iter().filter(|row| row["parent"] == lead["session"]).count();
+    assert_eq!((rows.len(), helpers), (11, 3), "{rows:#?}");
+    assert_eq!(
+        (&named("demo 5")["state"], &named("demo 4")["model"]),
+        (&"failed".into(), &"demo-limited".into())
+    );
+    daemon.terminate();
+    assert_eq!(daemon.ended().await.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does() {
     const NAME: &str = "on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does";
     let Some(terminals) = Terminals::start("demo") else {

@@ -98,9 +98,11 @@ async fn one(
             prompt: Some(vec![Block::text(project.prompt())]),
             title: Some(project.name()),
             workdir: project.dir().display().to_string(),
-            model: Some(script::MODEL.to_owned()),
+            model: Some(script::model(number).to_owned()),
             mode: Some(PermissionMode::AcceptEdits),
-            labels: [("demo".to_owned(), "true".to_owned())].into(),
+            labels: [("demo", "true"), ("team", script::team(number))]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
             rules: script::rules(),
             ..CreateParams::default()
         })

@@ -124,7 +124,11 @@ pub(crate) async fn models(
         agentd_text::register_secret(secret.expose());
     }
     if let Some(demo) = demo {
-        models.insert_scripted_default(demo::MODEL, demo::script(demo), "the demo's script");
+        let (script, why) = (demo::script(demo), "the demo's script");
+        if demo.sessions > demo::MAIN {
+            models.insert_scripted(demo::LIMITED, demo::LIMITED, script.clone(), why);
+        }
+        models.insert_scripted_default(demo::MODEL, script, why);
     }
     models
 }

@@ -1,7 +1,8 @@
 //! The engine of `--demo`: small real projects with a failing test, and a script that repairs them.
 //!
 //! Only the model's output is scripted; the files, the commands and the approvals are real. Session 1 asks for something
-//! that a person must approve; the first call of session 2 fails once. The prompt identifies the session.
+//! that a person must approve; the first call of session 2 fails once. A larger demo also shows what else happens in a
+//! fleet: sessions that wait, are limited or fail, and one with sub-agents. The prompt identifies the session.
 
 use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 use agentd_protocol::{FailureClass, Usage};
@@ -9,6 +10,16 @@ use serde_json::json;
 
 /// The name of the demo's model.
 pub const MODEL: &str = "demo";
+
+/// The model of the sessions whose provider limits their rate. It has a provider of its own: a limit applies to all of its
+/// sessions.
+pub const LIMITED: &str = "demo-limited";
+
+/// The sessions that show the main job.
+pub const MAIN: u32 = 3;
+
+/// The sub-agents of the session that has some.
+const HELPERS: u32 = 3;
 
 /// The speed of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +37,61 @@ impl Pace {
             Self::Watched => 120,
             Self::Fast => 10,
         }
+    }
+
+    /// How long the provider limits the rate, in milliseconds.
+    const fn limit_ms(self) -> u64 {
+        match self {
+            Self::Watched => 15_000,
+            Self::Fast => 100,
+        }
+    }
+}
+
+/// What a session shows besides the main job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Nothing.
+    Plain,
+    /// A request that a person must approve.
+    Approval,
+    /// A provider without capacity, once.
+    Overloaded,
+    /// A provider that limits the rate.
+    Limited,
+    /// A call that fails for good.
+    Failing,
+    /// Sub-agents.
+    Lead,
+}
+
+const fn part(n: u32) -> Part {
+    match (n, n % 8) {
+        (1, _) | (MAIN.., 6) => Part::Approval,
+        (2, _) => Part::Overloaded,
+        (7, _) => Part::Lead,
+        (MAIN.., 4) => Part::Limited,
+        (MAIN.., 5) => Part::Failing,
+        _ => Part::Plain,
+    }
+}
+
+/// The model of session `n`.
+#[must_use]
+pub const fn model(n: u32) -> &'static str {
+    match part(n) {
+        Part::Limited => LIMITED,
+        Part::Plain | Part::Approval | Part::Overloaded | Part::Failing | Part::Lead => MODEL,
+    }
+}
+
+/// The label `team` of session `n`.
+#[must_use]
+pub const fn team(n: u32) -> &'static str {
+    match n % 3 {
+        1 => "web",
+        2 => "core",
+        _ => "operations",
     }
 }
 
@@ -141,8 +207,9 @@ pub fn rules() -> Vec<String> {
 /// The script of a demo.
 #[must_use]
 pub fn script(demo: Demo) -> Script {
-    let paced = |n| {
-        let mut conversation = conversation(n);
+    let helpers = if demo.sessions > MAIN { HELPERS } else { 0 };
+    let sessions = (1..=demo.sessions).map(|n| conversation(n, demo.pace));
+    let paced = |mut conversation: ScriptedConversation| {
         for turn in &mut conversation.turns {
             turn.delay_ms = demo.pace.ms();
         }
@@ -151,11 +218,11 @@ pub fn script(demo: Demo) -> Script {
     Script {
         turns: Vec::new(),
         after: None,
-        conversations: (1..=demo.sessions).map(paced).collect(),
+        conversations: sessions.chain((1..=helpers).map(helper)).map(paced).collect(),
     }
 }
 
-fn conversation(n: u32) -> ScriptedConversation {
+fn conversation(n: u32, pace: Pace) -> ScriptedConversation {
     let Project {
         file,
         wrong,
@@ -163,12 +230,6 @@ fn conversation(n: u32) -> ScriptedConversation {
         cause,
         ..
     } = project(n);
-    let run_test = || {
-        call(
-            "Bash",
-            json!({ "command": "sh test.sh", "description": "Run the test" }),
-        )
-    };
     let mut turns = vec![
         turn(
             "I start with the script and its test.",
@@ -177,7 +238,7 @@ fn conversation(n: u32) -> ScriptedConversation {
                 call("Read", json!({ "file_path": "test.sh" })),
             ],
         ),
-        turn("Now I run the test, to see it fail.", vec![run_test()]),
+        turn("Now I run the test, to see it fail.", vec![test_call()]),
         turn(
             &format!("The test says:\n\n{{{{last_result}}}}\n\n{cause} I change that one line."),
             vec![call(
@@ -185,9 +246,9 @@ fn conversation(n: u32) -> ScriptedConversation {
                 json!({ "file_path": file, "old_string": wrong, "new_string": right }),
             )],
         ),
-        turn("I run the test again.", vec![run_test()]),
+        turn("I run the test again.", vec![test_call()]),
     ];
-    if n == 1 {
+    if part(n) == Part::Approval {
         turns.push(turn(
             "The test is green. The script should be executable, too; that needs your approval.",
             vec![call(
@@ -198,13 +259,19 @@ fn conversation(n: u32) -> ScriptedConversation {
     }
     let last = format!("Done. {cause} I fixed it in `{file}`. The last command said:\n\n{{{{last_result}}}}");
     turns.push(turn(&last, Vec::new()));
-    if let (2, Some(first)) = (n, turns.first_mut()) {
-        first.fail = Some(ScriptedFailure {
-            class: FailureClass::Overloaded,
-            message: "the scripted provider has no capacity (this failure is part of the demo)".to_owned(),
-            retry_after_ms: None,
-            attempts: 1,
-        });
+    if part(n) == Part::Lead {
+        turns.insert(
+            0,
+            turn(
+                "I have the files checked while I look for the bug.",
+                (1..=HELPERS).map(task).collect(),
+            ),
+        );
+    }
+    if let Some((number, fail)) = failure(n, pace)
+        && let Some(turn) = turns.get_mut(number)
+    {
+        turn.fail = Some(fail);
     }
     let after =
         "The script of the demo ends here. To continue, configure a real model: see `agentctl models`."
@@ -213,6 +280,78 @@ fn conversation(n: u32) -> ScriptedConversation {
         when: mark(n),
         after: Some(after),
         turns,
+    }
+}
+
+/// The turn of session `n` whose call fails, from 0, and how.
+fn failure(n: u32, pace: Pace) -> Option<(usize, ScriptedFailure)> {
+    let fails = |class, message: &str, retry_after_ms, attempts| ScriptedFailure {
+        class,
+        message: format!("the scripted provider {message} (this failure is part of the demo)"),
+        retry_after_ms,
+        attempts,
+    };
+    match part(n) {
+        Part::Overloaded => Some((0, fails(FailureClass::Overloaded, "has no capacity", None, 1))),
+        Part::Limited => {
+            let limit = Some(pace.limit_ms());
+            Some((1, fails(FailureClass::RateLimited, "limits the rate", limit, 1)))
+        }
+        Part::Failing => Some((
+            2,
+            fails(
+                FailureClass::InvalidRequest,
+                "refuses the request",
+                None,
+                u32::MAX,
+            ),
+        )),
+        Part::Plain | Part::Approval | Part::Lead => None,
+    }
+}
+
+fn helper_mark(number: u32) -> String {
+    format!("(demo helper {number})")
+}
+
+fn helper_file(number: u32) -> &'static str {
+    match number {
+        1 => project(7).file,
+        2 => "test.sh",
+        _ => "README.md",
+    }
+}
+
+/// The call that starts a sub-agent.
+fn task(number: u32) -> ScriptedCall {
+    let file = helper_file(number);
+    let prompt = format!(
+        "Read {file} and say whether it is in order. Change nothing. {}",
+        helper_mark(number)
+    );
+    call(
+        "Task",
+        json!({ "description": format!("Check {file}"), "prompt": prompt }),
+    )
+}
+
+/// A sub-agent of the session that has some.
+fn helper(number: u32) -> ScriptedConversation {
+    let file = helper_file(number);
+    ScriptedConversation {
+        when: helper_mark(number),
+        after: None,
+        turns: vec![
+            turn(
+                &format!("I read {file}."),
+                vec![call("Read", json!({ "file_path": file }))],
+            ),
+            turn("I look at what the test says, too.", vec![test_call()]),
+            turn(
+                &format!("`{file}` is readable and complete. The test fails for now."),
+                Vec::new(),
+            ),
+        ],
     }
 }
 
@@ -228,6 +367,13 @@ fn turn(text: &str, calls: Vec<ScriptedCall>) -> ScriptedTurn {
         }),
         ..ScriptedTurn::default()
     }
+}
+
+fn test_call() -> ScriptedCall {
+    call(
+        "Bash",
+        json!({ "command": "sh test.sh", "description": "Run the test" }),
+    )
 }
 
 fn call(name: &str, input: serde_json::Value) -> ScriptedCall {
@@ -300,12 +446,26 @@ mod tests {
     }
 
     #[test]
+    fn a_large_demo_has_every_part_and_a_small_one_the_main_job_only() {
+        let count = |wanted| (1..=50).filter(|n| part(*n) == wanted).count();
+        let rare = [Part::Approval, Part::Limited, Part::Failing, Part::Lead].map(count);
+        assert_eq!(rare, [7, 6, 6, 1]);
+        assert_eq!(
+            (1..=3).map(part).collect::<Vec<_>>(),
+            [Part::Approval, Part::Overloaded, Part::Plain]
+        );
+        for n in 1..=50 {
+            assert_eq!(model(n) == LIMITED, part(n) == Part::Limited, "{n}");
+        }
+    }
+
+    #[test]
     fn each_prompt_finds_its_own_conversation() {
         let script = script(Demo {
-            sessions: 12,
+            sessions: 50,
             pace: Pace::Fast,
         });
-        for n in 1..=12 {
+        for n in 1..=50 {
             let prompt = prompt(n);
             let matching: Vec<&str> = script
                 .conversations

@@ -111,8 +111,15 @@ impl Teller {
 
     pub(super) fn closing(&self, good: usize) {
         let ctl = &self.ctl;
+        let failed = match usize::try_from(self.sessions)
+            .unwrap_or_default()
+            .saturating_sub(good)
+        {
+            0 => String::new(),
+            failed => format!(" {failed} failed, as the script wants."),
+        };
         self.print(&format!(
-            "\n{good} of {} agents are done and their tests pass. The daemon stays up; from another terminal:\n\n  \
+            "\n{good} of {} agents are done and their tests pass.{failed} The daemon stays up; from another terminal:\n\n  \
              {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it and deletes the temporary projects.",
             self.sessions
         ));
