@@ -32,7 +32,7 @@ pub enum Work {
         attempt: u32,
     },
     /// Lifecycle hooks that are not about a tool call.
-    Occasion {
+    LifecycleHooks {
         /// The number of this run.
         number: u64,
         /// The event.

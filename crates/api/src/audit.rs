@@ -2,7 +2,7 @@
 
 use crate::api::Api;
 use crate::backup::blocking;
-use agentd_audit::{Newest, Place, newest};
+use agentd_audit::{LinePosition, Newest, newest};
 use agentd_protocol::{AuditLine, AuditPage, AuditParams, Fault};
 use std::io;
 use std::path::Path;
@@ -32,7 +32,11 @@ impl Api {
             let why = format!("limit: {limit} is not from 1 to {MAX_LIMIT}");
             return Err(Fault::invalid("bad_limit", why));
         }
-        let before = params.before.as_deref().map(str::parse::<Place>).transpose();
+        let before = params
+            .before
+            .as_deref()
+            .map(str::parse::<LinePosition>)
+            .transpose();
         let before = before.map_err(|why| {
             Fault::invalid("bad_place", format!("before: {why}")).hint("pass `next` of the page before")
         })?;
@@ -65,7 +69,7 @@ async fn searched<T: Send + 'static>(
 }
 
 fn page(found: Newest<AuditLine>) -> AuditPage {
-    let placed = |(place, line): (Place, AuditLine)| AuditLine {
+    let placed = |(place, line): (LinePosition, AuditLine)| AuditLine {
         place: place.to_string(),
         ..line
     };

@@ -14,7 +14,7 @@ mod newest;
 pub use chain::{Broken, Chain, FILE_DELETED, LOSS_ACCEPTED, Stop};
 pub use files::{CURRENT, Sealed, files, open, sealed};
 pub use link::{BadLink, Link, links_of, seal};
-pub use newest::{Newest, Place, newest};
+pub use newest::{LinePosition, Newest, newest};
 
 #[cfg(test)]
 mod tests;

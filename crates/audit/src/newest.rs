@@ -9,20 +9,20 @@ use std::str::FromStr;
 
 /// The place of a line in a chain. It stays the same when the file is set aside and compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LinePosition {
     /// The number of the file, from 1.
     pub file: u64,
     /// The number of the line in it, from 1.
     pub line: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LinePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for LinePosition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -41,9 +41,9 @@ impl FromStr for Place {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Newest<T> {
     /// The lines with their places.
-    pub lines: Vec<(Place, T)>,
+    pub lines: Vec<(LinePosition, T)>,
     /// Older lines may exist before this place; none: there are none.
-    pub before: Option<Place>,
+    pub before: Option<LinePosition>,
 }
 
 /// Reads the lines before `before` (none: all), newest first, and keeps up to `limit` of those that `keep` chooses. Once
@@ -53,7 +53,7 @@ pub struct Newest<T> {
 /// A file cannot be read.
 pub fn newest<T>(
     dir: &Path,
-    before: Option<Place>,
+    before: Option<LinePosition>,
     (limit, scan): (usize, u64),
     mut keep: impl FnMut(&str) -> Option<T>,
 ) -> io::Result<Newest<T>> {
@@ -73,7 +73,7 @@ pub fn newest<T>(
             _ => u64::MAX,
         };
         if read >= scan {
-            found.before = Some(Place {
+            found.before = Some(LinePosition {
                 file: number,
                 line: u64::MAX,
             });
@@ -98,7 +98,7 @@ pub fn newest<T>(
                     more = true;
                     kept.pop_front();
                 }
-                kept.push_back((Place { file: number, line }, chosen));
+                kept.push_back((LinePosition { file: number, line }, chosen));
             }
         }
         found.lines.extend(kept.into_iter().rev());
@@ -132,10 +132,10 @@ mod tests {
 
     fn page(
         dir: &Path,
-        before: Option<Place>,
+        before: Option<LinePosition>,
         limits: (usize, u64),
         even: bool,
-    ) -> (Vec<u64>, Option<Place>) {
+    ) -> (Vec<u64>, Option<LinePosition>) {
         let keep = |line: &str| line.parse().ok().filter(|n: &u64| !even || n.is_multiple_of(2));
         let found = newest(dir, before, limits, keep).unwrap();
         (found.lines.into_iter().map(|(_, n)| n).collect(), found.before)
@@ -191,7 +191,7 @@ mod tests {
     fn no_file_is_no_line_and_a_bad_place_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(page(dir.path(), None, (9, 99), false), (vec![], None));
-        let refused = "7".parse::<Place>().unwrap_err();
+        let refused = "7".parse::<LinePosition>().unwrap_err();
         assert_eq!(refused, "\"7\" is not a place in the audit files, such as 1:42");
     }
 }

@@ -8,7 +8,7 @@ mod draining;
 mod failing;
 mod hooking;
 mod jobs;
-mod occasions;
+mod lifecycle_hooks;
 mod passivating;
 mod peers;
 mod puppets;

@@ -64,10 +64,10 @@ struct Inner {
 }
 
 /// The key of a server: its name, and its working directory unless it is shared.
-type Place = (String, Option<PathBuf>);
+type ServerKey = (String, Option<PathBuf>);
 
 /// `None` after the pool was closed.
-type Servers = Option<HashMap<Place, Arc<Server>>>;
+type Servers = Option<HashMap<ServerKey, Arc<Server>>>;
 
 impl Pool {
     /// Creates a pool; starts no server yet. Must be called in a runtime.
@@ -305,7 +305,7 @@ impl Inner {
 }
 
 /// Ends the server that was idle for the longest time.
-fn make_room(servers: &mut HashMap<Place, Arc<Server>>) -> Result<(), McpError> {
+fn make_room(servers: &mut HashMap<ServerKey, Arc<Server>>) -> Result<(), McpError> {
     let longest = servers
         .iter()
         .filter_map(|(place, server)| Some((server.idle_for()?, place.clone())))

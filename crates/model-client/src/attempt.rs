@@ -34,7 +34,7 @@ const PLACE_WITHIN: Duration = Duration::from_secs(5);
 /// The longest time that an answer waits to be recorded.
 const RECORD_WITHIN: Duration = Duration::from_secs(10);
 
-type Answer = Result<(ModelReply, Latency), ModelError>;
+type AttemptResult = Result<(ModelReply, Latency), ModelError>;
 
 /// Makes the call itself: the provider's HTTP client, or a fake in tests.
 pub(crate) trait Caller: Send + Sync + 'static {
@@ -302,7 +302,7 @@ async fn record(start: &CallStart, called: &Called) {
 }
 
 fn result(
-    answer: Answer,
+    answer: AttemptResult,
     spent: Option<(Usage, Option<f64>)>,
     credential: Option<String>,
     outlook: Outlook,

@@ -69,7 +69,7 @@ impl Actor for SessionLoop {
         shell: &mut Shell,
     ) -> Result<(), ActorProcessingErr> {
         // Supervision events overtake messages: the worker's result may still be in the mailbox, so `Down` goes behind it.
-        if let Some((work, why)) = shell.kids.fell(event) {
+        if let Some((work, why)) = shell.running.fell(event) {
             let _ = me.cast(SessionMsg::Down { work, why });
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Shell {
             }
             SessionMsg::CompactionOverdue { call, attempt } => self.summary_overdue((call, attempt)).await,
             SessionMsg::SideOverdue { call } => self.side_overdue(call).await,
-            SessionMsg::Counted { call, tokens } => self.weighed(call, tokens).await,
+            SessionMsg::Counted { call, tokens } => self.tokens_counted(call, tokens).await,
             SessionMsg::AppendOverdue { number } => self.overdue(number).await,
             SessionMsg::Timer { key, generation } => self.timer(key, generation).await,
             SessionMsg::Start => self.start().await,

@@ -70,7 +70,7 @@ impl Shell {
                 session: self.session,
             });
         }
-        self.kids.kill_all();
+        self.running.kill_all();
         self.compacting = None;
         self.tools.clear();
         self.planned.clear();

@@ -173,8 +173,8 @@ impl Shell {
             None => None,
         };
         match started {
-            Some(kid) => {
-                self.kids.add(kid, Work::Model { call, attempt });
+            Some(worker) => {
+                self.running.add(worker, Work::Model { call, attempt });
                 self.compacting = Some(compacting);
             }
             None => self.without_a_model(*compacting, "the call could not be started"),
@@ -269,7 +269,7 @@ impl Shell {
     /// Uses the summary that needs no model. The cost of the other one is still counted.
     pub(crate) fn without_a_model(&mut self, compacting: Compacting, why: &str) {
         tracing::warn!(session = %self.session, why, "no model wrote the summary; it is made without one");
-        self.kids.kill(&Work::Model {
+        self.running.kill(&Work::Model {
             call: compacting.call,
             attempt: 1,
         });
@@ -300,7 +300,7 @@ impl Shell {
             return;
         };
         let call = compacting.call;
-        self.kids.kill(&Work::Model { call, attempt: 1 });
+        self.running.kill(&Work::Model { call, attempt: 1 });
         if compacting.usage.total() > 0 || compacting.cost_usd.is_some() {
             self.core.push(Task::of(Input::SideEnded(SideEnded {
                 call,

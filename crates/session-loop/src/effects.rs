@@ -1,15 +1,15 @@
 //! Carries out the effects that the core requests.
 
 use crate::shell::Shell;
-use crate::weighing::Weighing;
+use crate::token_count::CountRequest;
 use crate::work::{Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Alarm, Done, FeedMsg, GateMsg, SessionMsg, Work};
 use agentd_protocol::{
-    ApprovalId, CallId, FailureClass, Principal, RequestPart, ThinkingLevel, ToolCallId, ToolOutcome,
-    ToolProtocol, ToolStatus,
+    ApprovalId, CallId, FailureClass, Message, Principal, RequestPart, ThinkingLevel, ToolCallId,
+    ToolOutcome, ToolProtocol, ToolStatus,
 };
-use agentd_provider::{Adjust, Dialect};
+use agentd_provider::{Adjust, Dialect, ModelSpec};
 use agentd_turn::{Effect, Input, ModelFailure};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ impl Shell {
             }
             Effect::ClearTimer { key } => drop(self.timers.remove(&key)),
             Effect::CountDeciders { approval } => self.count_deciders(approval),
-            Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,
+            Effect::AskHooks { number, topic } => self.ask_lifecycle_hooks(number, topic).await,
             Effect::DropHooks { number } => self.drop_hooks(number),
             Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
         }
@@ -118,7 +118,7 @@ impl Shell {
                 without,
                 within_ms,
             } => {
-                self.weigh(Weighing {
+                self.count_tokens(CountRequest {
                     call,
                     model,
                     credential,
@@ -165,19 +165,14 @@ impl Shell {
         };
         let spec = self.requests.adjusted(spec, adjust);
         let sample = self.services.models.sample(&start.model);
+        let (tools, transcript) = (&self.toolset, &self.core.transcript);
         let body = self
             .requests
-            .body(&self.kit, &spec, &self.core.transcript, start.tools_off, sample);
-        // Only scripts and recorders need the messages; other models get the encoded body.
-        let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
-        let messages = if wants_messages {
-            self.core.transcript.messages().to_vec()
-        } else {
-            Vec::new()
-        };
+            .body(tools, &spec, transcript, start.tools_off, sample);
+        let messages = self.messages_for(&spec);
         let tools = match spec.tool_protocol {
             ToolProtocol::Native => Vec::new(),
-            ToolProtocol::JsonText => self.kit.offered().to_vec(),
+            ToolProtocol::JsonText => self.toolset.offered().to_vec(),
         };
         let (call, attempt) = (start.call, start.attempt);
         self.sends((call, attempt), &spec);
@@ -198,18 +193,27 @@ impl Shell {
             body,
             messages,
         };
-        let kid = services.workers.model(job).await.map_err(|error| {
+        let worker = services.workers.model(job).await.map_err(|error| {
             (
                 FailureClass::Internal,
                 format!("the call could not be started: {error}"),
             )
         })?;
-        self.kids.add(kid, Work::Model { call, attempt });
+        self.running.add(worker, Work::Model { call, attempt });
         Ok(())
     }
 
+    /// Only scripts and recorders need the messages; other models get the encoded body.
+    fn messages_for(&self, spec: &ModelSpec) -> Vec<Arc<Message>> {
+        if spec.dialect == Dialect::Scripted || spec.record.is_some() {
+            self.core.transcript.messages().to_vec()
+        } else {
+            Vec::new()
+        }
+    }
+
     pub(crate) fn kill_model(&mut self, call: CallId, attempt: u32) {
-        self.kids.kill(&Work::Model { call, attempt });
+        self.running.kill(&Work::Model { call, attempt });
         self.core.drop_model((call, attempt));
         self.live.touch();
     }
@@ -262,11 +266,11 @@ impl Shell {
             executor: services.tools.clone(),
             mandate,
         };
-        let kid = services.workers.tool(job).await.map_err(|error| {
+        let worker = services.workers.tool(job).await.map_err(|error| {
             let text = format!("the tool could not be started: {error}");
             Box::new(ToolOutcome::text(ToolStatus::Error, text).coded("E_TOOL"))
         })?;
-        self.kids.add(kid, Work::Tool { tool_call, attempt });
+        self.running.add(worker, Work::Tool { tool_call, attempt });
         Ok(())
     }
 
@@ -276,11 +280,11 @@ impl Shell {
         self.forget_plan(tool_call);
         self.told.remove(&tool_call);
         if let Some(run) = self.tools.remove(&tool_call) {
-            self.kids.kill(&Work::Hooks {
+            self.running.kill(&Work::Hooks {
                 tool_call,
                 attempt: run.attempt,
             });
-            self.kids.kill(&Work::Tool {
+            self.running.kill(&Work::Tool {
                 tool_call,
                 attempt: run.attempt,
             });

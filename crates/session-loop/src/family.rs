@@ -2,26 +2,26 @@
 //! Its messages go through the supervisor like any command, so they reach cold sessions, too. A job lost with the daemon
 //! starts over when the session that wanted it wakes.
 
-use crate::errand::{
+use crate::load;
+use crate::loop_request::loop_request;
+use crate::retry_policy::{
     COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
     unanswered,
 };
-use crate::load;
 use crate::services::Services;
 use crate::shell::Shell;
-use crate::talk::talk;
 use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId};
 use agentd_store::Row;
-use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
+use agentd_turn::{Command, Delegation, Effect, Ended, LoopRequest, NewInput, Reply};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
 
 /// The session messenger: what a job needs of a loop that may be gone before the job is done.
-pub(crate) struct Post {
+pub(crate) struct SessionMessenger {
     pub(crate) services: Arc<Services>,
     pub(crate) supervisor: ActorRef<SupervisorMsg>,
     /// The session that the job works for.
@@ -40,7 +40,7 @@ impl Shell {
             } => self.start_child(tool_call, child, &name, &input),
             Effect::StopChild { child, reason } => self.stop_child(child, reason),
             Effect::Lead { child } => {
-                let post = self.post();
+                let post = self.messenger();
                 tokio::spawn(async move { post.lead(child).await });
             }
             Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
@@ -50,8 +50,8 @@ impl Shell {
         }
     }
 
-    fn post(&self) -> Post {
-        Post {
+    fn messenger(&self) -> SessionMessenger {
+        SessionMessenger {
             services: Arc::clone(&self.services),
             supervisor: self.supervisor.clone(),
             session: self.session,
@@ -60,10 +60,10 @@ impl Shell {
 
     /// Creates the child session of a call, or finds the existing one.
     pub(crate) fn start_child(&self, tool_call: ToolCallId, child: SessionId, name: &str, input: &Value) {
-        let post = self.post();
-        let order = self.prepare(name, input).map(|prepared| talk(&prepared));
+        let post = self.messenger();
+        let order = self.prepare(name, input).map(|prepared| loop_request(&prepared));
         let new = match order {
-            Ok(Some(Talk::Delegate(order))) => self.new_subagent(tool_call, order),
+            Ok(Some(LoopRequest::Delegate(order))) => self.new_subagent(tool_call, order),
             Ok(_) => Err("it is no task for a sub-agent".to_owned()),
             Err(outcome) => Err(outcome.llm_text),
         };
@@ -112,13 +112,13 @@ impl Shell {
 
     /// Stops a sub-agent whose result is no longer wanted.
     pub(crate) fn stop_child(&self, child: SessionId, reason: String) {
-        let post = self.post();
+        let post = self.messenger();
         tokio::spawn(async move { post.stop(child, reason).await });
     }
 
     /// Reports to the parent that this sub-agent ended.
     pub(crate) fn tell_parent(&self, parent: SessionId, ended: Ended) {
-        let (post, me) = (self.post(), self.me.clone());
+        let (post, me) = (self.messenger(), self.me.clone());
         tokio::spawn(async move {
             let heard = post.report(parent, post.session, ended).await;
             // If the loop is gone, it reports again when it is back, unless it is closed.
@@ -148,7 +148,7 @@ impl Shell {
 
     /// Asks what the tree spent.
     pub(crate) fn ask_tree(&self, number: u64, root: SessionId, parent: Option<SessionId>) {
-        let (post, me) = (self.post(), self.me.clone());
+        let (post, me) = (self.messenger(), self.me.clone());
         tokio::spawn(async move {
             let spent = post.tree(root, parent).await;
             let _ = me.cast(SessionMsg::TreeSpent { number, spent });
@@ -156,7 +156,7 @@ impl Shell {
     }
 }
 
-impl Post {
+impl SessionMessenger {
     /// Creates a child, or asks an existing one to report.
     async fn bring_up(&self, child: SessionId, new: NewSubagent, prompt: String) {
         let mut why = "nobody answered".to_owned();

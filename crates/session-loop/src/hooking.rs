@@ -104,7 +104,7 @@ impl Shell {
             });
         };
         match spawn_worker(work, self.me.get_cell()).await {
-            Ok(kid) => self.kids.add(kid, Work::Hooks { tool_call, attempt }),
+            Ok(worker) => self.running.add(worker, Work::Hooks { tool_call, attempt }),
             Err(error) => {
                 let _ = self.me.cast(SessionMsg::Hooked {
                     tool_call,
@@ -269,7 +269,7 @@ impl Shell {
             .and_then(|planned| planned.hooking)
             .map(|(attempt, _)| attempt)
         {
-            self.kids.kill(&Work::Hooks { tool_call, attempt });
+            self.running.kill(&Work::Hooks { tool_call, attempt });
         }
     }
 

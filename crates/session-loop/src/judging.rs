@@ -2,9 +2,9 @@
 
 use crate::error::LoopError;
 use crate::hooking::narrowed;
+use crate::loop_request::loop_request;
 use crate::shell::Shell;
 use crate::stages::of_verdict;
-use crate::talk::talk;
 use crate::work::{Planned, Task};
 use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject};
@@ -56,19 +56,19 @@ impl Shell {
 
     /// Checks a call. An error becomes the call's result.
     pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
-        let registry = self.kit.registry();
-        let offered = |name: &str| self.kit.offered().iter().any(|tool| tool == name);
+        let registry = self.toolset.registry();
+        let offered = |name: &str| self.toolset.offered().iter().any(|tool| tool == name);
         if registry.get(name).is_some_and(|spec| !offered(&spec.name)) {
             let text = format!(
                 "There is no tool {name:?} in this session. The tools are: {}.",
-                self.kit.offered().join(", ")
+                self.toolset.offered().join(", ")
             );
             return Err(Box::new(ToolOutcome {
                 details: Some(json!({ "code": "E_TOOL_DISABLED" })),
                 ..ToolOutcome::text(ToolStatus::Error, text)
             }));
         }
-        if let Some(why) = self.kit.why_not(name.trim()) {
+        if let Some(why) = self.toolset.why_not(name.trim()) {
             return Err(Box::new(ToolOutcome {
                 details: Some(json!({ "code": "E_TOOL" })),
                 ..ToolOutcome::text(ToolStatus::Error, why)
@@ -247,7 +247,7 @@ pub fn verdict(
             grant: judgement.grant,
             binding,
             about: Box::new(about),
-            talk: talk(prepared),
+            loop_request: loop_request(prepared),
         },
     }
 }

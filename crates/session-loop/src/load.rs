@@ -2,10 +2,10 @@
 
 use crate::conceal;
 use crate::error::LoopError;
-use crate::kit::{Kit, agents_of};
 use crate::request::System;
 use crate::servers;
 use crate::services::Services;
+use crate::toolset::{Toolset, agents_of};
 use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
@@ -31,7 +31,7 @@ pub struct Folded {
     pub(crate) transcript: Transcript,
     pub(crate) seen: FilesSeen,
     pub(crate) system: System,
-    pub(crate) kit: Kit,
+    pub(crate) toolset: Toolset,
     pub(crate) watched: Watched,
     rewinds: Rewinds,
     /// The first event in its original form, whatever changed since: the prompt is built from it.
@@ -48,7 +48,7 @@ impl Folded {
             transcript: Transcript::new(),
             seen: FilesSeen::default(),
             system: System::default(),
-            kit: Kit::new(&services.registry, &[], Vec::new()),
+            toolset: Toolset::new(&services.registry, &[], Vec::new()),
             watched: Watched::new(),
             rewinds: Rewinds::default(),
             first: None,
@@ -57,7 +57,7 @@ impl Folded {
 
     async fn equip(&mut self, services: &Services, created: &SessionCreated, agents: Option<String>) {
         let found = servers::gather(services, created).await;
-        self.kit = Kit::telling(&services.registry, agents, &created.tools, found);
+        self.toolset = Toolset::telling(&services.registry, agents, &created.tools, found);
     }
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {

@@ -1,6 +1,6 @@
 //! The request of a model call, built from parts that are encoded once.
 
-use crate::kit::Kit;
+use crate::toolset::Toolset;
 use agentd_protocol::{PromptShown, SessionId};
 use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
@@ -69,7 +69,7 @@ pub(crate) type Sample = OnceLock<Bytes>;
 struct Frame {
     spec: Arc<ModelSpec>,
     tools_off: bool,
-    kit: u64,
+    toolset: u64,
     prefix: Prefix,
     suffix: Bytes,
 }
@@ -89,7 +89,7 @@ impl Requests {
     }
 
     /// Identifies everything that a provider's prompt cache depends on, besides the model: the same number means the same
-    /// bytes before the conversation's new end. The id of its tools ([`Kit::id`]) works the same way.
+    /// bytes before the conversation's new end. The id of its tools ([`Toolset::id`]) works the same way.
     pub(crate) fn prefix_id(&self, transcript: &Transcript) -> u64 {
         self.system_hash ^ transcript.generation().rotate_left(32)
     }
@@ -132,7 +132,7 @@ impl Requests {
     /// The body of the next request. `sample` is the prefix that the sessions of this model share.
     pub(crate) fn body(
         &mut self,
-        kit: &Kit,
+        toolset: &Toolset,
         spec: &Arc<ModelSpec>,
         transcript: &Transcript,
         tools_off: bool,
@@ -140,14 +140,14 @@ impl Requests {
     ) -> RequestBody {
         self.history
             .extend(spec, transcript.generation(), transcript.messages());
-        let (prefix, suffix) = self.frame(kit, spec, tools_off, sample);
+        let (prefix, suffix) = self.frame(toolset, spec, tools_off, sample);
         RequestBody::new(prefix, &self.history, suffix)
     }
 
     /// The body of a question at the end of the conversation: its prefix is that of the session's own requests.
     pub(crate) fn asking(
         &mut self,
-        kit: &Kit,
+        toolset: &Toolset,
         spec: &Arc<ModelSpec>,
         transcript: &Transcript,
         question: &str,
@@ -159,16 +159,16 @@ impl Requests {
         history.extend(spec, generation, &transcript.asking(question));
         // Offering the tools otherwise than the last request did would also break the prefix.
         let tools_off = self.frame.as_ref().is_some_and(|frame| frame.tools_off);
-        let (prefix, suffix) = self.frame(kit, spec, tools_off, sample);
+        let (prefix, suffix) = self.frame(toolset, spec, tools_off, sample);
         RequestBody::new(prefix, &history.read_once(), suffix)
     }
 
     /// The body of the next request, including everything already known to join it. Nothing of it is cached: the cache has
     /// what was sent.
-    pub(crate) fn ahead(&self, kit: &Kit, spec: &ModelSpec, transcript: &Transcript) -> RequestBody {
+    pub(crate) fn ahead(&self, toolset: &Toolset, spec: &ModelSpec, transcript: &Transcript) -> RequestBody {
         let mut history = self.history.clone();
         history.extend(spec, transcript.generation(), &transcript.upcoming());
-        let tools = definitions(kit.registry(), kit.offered());
+        let tools = definitions(toolset.registry(), toolset.offered());
         let params = Params {
             cache_key: &self.cache_key,
             ..Params::default()
@@ -183,7 +183,7 @@ impl Requests {
 
     fn frame(
         &mut self,
-        kit: &Kit,
+        toolset: &Toolset,
         spec: &Arc<ModelSpec>,
         tools_off: bool,
         sample: Option<&Sample>,
@@ -191,11 +191,11 @@ impl Requests {
         if let Some(frame) = &self.frame
             && Arc::ptr_eq(&frame.spec, spec)
             && frame.tools_off == tools_off
-            && frame.kit == kit.id()
+            && frame.toolset == toolset.id()
         {
             return (frame.prefix.clone(), frame.suffix.clone());
         }
-        let tools = definitions(kit.registry(), kit.offered());
+        let tools = definitions(toolset.registry(), toolset.offered());
         let params = Params {
             tool_choice: if tools_off {
                 ToolChoice::Off
@@ -213,7 +213,7 @@ impl Requests {
         let frame = Frame {
             spec: Arc::clone(spec),
             tools_off,
-            kit: kit.id(),
+            toolset: toolset.id(),
             prefix: Prefix::sharing(&encode_prefix(spec, &prompt, &tools, &params), common),
             suffix: encode_suffix(spec, &tools, &params),
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 impl Shell {
     /// How long to stay hot; `None`: something runs, or the session continues by itself soon.
     fn grace(&self) -> Option<Duration> {
-        let rests = self.core.stop().is_none() && self.core.quiet() && self.kids.is_empty();
+        let rests = self.core.stop().is_none() && self.core.quiet() && self.running.is_empty();
         let grace = || self.core.grace(self.services.clock.now(), &self.services.timing);
         rests.then(grace).flatten()
     }
@@ -50,7 +50,7 @@ impl Shell {
         self.run_followers().await?;
         self.hurry_summary(None, "the daemon stops").await?;
         if let Some((call, attempt)) = self.core.leave_line() {
-            self.kids.kill(&Work::Model { call, attempt });
+            self.running.kill(&Work::Model { call, attempt });
             self.live.touch();
         }
         self.run_followers().await

@@ -26,7 +26,7 @@ impl Shell {
             within: self.services.timing.load,
         };
         match self.services.workers.rework(job).await {
-            Ok(kid) => self.kids.add(kid, Work::Rework { seq }),
+            Ok(worker) => self.running.add(worker, Work::Rework { seq }),
             Err(error) => {
                 let failed = not_done(&format!("it could not be started: {error}"));
                 self.core.push(Task::of(Input::Reworked(failed)));

@@ -1,9 +1,9 @@
 //! The tools that servers offer to a session: requested when it is loaded and after each turn, never in a handler. Changes
 //! take effect between two turns, so that the requests of a turn begin with the same bytes.
 
-use crate::kit::{Kit, may_mean};
 use crate::services::Services;
 use crate::shell::Shell;
+use crate::toolset::{Toolset, may_mean};
 use crate::work::Task;
 use agentd_actor_kit::{Done, GateMsg, SessionMsg};
 use agentd_protocol::SessionCreated;
@@ -45,8 +45,8 @@ pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec
 impl Shell {
     /// A turn ended: the servers' last offers take effect, and the loop asks the servers again.
     pub(crate) fn between_turns(&mut self) {
-        if let Some(kit) = self.next_kit.take() {
-            self.kit = kit;
+        if let Some(toolset) = self.next_kit.take() {
+            self.toolset = toolset;
         }
         let Some(created) = self.core.agent.durable().settings.clone() else {
             return;
@@ -67,17 +67,22 @@ impl Shell {
         let (Some(found), Some(created)) = (found, &durable.settings) else {
             return;
         };
-        let kit = Kit::telling(&self.services.registry, self.kit.agents(), &created.tools, found);
+        let toolset = Toolset::telling(
+            &self.services.registry,
+            self.toolset.agents(),
+            &created.tools,
+            found,
+        );
         if durable.turn.is_some() {
-            self.next_kit = Some(kit);
+            self.next_kit = Some(toolset);
         } else {
-            self.kit = kit;
+            self.toolset = toolset;
         }
     }
 
     /// A turn begins: warns a person once about each server whose tools are missing.
     pub(crate) fn warn_of_servers(&mut self) {
-        let missing = self.kit.missing();
+        let missing = self.toolset.missing();
         self.warned
             .retain(|server| missing.iter().any(|(name, _)| name == server));
         for (server, why) in missing {

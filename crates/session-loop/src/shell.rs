@@ -3,7 +3,6 @@
 use crate::compacting::Compacting;
 use crate::error::LoopError;
 use crate::jobs;
-use crate::kit::Kit;
 use crate::live::Live;
 use crate::load::Folded;
 use crate::machine::{Decided, Machine, Outside};
@@ -11,6 +10,7 @@ use crate::request::Requests;
 use crate::services::Services;
 use crate::side::Side;
 use crate::stages::Track;
+use crate::toolset::Toolset;
 use crate::watched::Watched;
 use crate::work::{Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, SessionMsg, SupervisorMsg, Work, WorkerTable};
@@ -37,20 +37,20 @@ pub struct Shell {
     pub(crate) jobs: Jobs,
     pub(crate) requests: Requests,
     /// The toolset in force.
-    pub(crate) kit: Kit,
+    pub(crate) toolset: Toolset,
     /// The toolset that replaces it after this turn.
-    pub(crate) next_kit: Option<Kit>,
+    pub(crate) next_kit: Option<Toolset>,
     /// Whether a request to the tool servers is open.
     pub(crate) asking: bool,
     /// Servers that a person was already warned about.
     pub(crate) warned: BTreeSet<String>,
-    pub(crate) kids: WorkerTable<Work>,
+    pub(crate) running: WorkerTable<Work>,
     /// The summary that a model writes.
     pub(crate) compacting: Option<Box<Compacting>>,
     /// Side calls to models.
     pub(crate) sides: BTreeMap<CallId, Side>,
     /// The call whose next request is being counted, and the model's name.
-    pub(crate) weighing: Option<(CallId, String)>,
+    pub(crate) counting: Option<(CallId, String)>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
     /// Calls that are being judged, or are allowed and not yet started. Boxed: the map reserves room for several, even when
     /// it is empty again.
@@ -87,14 +87,14 @@ impl Shell {
             core: Machine::new(folded.agent, folded.epoch, folded.transcript, folded.seen),
             jobs,
             requests: Requests::new(folded.session, folded.system),
-            kit: folded.kit,
+            toolset: folded.toolset,
             next_kit: None,
             asking: false,
             warned: BTreeSet::new(),
-            kids: WorkerTable::default(),
+            running: WorkerTable::default(),
             compacting: None,
             sides: BTreeMap::new(),
-            weighing: None,
+            counting: None,
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -145,7 +145,7 @@ impl Shell {
             stamp: self.services.clock.stamp(),
             models: &models,
             frame_tokens: self.requests.frame_tokens(),
-            prefix: self.requests.prefix_id(&self.core.transcript) ^ self.kit.id(),
+            prefix: self.requests.prefix_id(&self.core.transcript) ^ self.toolset.id(),
         };
         self.core.decide(task, outside)
     }

@@ -125,10 +125,10 @@ impl Shell {
         let job = self
             .side_job(question)
             .ok_or("the model's provider is not running")?;
-        let kid = self.services.workers.model(job).await;
-        let kid = kid.map_err(|error| format!("the call could not be started: {error}"))?;
+        let worker = self.services.workers.model(job).await;
+        let worker = worker.map_err(|error| format!("the call could not be started: {error}"))?;
         let (call, attempt) = (side.call, 1);
-        self.kids.add(kid, Work::Model { call, attempt });
+        self.running.add(worker, Work::Model { call, attempt });
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Shell {
 
     /// The deadline of a question has passed.
     pub(crate) async fn side_overdue(&mut self, call: CallId) -> Result<(), LoopError> {
-        self.kids.kill(&Work::Model { call, attempt: 1 });
+        self.running.kill(&Work::Model { call, attempt: 1 });
         let why = Err("the model took too long".to_owned());
         self.side_ended(call, why, Usage::default(), None).await
     }
@@ -242,7 +242,7 @@ impl Shell {
     /// Drops a question whose answer is no longer wanted.
     pub(crate) fn drop_side(&mut self, call: CallId) {
         if self.sides.remove(&call).is_some() {
-            self.kids.kill(&Work::Model { call, attempt: 1 });
+            self.running.kill(&Work::Model { call, attempt: 1 });
             self.live.touch();
         }
     }

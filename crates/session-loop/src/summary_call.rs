@@ -27,8 +27,8 @@ impl Shell {
         };
         let (call, attempt) = (compacting.call, 1);
         match self.services.workers.model(job).await {
-            Ok(kid) => {
-                self.kids.add(kid, Work::Model { call, attempt });
+            Ok(worker) => {
+                self.running.add(worker, Work::Model { call, attempt });
                 compacting.in_conversation = true;
                 self.compacting = Some(compacting);
             }
@@ -61,10 +61,10 @@ impl Shell {
         let sample = services.models.sample(&by.model);
         let body = self
             .requests
-            .asking(&self.kit, &spec, &self.core.transcript, &question, sample);
+            .asking(&self.toolset, &spec, &self.core.transcript, &question, sample);
         let tools = match spec.tool_protocol {
             ToolProtocol::Native => Vec::new(),
-            ToolProtocol::JsonText => self.kit.offered().to_vec(),
+            ToolProtocol::JsonText => self.toolset.offered().to_vec(),
         };
         let messages = match spec.record {
             Some(_) => self.core.transcript.asking(&question),

@@ -21,8 +21,8 @@ impl World {
     /// A command reaches the node. If its key was used before, the stored answer is returned.
     pub(crate) fn ask(&mut self, mut order: Box<Order>) {
         if order
-            .errand
-            .is_some_and(|(number, _)| !self.errands.contains_key(&number))
+            .message
+            .is_some_and(|(number, _)| !self.tree_messages.contains_key(&number))
         {
             // Its node is gone, or it was completed in the meantime.
             self.tickets.remove(&order.ticket);
@@ -61,7 +61,7 @@ impl World {
             let Some(order) = self.tickets.remove(&ticket) else {
                 continue;
             };
-            if let Some((number, tried)) = order.errand {
+            if let Some((number, tried)) = order.message {
                 if let Some(Ok(reply)) = &answer
                     && let Err(violation) = self.is_so(&order, reply)
                 {

@@ -56,14 +56,14 @@ impl World {
         if let Some(hot) = self.loops.values().find(|hot| !hot.core.quiet()) {
             return Some(format!("loop {} is busy", hot.number));
         }
-        if !self.errands.is_empty() {
+        if !self.tree_messages.is_empty() {
             return Some(format!(
                 "{} words are on their way between sessions",
-                self.errands.len()
+                self.tree_messages.len()
             ));
         }
-        if let Some(kid) = self.kids.values().next() {
-            return Some(format!("something runs for loop {}", kid.owner));
+        if let Some(worker) = self.workers.values().next() {
+            return Some(format!("something runs for loop {}", worker.owner));
         }
         let running = self
             .models

@@ -1,18 +1,18 @@
 //! Effects: schedules what the agent wants done.
 
 use crate::hot::{Hot, Planned};
-use crate::kids::Work;
 use crate::messages::{Happening, Message};
 use crate::models::Call;
 use crate::options::{Flaw, Knob};
+use crate::workers::Work;
 use crate::world::World;
 use agentd_policy::{Judgement, Request, judge};
 use agentd_protocol::{
     ApprovalId, Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel,
     ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
 };
-use agentd_session_loop::{Task, talk, verdict};
-use agentd_turn::{Effect, Input, Judged, ModelFailure, Topic};
+use agentd_session_loop::{Task, loop_request, verdict};
+use agentd_turn::{Effect, Input, Judged, LifecycleEvent, ModelFailure};
 use serde_json::Value;
 
 impl World {
@@ -60,8 +60,9 @@ impl World {
             Effect::CountDeciders { approval } => self.count_deciders(hot, approval),
             Effect::AskHooks { number, topic } => self.ask_hooks(hot, number, &topic),
             Effect::DropHooks { number } => {
-                self.kill_where(|kid| {
-                    kid.owner == hot.number && matches!(kid.work, Work::Hooks(asking, _) if asking == number)
+                self.kill_where(|worker| {
+                    worker.owner == hot.number
+                        && matches!(worker.work, Work::Hooks(asking, _) if asking == number)
                 });
             }
             Effect::AddRule { rule, .. } => self.add_rule(&rule),
@@ -80,14 +81,14 @@ impl World {
 
     fn kill_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId) {
         hot.core.forget_run(tool_call);
-        if let Some(kid) = hot.planned.remove(&tool_call).and_then(|planned| planned.hooking) {
-            self.kill(kid);
+        if let Some(worker) = hot.planned.remove(&tool_call).and_then(|planned| planned.hooking) {
+            self.kill(worker);
         }
         hot.told.remove(&tool_call);
-        if let Some(kid) = hot.tools.remove(&tool_call)
+        if let Some(worker) = hot.tools.remove(&tool_call)
             && self.disk.flaw != Flaw::Orphan
         {
-            self.kill(kid);
+            self.kill(worker);
         }
     }
 
@@ -103,8 +104,8 @@ impl World {
 
     /// Kills the worker of a model call.
     pub(crate) fn kill_call(&mut self, hot: &Hot, id: (CallId, u32)) {
-        self.kill_where(|kid| {
-            kid.owner == hot.number && matches!(&kid.work, Work::Model(call) if call.id == id)
+        self.kill_where(|worker| {
+            worker.owner == hot.number && matches!(&worker.work, Work::Model(call) if call.id == id)
         });
     }
 
@@ -276,14 +277,14 @@ impl World {
                 Err(outcome) => return ended(hot, tool_call, outcome),
             },
         };
-        if talk(&prepared).is_some() {
+        if loop_request(&prepared).is_some() {
             let text = "a call that the loop answers was run";
             return self.fail(agentd_turn::Violation::of("I3", text));
         }
         if let Err(violation) = self.book.runs(hot.session, tool_call, prepared.idempotent) {
             return self.fail(violation);
         }
-        let kid = self.spawn(
+        let worker = self.spawn(
             hot.number,
             hot.session,
             Work::Tool {
@@ -292,12 +293,12 @@ impl World {
             },
             10,
         );
-        hot.tools.insert(tool_call, kid);
+        hot.tools.insert(tool_call, worker);
     }
 
     fn kill_jobs(&mut self, hot: &mut Hot) {
-        for (job, kid) in std::mem::take(&mut hot.jobs) {
-            self.kill(kid);
+        for (job, worker) in std::mem::take(&mut hot.jobs) {
+            self.kill(worker);
             let end = agentd_turn::JobEnd::Exited {
                 exit_code: None,
                 signal: Some(15),
@@ -307,7 +308,7 @@ impl World {
         }
     }
 
-    fn ask_hooks(&mut self, hot: &Hot, number: u64, topic: &Topic) {
+    fn ask_hooks(&mut self, hot: &Hot, number: u64, topic: &LifecycleEvent) {
         if hot.core.agent().awaits_hooks(number) {
             self.spawn(hot.number, hot.session, Work::Hooks(number, topic.event()), 200);
         }

@@ -1,14 +1,14 @@
 //! Communication within a tree: messages from a loop to its children, parent and tree run outside of the loops with
 //! retries, as in the daemon. The reaction to each answer is the daemon's own code.
 
-use crate::errands::{Errand, What};
 use crate::hot::Hot;
 use crate::messages::Message;
 use crate::options::{Flaw, Knob};
+use crate::tree_messages::{TreeMessage, What};
 use crate::world::World;
 use agentd_protocol::{Budget, Fault, Lineage, SessionCreated, SessionId, Spent, ToolCallId};
-use agentd_session_loop::{spent_of, talk};
-use agentd_turn::{Above, Delegation, Effect, Ended, Talk, TreeSpent};
+use agentd_session_loop::{loop_request, spent_of};
+use agentd_turn::{Above, Delegation, Effect, Ended, LoopRequest, TreeSpent};
 use serde_json::Value;
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
             } => self.start_child(hot, (tool_call, child), &name, &input),
             Effect::StopChild { child, reason } if self.disk.flaw != Flaw::StrayChild => {
                 let telling = false;
-                self.errand(
+                self.message(
                     hot,
                     What::Stop {
                         child,
@@ -31,31 +31,31 @@ impl World {
                     },
                 );
             }
-            Effect::Lead { child } => self.errand(hot, What::Lead { child }),
+            Effect::Lead { child } => self.message(hot, What::Lead { child }),
             Effect::TellParent { parent, ended } => self.tell_parent(hot, parent, ended),
             Effect::AskTree { number, root, parent } => {
-                self.errand(hot, What::Look { number, root, parent });
+                self.message(hot, What::Look { number, root, parent });
             }
             // Viewers learn of questions below the root live; nothing durable depends on this.
             _ => {}
         }
     }
 
-    fn errand(&mut self, hot: &Hot, what: What) {
-        let errand = Errand::new(hot.number, hot.session, what);
-        self.send_out(errand);
+    fn message(&mut self, hot: &Hot, what: What) {
+        let message = TreeMessage::new(hot.number, hot.session, what);
+        self.send_out(message);
     }
 
     fn start_child(&mut self, hot: &Hot, of: (ToolCallId, SessionId), name: &str, input: &Value) {
         let child = of.1;
         let order = self.registry.prepare(name, input);
-        let created = match order.map(|prepared| talk(&prepared)) {
-            Ok(Some(Talk::Delegate(order))) => first_event(hot, of.0, order),
+        let created = match order.map(|prepared| loop_request(&prepared)) {
+            Ok(Some(LoopRequest::Delegate(order))) => first_event(hot, of.0, order),
             Ok(_) => Err("it is no task for a sub-agent".to_owned()),
             Err(outcome) => Err(outcome.llm_text),
         };
         match created {
-            Ok((created, prompt)) => self.errand(
+            Ok((created, prompt)) => self.message(
                 hot,
                 What::BringUp {
                     child,
@@ -65,7 +65,7 @@ impl World {
             ),
             Err(why) => {
                 let what = self.given_up(hot.session, child, why);
-                self.errand(hot, what);
+                self.message(hot, what);
             }
         }
     }
@@ -79,7 +79,7 @@ impl World {
             ended.spent = Spent::default();
         }
         let (child, tells) = (hot.session, true);
-        self.errand(
+        self.message(
             hot,
             What::Report {
                 parent,

@@ -2,8 +2,8 @@
 //! text; whatever happens to them, a call gets exactly one result.
 
 use crate::hot::Hot;
-use crate::kids::Work;
 use crate::options::{Flaw, Knob};
+use crate::workers::Work;
 use crate::world::World;
 use agentd_policy::Judgement;
 use agentd_protocol::{
@@ -25,9 +25,9 @@ impl World {
         let Some(planned) = hot.planned.get_mut(&tool_call).filter(|planned| !planned.hooked) else {
             return false;
         };
-        let kid = self.spawn(number, session, Work::CallHooks(tool_call), 200);
+        let worker = self.spawn(number, session, Work::CallHooks(tool_call), 200);
         planned.judgement = Some(judgement.clone());
-        planned.hooking = Some(kid);
+        planned.hooking = Some(worker);
         true
     }
 
@@ -38,14 +38,14 @@ impl World {
             hot.tools.remove(&tool_call);
             return self.advance(hot, Input::ToolEnded { tool_call, outcome });
         }
-        let kid = self.spawn(hot.number, hot.session, Work::CallHooks(tool_call), 200);
-        hot.tools.insert(tool_call, kid);
+        let worker = self.spawn(hot.number, hot.session, Work::CallHooks(tool_call), 200);
+        hot.tools.insert(tool_call, worker);
         hot.told.insert(tool_call, outcome);
     }
 
     /// Handles the answer of a call's hooks, which may be empty.
-    pub(crate) fn hooked(&mut self, hot: &mut Hot, tool_call: ToolCallId, kid: u64) {
-        if hot.tools.get(&tool_call) == Some(&kid) {
+    pub(crate) fn hooked(&mut self, hot: &mut Hot, tool_call: ToolCallId, worker: u64) {
+        if hot.tools.get(&tool_call) == Some(&worker) {
             hot.tools.remove(&tool_call);
             let outcome = hot.told.remove(&tool_call).unwrap_or_else(|| {
                 ToolOutcome::text(ToolStatus::Error, "the result of the tool was lost").coded("E_TOOL")
@@ -57,7 +57,7 @@ impl World {
         let Some(planned) = hot.planned.get_mut(&tool_call) else {
             return;
         };
-        if planned.hooking != Some(kid) {
+        if planned.hooking != Some(worker) {
             return;
         }
         planned.hooking = None;

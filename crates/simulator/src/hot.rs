@@ -36,7 +36,7 @@ pub(crate) struct Compacting {
     pub(crate) call: CallId,
     pub(crate) model: String,
     pub(crate) usage: Option<Usage>,
-    pub(crate) kid: u64,
+    pub(crate) worker: u64,
 }
 
 /// The loop of one session: the shipped [`Machine`], and the simulated work that it asks for.

@@ -14,14 +14,12 @@ mod calm;
 mod dice;
 mod disk;
 mod effects;
-mod errands;
 mod family;
 mod fixed;
 mod forks;
 mod hooked;
 mod hot;
 mod imports;
-mod kids;
 mod loops;
 mod messages;
 mod models;
@@ -35,8 +33,10 @@ mod shrink;
 mod sides;
 mod speech;
 mod trace;
+mod tree_messages;
 mod trees;
 mod viewers;
+mod workers;
 mod world;
 
 #[cfg(test)]

@@ -63,9 +63,9 @@ impl World {
             Message::Model { call, attempt, news } => self.model_news(hot, (call, attempt), news),
             Message::Tool {
                 tool_call,
-                kid,
+                worker,
                 outcome,
-            } => self.tool_news(hot, (tool_call, kid), *outcome),
+            } => self.tool_news(hot, (tool_call, worker), *outcome),
             Message::JobStarted { job } => {
                 let command = "job".to_owned();
                 self.advance(hot, Input::JobStarted { job, command });
@@ -94,7 +94,7 @@ impl World {
                 self.run_followers(hot);
             }
             Message::Deciders { approval, count } => self.advance(hot, Input::Deciders { approval, count }),
-            Message::Hooked { tool_call, kid } => self.hooked(hot, tool_call, kid),
+            Message::Hooked { tool_call, worker } => self.hooked(hot, tool_call, worker),
             Message::Told { heard } => self.advance(hot, Input::Told { heard }),
             Message::TreeSpent { number, spent } => self.advance(hot, Input::TreeSpent { number, spent }),
             Message::SideOverdue { call } => self.side_overdue(hot, call),
@@ -139,7 +139,7 @@ impl World {
     }
 
     fn command(&mut self, hot: &mut Hot, order: Box<Order>) {
-        let by = match order.errand {
+        let by = match order.message {
             Some(_) => Principal::agentd(),
             None => ana(),
         };
@@ -167,8 +167,8 @@ impl World {
         self.run_followers(hot);
     }
 
-    fn tool_news(&mut self, hot: &mut Hot, (tool_call, kid): (ToolCallId, u64), outcome: ToolOutcome) {
-        if hot.tools.get(&tool_call) == Some(&kid) {
+    fn tool_news(&mut self, hot: &mut Hot, (tool_call, worker): (ToolCallId, u64), outcome: ToolOutcome) {
+        if hot.tools.get(&tool_call) == Some(&worker) {
             self.tell_after(hot, tool_call, outcome);
         }
     }
@@ -228,7 +228,7 @@ impl World {
     /// Kills all workers of the loop.
     pub(crate) fn halt(&mut self, hot: &mut Hot) {
         let number = hot.number;
-        self.kill_where(|kid| kid.owner == number);
+        self.kill_where(|worker| worker.owner == number);
         hot.compacting = None;
         hot.sides.clear();
         hot.told.clear();
@@ -250,9 +250,9 @@ impl World {
     /// I5 and related checks: whatever runs for the loop is running according to its log.
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
         let durable = hot.core.agent().durable();
-        for kid in self.kids.values().filter(|kid| kid.owner == hot.number) {
+        for worker in self.workers.values().filter(|worker| worker.owner == hot.number) {
             let summary = hot.compacting.as_ref().map(|run| run.call);
-            kid.may_run(durable, |call| {
+            worker.may_run(durable, |call| {
                 summary == Some(call) || hot.sides.contains_key(&call)
             })?;
         }

@@ -14,7 +14,7 @@ pub(crate) enum Happening {
     /// A message reaches a loop.
     Loop(u64, Message),
     /// A worker reaches its next point.
-    Kid(u64),
+    Worker(u64),
     /// An append reaches the disk.
     Disk {
         era: u64,
@@ -44,7 +44,7 @@ pub(crate) enum Happening {
     /// A command reaches the node.
     Send(Box<Order>),
     /// A message between sessions makes an attempt.
-    Errand(u64, u32),
+    TreeMessage(u64, u32),
     /// It is answered; `None`: there will be no answer.
     Word {
         number: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Order {
     pub(crate) command: Command,
     pub(crate) key: Option<String>,
     /// The message between sessions, and its attempt, that sent it; `None`: a person did.
-    pub(crate) errand: Option<(u64, u32)>,
+    pub(crate) message: Option<(u64, u32)>,
 }
 
 /// A message to a loop.
@@ -88,7 +88,7 @@ pub(crate) enum Message {
     },
     Tool {
         tool_call: ToolCallId,
-        kid: u64,
+        worker: u64,
         outcome: Box<ToolOutcome>,
     },
     JobStarted {
@@ -120,7 +120,7 @@ pub(crate) enum Message {
     /// The hooks of a call have finished; identified by the number of their worker.
     Hooked {
         tool_call: ToolCallId,
-        kid: u64,
+        worker: u64,
     },
     Told {
         heard: bool,

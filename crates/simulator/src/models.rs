@@ -1,9 +1,9 @@
 //! The models: their configuration, their admission (the real one), and the course of calls.
 
 use crate::dice::Dice;
-use crate::kids::{Kid, Work};
 use crate::messages::{Happening, News};
 use crate::options::{Flaw, Knob, Options};
+use crate::workers::{Work, Worker};
 use crate::world::World;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
 use agentd_model_client::{Admission, Setup, Step};
@@ -20,19 +20,19 @@ const MODELS: [(&str, &str, &[&str]); 2] = [("sonnet", "p", &["haiku"]), ("haiku
 
 /// A place in the admission queue, and whether it is still wanted.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    kid: u64,
+pub(crate) struct QueueEntry {
+    worker: u64,
     waits: Arc<AtomicBool>,
 }
 
-fn gone(place: &Place) -> bool {
+fn gone(place: &QueueEntry) -> bool {
     !place.waits.load(Ordering::Relaxed)
 }
 
 /// Calls are equal only if they are the same call.
-impl PartialEq for Place {
+impl PartialEq for QueueEntry {
     fn eq(&self, other: &Self) -> bool {
-        self.kid == other.kid
+        self.worker == other.worker
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Call {
     insists: bool,
     /// It writes a summary, which is not shown to viewers.
     pub(crate) summary: bool,
-    place: Option<Place>,
+    place: Option<QueueEntry>,
     grant: Option<Grant>,
     /// The number of pieces still to come.
     pieces: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Models {
 /// One provider.
 #[derive(Debug)]
 pub(crate) struct Provider {
-    pub(crate) admission: Admission<Place>,
+    pub(crate) admission: Admission<QueueEntry>,
     alarm: u64,
 }
 
@@ -139,14 +139,16 @@ impl Models {
 
 impl World {
     /// Advances a call: it queues, has begun, sends another piece, or ends.
-    pub(crate) fn call_goes_on(&mut self, number: u64, mut kid: Kid) {
-        let (owner_session, now) = (kid.session, self.now);
-        let Work::Model(call) = &mut kid.work else { return };
+    pub(crate) fn call_goes_on(&mut self, number: u64, mut worker: Worker) {
+        let (owner_session, now) = (worker.session, self.now);
+        let Work::Model(call) = &mut worker.work else {
+            return;
+        };
         if call.grant.is_some() {
-            return self.piece(number, kid);
+            return self.piece(number, worker);
         }
-        let place = Place {
-            kid: number,
+        let place = QueueEntry {
+            worker: number,
             waits: Arc::new(AtomicBool::new(true)),
         };
         call.place = Some(place.clone());
@@ -165,8 +167,8 @@ impl World {
             insists: call.insists,
         };
         let (provider, id) = (call.provider, call.id);
-        self.model_says(&mut kid, id, News::Waiting);
-        self.kids.insert(number, kid);
+        self.model_says(&mut worker, id, News::Waiting);
+        self.workers.insert(number, worker);
         let providers = &mut self.models.providers;
         if let Some(found) = providers.get_mut(provider)
             && let Some(step) = found.admission.acquire(ask, place, now)
@@ -207,37 +209,39 @@ impl World {
         }
     }
 
-    fn admitted(&mut self, step: Step<Place>) {
+    fn admitted(&mut self, step: Step<QueueEntry>) {
         match step {
             Step::Granted(place, grant) => {
-                let Some(mut kid) = self.kids.remove(&place.kid) else {
+                let Some(mut worker) = self.workers.remove(&place.worker) else {
                     // The requester is gone and drops its permit.
                     drop(self.give_back(&grant, &CallOutcome::Dropped));
                     return;
                 };
                 let window = grant.window;
                 let pieces = self.dice.between(0, 4);
-                let Work::Model(call) = &mut kid.work else { return };
+                let Work::Model(call) = &mut worker.work else {
+                    return;
+                };
                 call.grant = Some(grant);
                 call.pieces = pieces;
                 let id = call.id;
-                self.model_says(&mut kid, id, News::Granted(window));
-                self.kids.insert(place.kid, kid);
+                self.model_says(&mut worker, id, News::Granted(window));
+                self.workers.insert(place.worker, worker);
                 let after = match self.chance(Knob::Slow, 100) {
                     true => self.dice.between(10_000, 120_000),
                     false => self.dice.between(5, 400),
                 };
-                self.post(after, Happening::Kid(place.kid));
+                self.post(after, Happening::Worker(place.worker));
             }
-            Step::Refused(place, refusal) => self.refused(place.kid, &refusal),
+            Step::Refused(place, refusal) => self.refused(place.worker, &refusal),
         }
     }
 
     fn refused(&mut self, number: u64, refusal: &Refusal) {
-        let Some(mut kid) = self.kids.remove(&number) else {
+        let Some(mut worker) = self.workers.remove(&number) else {
             return;
         };
-        let Work::Model(call) = &kid.work else { return };
+        let Work::Model(call) = &worker.work else { return };
         let (id, failure) = (
             call.id,
             ModelFailure {
@@ -246,7 +250,7 @@ impl World {
                 ..ModelFailure::new(refusal.class, refusal.message.clone())
             },
         );
-        self.model_says(&mut kid, id, News::Failed(Box::new(failure)));
+        self.model_says(&mut worker, id, News::Failed(Box::new(failure)));
     }
 
     fn give_back(&mut self, grant: &Grant, outcome: &CallOutcome) -> Outlook {
@@ -280,8 +284,10 @@ impl World {
     }
 
     /// Sends the next piece of an answer, or its end.
-    fn piece(&mut self, number: u64, mut kid: Kid) {
-        let Work::Model(call) = &mut kid.work else { return };
+    fn piece(&mut self, number: u64, mut worker: Worker) {
+        let Work::Model(call) = &mut worker.work else {
+            return;
+        };
         let (id, provider) = (call.id, call.provider);
         let summary = call.summary;
         if call.pieces > 0 {
@@ -294,12 +300,12 @@ impl World {
             }
             let text = piece_of(&mut self.dice);
             if !summary {
-                self.model_says(&mut kid, id, News::Text(text));
+                self.model_says(&mut worker, id, News::Text(text));
             }
-            self.kids.insert(number, kid);
+            self.workers.insert(number, worker);
             self.admit(provider);
             let after = self.dice.between(1, 200);
-            return self.post(after, Happening::Kid(number));
+            return self.post(after, Happening::Worker(number));
         }
         let Some(grant) = call.grant.take() else { return };
         let tokens = call.tokens;
@@ -329,7 +335,7 @@ impl World {
             }
         };
         self.admit(provider);
-        self.model_says(&mut kid, id, news);
+        self.model_says(&mut worker, id, news);
     }
 
     fn failure(&mut self, facts: &ModelFacts, tokens: u64) -> Option<ModelFailure> {

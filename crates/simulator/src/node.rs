@@ -294,9 +294,9 @@ impl World {
         for order in slots.into_values().flat_map(|slot| slot.waiting) {
             drop(self.done(&order));
         }
-        self.kids.clear();
+        self.workers.clear();
         self.take_answers();
-        self.errands.clear();
+        self.tree_messages.clear();
         self.models = Models::new(&self.options, self.now);
         self.feed = FeedState::new(0, FeedLimits::default());
         let sessions: Vec<SessionId> = self.disk.sessions().collect();

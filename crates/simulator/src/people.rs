@@ -331,7 +331,7 @@ impl World {
             session,
             command,
             key,
-            errand: None,
+            message: None,
         };
         self.again(Box::new(order));
     }

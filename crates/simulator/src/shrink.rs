@@ -2,9 +2,9 @@
 //! call fails in any way, the summary that needs no model is used.
 
 use crate::hot::{Compacting, Hot};
-use crate::kids::Work;
 use crate::messages::{Happening, Message, News};
 use crate::models::Call;
+use crate::workers::Work;
 use crate::world::World;
 use agentd_protocol::{Block, CallId, ContextCompacted};
 use agentd_session_loop::Task;
@@ -17,7 +17,7 @@ impl World {
     pub(crate) fn resize(&mut self, hot: &mut Hot, effect: Effect) {
         if let Effect::StopShrinking { call, attempt } = effect {
             if let Some(run) = hot.compacting.take_if(|run| run.id == (call, attempt)) {
-                self.kill(run.kid);
+                self.kill(run.worker);
             }
         } else if let Effect::Shrink {
             call,
@@ -64,7 +64,7 @@ impl World {
         let call = self.dice.stamp(self.now).call();
         let mut side = Call::new((call, 1), &facts, plan.tokens_before / 2, (by.credential, false));
         side.summary = true;
-        let kid = self.spawn(hot.number, hot.session, Work::Model(Box::new(side)), 5);
+        let worker = self.spawn(hot.number, hot.session, Work::Model(Box::new(side)), 5);
         let overdue = Message::SummaryOverdue {
             call: id.0,
             attempt: id.1,
@@ -76,7 +76,7 @@ impl World {
             call,
             model: by.model,
             usage: None,
-            kid,
+            worker,
         });
     }
 
@@ -113,7 +113,7 @@ impl World {
         let Some(run) = hot.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
             return;
         };
-        self.kill(run.kid);
+        self.kill(run.worker);
         shrunk_to(hot, run.id, Shrunk::Compacted(run.plan));
         self.run_followers(hot);
     }

@@ -1,10 +1,10 @@
 //! Questions to models outside of the turns. Each has a deadline; whatever its outcome, the session continues.
 
 use crate::hot::Hot;
-use crate::kids::Work;
 use crate::messages::{Happening, Message, News};
 use crate::models::Call;
 use crate::options::Flaw;
+use crate::workers::Work;
 use crate::world::World;
 use agentd_protocol::{Block, CallId, SidePurpose, Usage};
 use agentd_session_loop::Task;
@@ -18,7 +18,7 @@ const TOKENS: u64 = 300;
 pub(crate) struct Side {
     purpose: SidePurpose,
     model: String,
-    kid: u64,
+    worker: u64,
 }
 
 impl World {
@@ -42,8 +42,15 @@ impl World {
         };
         let mut asked = Call::new((call, 1), &facts, TOKENS, (side.credential, false));
         asked.summary = true;
-        let kid = self.spawn(hot.number, hot.session, Work::Model(Box::new(asked)), 5);
-        hot.sides.insert(call, Side { purpose, model, kid });
+        let worker = self.spawn(hot.number, hot.session, Work::Model(Box::new(asked)), 5);
+        hot.sides.insert(
+            call,
+            Side {
+                purpose,
+                model,
+                worker,
+            },
+        );
         if self.disk.flaw != Flaw::LostSide {
             let overdue = Message::SideOverdue { call };
             self.post(side.within_ms, Happening::Loop(hot.number, overdue));
@@ -52,7 +59,7 @@ impl World {
 
     pub(crate) fn drop_side(&mut self, hot: &mut Hot, call: CallId) {
         if let Some(side) = hot.sides.remove(&call) {
-            self.kill(side.kid);
+            self.kill(side.worker);
         }
     }
 
@@ -76,8 +83,8 @@ impl World {
 
     pub(crate) fn side_overdue(&mut self, hot: &mut Hot, call: CallId) {
         if let Some(side) = hot.sides.get(&call) {
-            let kid = side.kid;
-            self.kill(kid);
+            let worker = side.worker;
+            self.kill(worker);
             let late = Err("it took too long".to_owned());
             self.side_ends(hot, call, late, (Usage::default(), None));
         }

@@ -3,17 +3,17 @@
 use crate::book::Book;
 use crate::dice::Dice;
 use crate::disk::Disk;
-use crate::errands::Errand;
 use crate::fixed;
 use crate::hot::Hot;
-use crate::kids::Kid;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
 use crate::node::Slot;
 use crate::options::{Knob, Options};
 use crate::rules::Rules;
 use crate::trace::Trace;
+use crate::tree_messages::TreeMessage;
 use crate::viewers::Watcher;
+use crate::workers::Worker;
 use agentd_actor_kit::Published;
 use agentd_protocol::{Fault, SessionId, Timestamp};
 use agentd_session_store::{FeedLimits, FeedState};
@@ -50,12 +50,12 @@ pub(crate) struct World {
     pub(crate) slots: BTreeMap<SessionId, Slot>,
     pub(crate) loops: BTreeMap<u64, Hot>,
     pub(crate) last_loop: u64,
-    pub(crate) kids: BTreeMap<u64, Kid>,
-    pub(crate) last_kid: u64,
+    pub(crate) workers: BTreeMap<u64, Worker>,
+    pub(crate) last_worker: u64,
     pub(crate) viewers: BTreeMap<u64, Watcher>,
     /// Messages in transit between sessions.
-    pub(crate) errands: BTreeMap<u64, Errand>,
-    pub(crate) last_errand: u64,
+    pub(crate) tree_messages: BTreeMap<u64, TreeMessage>,
+    pub(crate) last_message: u64,
     /// The era of the node that is draining.
     pub(crate) draining: Option<u64>,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
@@ -90,11 +90,11 @@ impl World {
             slots: BTreeMap::new(),
             loops: BTreeMap::new(),
             last_loop: 0,
-            kids: BTreeMap::new(),
-            last_kid: 0,
+            workers: BTreeMap::new(),
+            last_worker: 0,
             viewers: BTreeMap::new(),
-            errands: BTreeMap::new(),
-            last_errand: 0,
+            tree_messages: BTreeMap::new(),
+            last_message: 0,
             draining: None,
             tickets: BTreeMap::new(),
             last_ticket: 0,
@@ -138,7 +138,7 @@ impl World {
         let current = |era: u64, world: &Self| era == world.era && world.alive;
         match happening {
             Happening::Loop(number, message) => self.deliver(number, message),
-            Happening::Kid(number) => self.kid(number),
+            Happening::Worker(number) => self.worker(number),
             Happening::Disk { era, from, append } if current(era, self) => self.arrive(from, *append),
             Happening::Feed { era, published } if current(era, self) => self.feed.committed(published),
             Happening::Alarm {
@@ -161,7 +161,7 @@ impl World {
             | Happening::Kill { .. } => {}
             Happening::Person => self.person(),
             Happening::Send(order) => self.ask(order),
-            Happening::Errand(number, tried) => self.run_errand(number, tried),
+            Happening::TreeMessage(number, tried) => self.run_message(number, tried),
             Happening::Word {
                 number,
                 tried,

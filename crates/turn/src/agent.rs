@@ -3,11 +3,11 @@
 use crate::config::Config;
 use crate::decide;
 use crate::draft::Draft;
+use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Phase};
 use crate::effect::Step;
-use crate::error::FoldError;
 use crate::input::{Input, Scene, TimerKey};
-use crate::reporting::Telling;
+use crate::tree::completion_report::ReportState;
 use crate::volatile::Volatile;
 use agentd_protocol::{Event, SessionId};
 use std::sync::Arc;
@@ -90,18 +90,19 @@ impl Agent {
         {
             return false;
         }
-        if !volatile.asked.is_empty() || !volatile.sides.is_empty() || volatile.weighing.is_some() {
+        if !volatile.asked.is_empty() || !volatile.sides.is_empty() || volatile.token_count.is_some() {
             return false;
         }
-        let told = volatile.telling == Telling::Sent && !volatile.draining;
+        let told = volatile.report == ReportState::Sent && !volatile.draining;
         if told || volatile.tree.asking() {
             return false;
         }
         if !self.durable.jobs.is_empty() || self.durable.history.is_some() {
             return false;
         }
-        let here =
-            |call: &crate::OpenCall| call.is_running() && !crate::delegate::is_child(&self.durable, call);
+        let here = |call: &crate::OpenCall| {
+            call.is_running() && !crate::tree::delegate::is_child(&self.durable, call)
+        };
         let runs = self.durable.open_calls().any(here);
         if !volatile.pending.is_empty() || runs {
             return false;

@@ -1,13 +1,28 @@
 //! One logical model call and its attempts: text, answer, failure, back-off, new attempt.
 
+pub(crate) mod cache_lifetime;
+pub(crate) mod cache_watch;
+pub(crate) mod choose;
+pub(crate) mod launch;
+pub(crate) mod model_outcome;
+pub(crate) mod outer;
+pub(crate) mod remedy;
+pub(crate) mod stutter;
+pub(crate) mod token_estimate;
+
+use crate::attempts::stutter::stutters;
 use crate::draft::Draft;
 use crate::durable::{Attempt, Phase};
 use crate::effect::Effect;
-use crate::guards::STUTTER;
 use crate::input::{ModelAnswer, ModelFailure};
-use crate::stutter::stutters;
-use crate::volatile::{Answer, Live};
-use crate::{cache_watch, choose, ending, judging, launch, limits, overflow, spending, words};
+use crate::steps::guards::STUTTER;
+use crate::volatile::{Live, UnrecordedAnswer};
+use crate::{
+    calls::judging,
+    context::overflow,
+    steps::{ending, limits},
+    words,
+};
 use agentd_protocol::{
     Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, StopReason, Usage,
     WarningRaised,
@@ -71,7 +86,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer:
         .content
         .iter()
         .any(|block| matches!(block, Block::ToolUse { .. }));
-    let answer = Answer {
+    let answer = UnrecordedAnswer {
         call: id.0,
         attempt: id.1,
         answer,
@@ -88,15 +103,15 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer:
 }
 
 /// Records an answer in the log.
-pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
-    let Answer {
+pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: UnrecordedAnswer) {
+    let UnrecordedAnswer {
         call,
         attempt,
         answer,
         ..
     } = answered;
     let stop_reason = answer.stop_reason;
-    let (usage, uncounted) = spending::of(draft, &answer);
+    let (usage, uncounted) = token_estimate::of(draft, &answer);
     let current = current(draft);
     let credential = other_credential(current.as_ref(), answer.credential);
     let cold = current

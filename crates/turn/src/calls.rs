@@ -1,13 +1,20 @@
 //! The open calls of a step: denied calls are closed, allowed calls start in the model's order.
 
+pub(crate) mod approvals;
+pub(crate) mod call_hooks;
+pub(crate) mod jobs;
+pub(crate) mod judging;
+pub(crate) mod loop_requests;
+pub(crate) mod open_call;
+
+use crate::calls::loop_requests::LoopRequest;
+use crate::calls::open_call::{OpenCall, Stage};
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase};
 use crate::effect::Effect;
 use crate::input::CallPlan;
-use crate::open_call::{OpenCall, Stage};
-use crate::talk::Talk;
 use crate::volatile::Volatile;
-use crate::{Config, delegate, ending, judging, talk, words};
+use crate::{Config, steps::ending, tree::delegate, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
@@ -155,7 +162,7 @@ fn kind_of(durable: &Durable, plans: &BTreeMap<ToolCallId, Box<CallPlan>>, call:
         | Stage::Denied(_)
         | Stage::Answered(_)
         | Stage::Closed(_) => match plans.get(&call.id) {
-            Some(plan) if matches!(plan.talk, Some(Talk::Delegate(_))) => Kind::Subagent,
+            Some(plan) if matches!(plan.loop_request, Some(LoopRequest::Delegate(_))) => Kind::Subagent,
             Some(plan) => of(plan.effect),
             None => Kind::Alone,
         },
@@ -172,11 +179,11 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
         effect,
         idempotent,
         sandbox,
-        talk,
+        loop_request,
         ..
     } = *plan;
-    if let Some(talk) = talk {
-        talk::start(draft, tool_call, title, sandbox, talk);
+    if let Some(loop_request) = loop_request {
+        loop_requests::start(draft, tool_call, title, sandbox, loop_request);
         return true;
     }
     draft.emit(ToolStarted {

@@ -1,11 +1,15 @@
 //! Commands of principals: each is checked, answered and recorded as facts.
 
 use crate::draft::Draft;
+use crate::durable::shown_settings::ShownSettings;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::shown::ShownSettings;
 use crate::{
-    approvals, context, delegate, ending, following, history, inbox, jobs, limits, reporting, side, words,
+    calls::{approvals, jobs},
+    context, history, inbox, side,
+    steps::{ending, limits},
+    tree::{completion_report, delegate, following},
+    words,
 };
 use agentd_protocol::{
     Block, Delivery, EndReason, Fault, Principal, SessionCreated, SessionPaused, SessionResumed,
@@ -66,7 +70,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             message,
         } => approvals::decide(
             draft,
-            approvals::Answer {
+            approvals::ApprovalAnswer {
                 approval,
                 decision,
                 scope,
@@ -80,7 +84,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
         Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
-        Command::Tell => reporting::asked(draft),
+        Command::Tell => completion_report::asked(draft),
         Command::Follow => {
             following::look(draft);
             Ok(DONE)

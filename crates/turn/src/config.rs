@@ -1,7 +1,7 @@
 //! Node-wide settings for all sessions; a session's own settings are in its log.
 
 use crate::context::ContextRules;
-use crate::intent::IntentMatcher;
+use crate::planning::intent_guard::IntentMatcher;
 use crate::side::SideRules;
 use agentd_protocol::HookEvent;
 

@@ -4,12 +4,15 @@
 //! operator's limit, the beginning is summarised, and finally all results are cut. Each is requested once per call (a
 //! summary up to three times) and recorded in the log. What the model rejects despite this is handled in `overflow.rs`.
 
+pub(crate) mod overflow;
+pub(crate) mod token_count;
+
+use crate::context::overflow::Shrinking;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::{Effect, Shrink, Summariser};
 use crate::input::{Scene, Shrunk};
-use crate::overflow::{self, Shrinking};
-use crate::{launch, limits, weighing};
+use crate::{attempts::launch, steps::limits};
 use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
 
 /// The largest share of the window for one tool result, in percent.
@@ -28,7 +31,7 @@ pub(crate) const MAX_IN_ROW: u32 = 3;
 /// After a fruitless pruning, the conversation must grow by this percentage before pruning is requested again.
 const ASK_AGAIN_PERCENT: u64 = 25;
 /// Steps between two token counts by the provider.
-const WEIGH_EVERY: u64 = 3;
+const COUNT_EVERY: u64 = 3;
 
 /// The operator's settings for long conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +120,7 @@ pub(crate) struct Preparing {
     /// Pruning gains nothing until the conversation has this many tokens.
     prune_from: u64,
     /// The number of messages and the session's step count at the provider's last count.
-    weighed: Option<(u64, u64)>,
+    counted: Option<(u64, u64)>,
 }
 
 impl Preparing {
@@ -127,13 +130,13 @@ impl Preparing {
     }
 
     /// Whether counting this many messages at this step is worth a request.
-    pub(crate) fn may_weigh(&self, messages: u64, steps: u64) -> bool {
-        self.weighed
-            .is_none_or(|(then, at)| then != messages && steps.saturating_sub(at) >= WEIGH_EVERY)
+    pub(crate) fn may_count(&self, messages: u64, steps: u64) -> bool {
+        self.counted
+            .is_none_or(|(then, at)| then != messages && steps.saturating_sub(at) >= COUNT_EVERY)
     }
 
-    pub(crate) const fn weighed(&mut self, messages: u64, steps: u64) {
-        self.weighed = Some((messages, steps));
+    pub(crate) const fn counted(&mut self, messages: u64, steps: u64) {
+        self.counted = Some((messages, steps));
     }
 }
 
@@ -198,7 +201,7 @@ fn tokens(draft: &Draft<'_, '_>) -> u64 {
 
 /// Requests a shorter conversation if the next call needs one. True: the call has to wait for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
-    if draft.seen().shrinking.is_some() || draft.seen().weighing.is_some() {
+    if draft.seen().shrinking.is_some() || draft.seen().token_count.is_some() {
         return true;
     }
     if limits::spent(draft.durable(), draft.now()) {
@@ -213,7 +216,7 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     let Some(room) = room(draft, &model) else {
         return false;
     };
-    if weighing::comes_first(draft, &model, tokens(draft), room.line) {
+    if token_count::comes_first(draft, &model, tokens(draft), room.line) {
         return true;
     }
     match wanted(draft, room) {

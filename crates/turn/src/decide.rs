@@ -4,8 +4,14 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, following, history, hooks, inbox, jobs, judging,
-    occasions, overflow, recover, reporting, side, steps, timers, tree, weighing,
+    attempts,
+    calls::{self, approvals, call_hooks, jobs, judging},
+    command,
+    context::{self, overflow, token_count},
+    history, inbox, lifecycle, recover, side,
+    steps::{self, ending},
+    timers,
+    tree::{completion_report, following, shared_budget},
 };
 use agentd_protocol::WarningRaised;
 
@@ -29,38 +35,38 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
             attempt,
             shrunk,
         } => overflow::shrunk(draft, (call, attempt), shrunk),
-        Input::Hooked { tool_call, records } => hooks::finished(draft, tool_call, records),
-        Input::Heard { number, records } => occasions::heard(draft, number, records),
+        Input::Hooked { tool_call, records } => call_hooks::finished(draft, tool_call, records),
+        Input::Heard { number, records } => lifecycle::heard(draft, number, records),
         Input::Judged { tool_call, judged } => judging::judged(draft, tool_call, judged),
         Input::ToolEnded { tool_call, outcome } => calls::ended(draft, tool_call, outcome),
         Input::JobStarted { job, command } => jobs::started(draft, job, command),
         Input::JobEnded { job, end } => jobs::ended(draft, job, end),
         Input::Deciders { approval, count } => approvals::counted(draft, approval, count),
         Input::SideEnded(ended) => side::ended(draft, ended),
-        Input::Counted { call } => weighing::counted(draft, call),
+        Input::Counted { call } => token_count::counted(draft, call),
         Input::Warned { code, message } => draft.emit(WarningRaised {
             code: code.to_owned(),
             message,
         }),
-        Input::Told { heard } => reporting::told(draft, heard),
-        Input::TreeSpent { number, spent } => tree::answered(draft, number, spent),
+        Input::Told { heard } => completion_report::told(draft, heard),
+        Input::TreeSpent { number, spent } => shared_budget::answered(draft, number, spent),
         Input::Reworked(reworked) => history::ended(draft, reworked),
         Input::Timer { key, generation } => timers::fired(draft, key, generation),
         Input::Recover => recover::recover(draft),
         Input::Drain => {
             draft.volatile().draining = true;
             side::stop_all(draft);
-            weighing::stop(draft);
+            token_count::stop(draft);
             jobs::stop_all(draft, jobs::DRAINING);
         }
     }
-    occasions::begin(draft);
+    lifecycle::begin(draft);
     go_on(draft);
     following::lead(draft);
-    reporting::tell(draft);
+    completion_report::tell(draft);
     side::begin(draft);
-    occasions::announce(draft);
-    occasions::reconcile(draft);
+    lifecycle::announce(draft);
+    lifecycle::reconcile(draft);
     timers::reconcile(draft);
 }
 

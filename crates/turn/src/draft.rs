@@ -2,9 +2,9 @@
 //! see it.
 
 use crate::agent::Agent;
+use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Turn};
 use crate::effect::{Effect, Reply, Step};
-use crate::error::FoldError;
 use crate::input::Scene;
 use crate::volatile::Volatile;
 use agentd_protocol::{EVENT_VERSION, Event, EventBody, Fault, Principal, Stamp, Timestamp, TurnId};

@@ -1,10 +1,19 @@
 //! What the log says about a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
 
-use crate::delegate::Child;
-use crate::open_call::OpenCall;
-use crate::outer::Outer;
+pub(crate) mod apply;
+pub(crate) mod apply_call;
+pub(crate) mod apply_model;
+pub(crate) mod apply_turn;
+pub(crate) mod fold_error;
+pub(crate) mod phase;
+pub(crate) mod shown_settings;
+pub(crate) mod status;
+
+use crate::attempts::outer::Outer;
+use crate::calls::open_call::OpenCall;
 use crate::planning::{Plan, TurnPlan};
-use crate::told::Told;
+use crate::steps::surroundings::Surroundings;
+use crate::tree::delegate::Child;
 use agentd_protocol::{
     ApprovalId, Budget, EndReason, HistoryStarted, InputId, IntentSource, OpenApproval, PermissionMode,
     QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId,
@@ -13,7 +22,7 @@ use agentd_protocol::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-pub use crate::phase::{Attempt, Phase};
+pub use crate::durable::phase::{Attempt, Phase};
 
 /// How many decided approvals and joined inputs to remember, so that a late command gets `conflict`, not `not found`.
 pub(crate) const REMEMBERED: usize = 256;
@@ -89,7 +98,7 @@ pub struct Durable {
     pub history: Option<OpenHistory>,
     /// What the model has been told about the mode and the date.
     #[serde(default)]
-    pub told: Told,
+    pub told: Surroundings,
     /// The permission mode to restore after plan mode.
     #[serde(default)]
     pub before_plan: Option<PermissionMode>,
@@ -203,7 +212,7 @@ pub struct Turn {
     /// A person chose to stop at the step cap.
     pub stopped_at_limit: bool,
     /// The counters of the guards.
-    pub guards: crate::guards::Guards,
+    pub guards: crate::steps::guards::Guards,
     /// How often hooks made it continue when it was about to end.
     #[serde(default)]
     pub stops: u32,
@@ -271,7 +280,7 @@ impl Durable {
             jobs_started: 0,
             job_news: Vec::new(),
             history: None,
-            told: Told::default(),
+            told: Surroundings::default(),
             before_plan: None,
             plan: Plan::default(),
             children: BTreeMap::new(),

@@ -1,9 +1,9 @@
 //! The closed list of effects: what the core wants done.
 
-use crate::delegate::Ended;
 use crate::durable::OpenHistory;
 use crate::input::TimerKey;
-use crate::topic::Topic;
+use crate::lifecycle::event::LifecycleEvent;
+use crate::tree::delegate::Ended;
 use agentd_protocol::{
     ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart,
     SandboxLevel, Seq, SessionId, SidePurpose, ThinkingLevel, ToolCallId,
@@ -257,7 +257,7 @@ pub enum Effect {
         /// Echoed in the answer.
         number: u64,
         /// The lifecycle event.
-        topic: Topic,
+        topic: LifecycleEvent,
     },
     /// Abandon hooks whose answer is no longer needed.
     DropHooks {

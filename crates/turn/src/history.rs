@@ -1,8 +1,8 @@
 //! Work on files and history: restoring files, going back to an earlier point of the conversation. The intent is
 //! durable before the effect (I4); the effect checks before it writes, so it can be repeated after a crash.
 
-use crate::apply::Refusal;
 use crate::draft::Draft;
+use crate::durable::apply::Refusal;
 use crate::durable::{Durable, OpenHistory, Totals};
 use crate::effect::{Effect, Reply};
 use crate::planning::Plan;

@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
 use crate::input::NewInput;
-use crate::{context, ending, history, jobs, occasions, planning, side};
+use crate::{calls::jobs, context, history, lifecycle, planning, side, steps::ending};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -125,7 +125,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
 pub(crate) fn joins_next(draft: &Draft<'_, '_>) -> Vec<InputId> {
     let inbox = draft.durable().inbox.iter();
     let joining = inbox.filter(|waiting| {
-        let wanted = || !is_queued(waiting) && occasions::lets_in(draft, waiting.queued.input);
+        let wanted = || !is_queued(waiting) && lifecycle::lets_in(draft, waiting.queued.input);
         waiting.taken || wanted()
     });
     joining.map(|waiting| waiting.queued.input).collect()
@@ -151,7 +151,7 @@ pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
         return false;
     }
     let inputs = starts_next(draft.durable());
-    let free = occasions::lets_begin(draft) && inputs.iter().all(|input| occasions::lets_in(draft, *input));
+    let free = lifecycle::lets_begin(draft) && inputs.iter().all(|input| lifecycle::lets_in(draft, *input));
     if inputs.is_empty() || !free {
         return false;
     }

@@ -1,12 +1,12 @@
 //! The closed list of inputs: everything that can happen to an agent.
 
+use crate::calls::jobs::JobEnd;
+use crate::calls::loop_requests::LoopRequest;
 use crate::context::Sizes;
-use crate::delegate::Ended;
+use crate::durable::shown_settings::ShownSettings;
 use crate::history::{Rework, Reworked};
-use crate::jobs::JobEnd;
-use crate::shown::ShownSettings;
-use crate::talk::Talk;
-use crate::tree::TreeSpent;
+use crate::tree::delegate::Ended;
+use crate::tree::shared_budget::TreeSpent;
 use agentd_protocol::{
     About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
     ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode, Price,
@@ -14,7 +14,7 @@ use agentd_protocol::{
     TurnError, TurnId, Verdict,
 };
 
-pub use crate::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
+pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
 
 /// What the pure core may know about its surroundings while it decides: time, entropy, models, the transcript's size.
 pub struct Scene<'a> {
@@ -353,7 +353,7 @@ pub struct CallPlan {
     /// Further information for the person.
     pub about: Box<About>,
     /// Set if the loop itself answers the call; no tool runs.
-    pub talk: Option<Talk>,
+    pub loop_request: Option<LoopRequest>,
 }
 
 /// What a timer is for.

@@ -1,11 +1,15 @@
 //! Explicit planning: a plan is made, its steps are done one by one with evidence, and it may be changed a limited
 //! number of times. Completed steps never change.
 
-use crate::apply::Refusal;
-use crate::classify::Classified;
+pub(crate) mod classify;
+pub(crate) mod intent_guard;
+pub(crate) mod plan_mode;
+
 use crate::draft::Draft;
+use crate::durable::apply::Refusal;
 use crate::durable::{Durable, Turn};
-use crate::{classify, limits, side, words};
+use crate::planning::classify::Classified;
+use crate::{side, steps::limits, words};
 use agentd_protocol::{
     InputId, IntentClassified, IntentSource, NoteInjected, NoteKind, PermissionMode, PlanStatus, PlanStep,
     PlanUpdated, Planning, SidePurpose, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
@@ -14,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// A call's message about the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PlanTalk {
+pub enum PlanRequest {
     /// The steps: a new plan, or a replacement of the present one's open steps.
     Steps {
         /// Each step with the way to check it.
@@ -77,10 +81,10 @@ impl Plan {
     }
 
     /// The plan after a call, or why it stays unchanged.
-    fn after(&self, talk: PlanTalk, limits: &Planning) -> Result<(Self, Option<String>), String> {
-        match talk {
-            PlanTalk::Done { step, evidence } => self.done(step, evidence).map(|plan| (plan, None)),
-            PlanTalk::Steps { steps, reason } => {
+    fn after(&self, request: PlanRequest, limits: &Planning) -> Result<(Self, Option<String>), String> {
+        match request {
+            PlanRequest::Done { step, evidence } => self.done(step, evidence).map(|plan| (plan, None)),
+            PlanRequest::Steps { steps, reason } => {
                 let (done, replans) = if self.open().is_empty() {
                     (Vec::new(), 0)
                 } else {
@@ -150,9 +154,9 @@ impl Plan {
 }
 
 /// Carries out an allowed call about the plan.
-pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, talk: PlanTalk) {
+pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, request: PlanRequest) {
     let limits = draft.durable().limits().planning;
-    let outcome = match draft.durable().plan.after(talk, &limits) {
+    let outcome = match draft.durable().plan.after(request, &limits) {
         Ok((plan, reason)) => {
             let text = words::plan_kept(&plan);
             draft.emit(PlanUpdated {
@@ -288,8 +292,8 @@ mod tests {
         max_replans: 2,
     };
 
-    fn steps(titles: &[&str]) -> PlanTalk {
-        PlanTalk::Steps {
+    fn steps(titles: &[&str]) -> PlanRequest {
+        PlanRequest::Steps {
             steps: titles
                 .iter()
                 .map(|title| ((*title).to_owned(), "run it".to_owned()))
@@ -298,17 +302,17 @@ mod tests {
         }
     }
 
-    fn done(step: u32) -> PlanTalk {
-        PlanTalk::Done {
+    fn done(step: u32) -> PlanRequest {
+        PlanRequest::Done {
             step,
             evidence: "passed".into(),
         }
     }
 
-    fn after(talks: Vec<PlanTalk>) -> Result<Plan, String> {
-        talks
-            .into_iter()
-            .try_fold(Plan::default(), |plan, talk| Ok(plan.after(talk, &LIMITS)?.0))
+    fn after(talks: Vec<PlanRequest>) -> Result<Plan, String> {
+        talks.into_iter().try_fold(Plan::default(), |plan, request| {
+            Ok(plan.after(request, &LIMITS)?.0)
+        })
     }
 
     fn titles(plan: &Plan) -> Vec<&str> {
@@ -340,12 +344,12 @@ mod tests {
         let changes = vec![steps(&["a"]), steps(&["b"]), steps(&["c"])];
         assert!(after(changes.clone()).is_ok());
         assert!(why([changes, vec![steps(&["d"])]].concat()).contains("changed 2 times"));
-        let silent = PlanTalk::Steps {
+        let silent = PlanRequest::Steps {
             steps: vec![("b".into(), "c".into())],
             reason: None,
         };
         assert!(why(vec![steps(&["a"]), silent]).contains("reason"));
-        let unproven = PlanTalk::Done {
+        let unproven = PlanRequest::Done {
             step: 1,
             evidence: " ".into(),
         };
@@ -359,8 +363,8 @@ mod tests {
             for (step, count, is_done) in talks {
                 let before = plan.done_steps();
                 let finished = plan.open().is_empty();
-                let talk = if is_done { done(step) } else { steps(&["x", "y", "z"][..count]) };
-                if let Ok((next, _)) = plan.after(talk, &LIMITS) {
+                let request = if is_done { done(step) } else { steps(&["x", "y", "z"][..count]) };
+                if let Ok((next, _)) = plan.after(request, &LIMITS) {
                     prop_assert!(finished || next.steps.starts_with(&before) || next.done_steps().len() > before.len());
                     prop_assert!(next.steps.len() <= 3 && next.replans <= 2);
                     plan = next;

@@ -1,9 +1,14 @@
 //! Recovery after a restart: close what is dangling, repeat what may be repeated, continue the turn.
 
+use crate::calls::open_call::{Stage, Started};
 use crate::draft::Draft;
 use crate::durable::Phase;
-use crate::open_call::{Stage, Started};
-use crate::{calls, delegate, history, jobs, words};
+use crate::{
+    calls::{self, jobs},
+    history,
+    tree::delegate,
+    words,
+};
 use agentd_protocol::{
     JobLost, Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };

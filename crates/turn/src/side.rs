@@ -2,13 +2,14 @@
 //! with the conversation. Each question is volatile, has a deadline and is charged to the session; if it fails, the
 //! session continues without the answer.
 
-use crate::apply::Refusal;
+pub(crate) mod answers;
+
 use crate::draft::Draft;
 use crate::durable::Durable;
+use crate::durable::apply::Refusal;
 use crate::effect::{Effect, SideCall};
 use crate::input::SideEnded;
-use crate::side_answer;
-use crate::{launch, limits, planning};
+use crate::{attempts::launch, planning, steps::limits};
 use agentd_protocol::{CallId, EventBody, Fault, SessionUpdated, SideCallFinished, SidePurpose};
 
 /// The name that stands for the session's own model.
@@ -131,9 +132,9 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, ended: SideEnded) {
         call, purpose, text, ..
     } = ended;
     let answer = text.and_then(|text| match purpose {
-        SidePurpose::Title => side_answer::title(&text).map(Answer::Title),
-        SidePurpose::Summary => side_answer::summary(&text).map(Answer::Summary),
-        SidePurpose::Intent => side_answer::intent(&text).map(Answer::Intent),
+        SidePurpose::Title => answers::title(&text).map(SideAnswer::Title),
+        SidePurpose::Summary => answers::summary(&text).map(SideAnswer::Summary),
+        SidePurpose::Intent => answers::intent(&text).map(SideAnswer::Intent),
         SidePurpose::Compaction => Err("nobody waits for it any more".to_owned()),
     });
     draft.emit(SideCallFinished {
@@ -146,20 +147,20 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, ended: SideEnded) {
     });
     let closed = draft.durable().closed.is_some();
     match answer {
-        Ok(Answer::Intent(classified)) if waited_for => planning::classified(draft, Some(classified)),
-        Ok(Answer::Title(title)) if waited_for && untitled(draft.durable()) && !closed => {
+        Ok(SideAnswer::Intent(classified)) if waited_for => planning::classified(draft, Some(classified)),
+        Ok(SideAnswer::Title(title)) if waited_for && untitled(draft.durable()) && !closed => {
             draft.emit(update(Some(title), None));
         }
-        Ok(Answer::Summary(summary)) if waited_for && !closed => draft.emit(update(None, Some(summary))),
+        Ok(SideAnswer::Summary(summary)) if waited_for && !closed => draft.emit(update(None, Some(summary))),
         Err(_) if purpose == SidePurpose::Intent && waited_for => planning::classified(draft, None),
         Ok(_) | Err(_) => {}
     }
 }
 
-enum Answer {
+enum SideAnswer {
     Title(String),
     Summary(String),
-    Intent(crate::classify::Classified),
+    Intent(crate::planning::classify::Classified),
 }
 
 /// Whether the title is still the derived one: a person may have set another in the meantime.

@@ -1,9 +1,22 @@
 //! Between two steps: does the turn end, or is there another model call, and which note does the model get before it?
 
+pub(crate) mod ending;
+pub(crate) mod guards;
+pub(crate) mod limits;
+pub(crate) mod surroundings;
+
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
-use crate::limits::{self, Leave};
-use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, tree, words};
+use crate::steps::limits::Leave;
+use crate::{
+    Config,
+    attempts::launch,
+    calls::jobs,
+    context, inbox, lifecycle,
+    planning::{self, intent_guard},
+    tree::shared_budget,
+    words,
+};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError, WarningRaised};
 
 /// The decision after a step.
@@ -22,7 +35,7 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     let Some(turn) = draft.turn() else { return false };
     let joining = !inbox::joins_next(draft).is_empty();
     let nudge = match decide_next(draft.durable(), turn, joining, draft) {
-        Next::End(EndReason::Completed, None) if !occasions::lets_stop(draft) => return false,
+        Next::End(EndReason::Completed, None) if !lifecycle::lets_stop(draft) => return false,
         Next::End(reason, error) => {
             if reason == EndReason::Completed && draft.turn().is_some_and(Turn::is_silent) {
                 draft.emit(empty_answer());
@@ -36,7 +49,7 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     if planning::comes_first(draft) || context::comes_first(draft) {
         return false;
     }
-    if !tree::is_known(draft) {
+    if !shared_budget::is_known(draft) {
         return false;
     }
     match limits::ask_leave(draft) {
@@ -55,7 +68,7 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
 
 fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<Nudge>) {
     jobs::tell(draft);
-    told::tell(draft);
+    surroundings::tell(draft);
     planning::tell(draft);
     let limits = draft.durable().limits();
     if let Some(text) = draft.turn().and_then(|turn| turn.guards.note(&limits)) {
@@ -152,7 +165,7 @@ fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Opt
     wanted.then(|| {
         (
             NoteKind::IntentNudge,
-            words::nudge(intent::is_cjk(&turn.text)).to_owned(),
+            words::nudge(intent_guard::is_cjk(&turn.text)).to_owned(),
         )
     })
 }

@@ -4,7 +4,10 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::input::TimerKey;
-use crate::{approvals, judging, overflow};
+use crate::{
+    calls::{approvals, judging},
+    context::overflow,
+};
 
 /// Handles a timer that fired; ignored if it has been replaced or cleared since.
 pub(crate) fn fired(draft: &mut Draft<'_, '_>, key: TimerKey, generation: u64) {

@@ -1,12 +1,12 @@
 //! State of this incarnation only: what runs, what is being judged, which timers are set. Losing it does no harm.
 
+use crate::attempts::stutter::Stutter;
 use crate::context::Preparing;
+use crate::context::overflow::{Shrinking, Window};
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
-use crate::overflow::{Shrinking, Window};
-use crate::reporting::Telling;
-use crate::stutter::Stutter;
-use crate::topic::Topic;
-use crate::tree::Tree;
+use crate::lifecycle::event::LifecycleEvent;
+use crate::tree::completion_report::ReportState;
+use crate::tree::shared_budget::Tree;
 use agentd_protocol::{
     ApprovalId, CallId, HookFinished, InputId, SidePurpose, ToolCallId, ToolOutcome, TurnId, Verdict,
 };
@@ -18,13 +18,13 @@ pub(crate) struct Volatile {
     /// The attempt whose worker is running.
     pub(crate) live: Option<Live>,
     /// An answer that waits for verdicts on its calls.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<UnrecordedAnswer>,
     /// Calls that are being judged.
     pub(crate) pending: BTreeSet<ToolCallId>,
     /// Hook results for calls that are not in the log yet.
     pub(crate) hooked: BTreeMap<ToolCallId, Vec<HookFinished>>,
     /// Pending requests to lifecycle hooks, by number.
-    pub(crate) asked: BTreeMap<u64, Topic>,
+    pub(crate) asked: BTreeMap<u64, LifecycleEvent>,
     /// The number of the last request.
     pub(crate) askings: u64,
     /// The request that notifies hooks of the session's start.
@@ -60,7 +60,7 @@ pub(crate) struct Volatile {
     /// The number of titles requested.
     pub(crate) titles: u32,
     /// The call for which the provider is counting the next request's tokens.
-    pub(crate) weighing: Option<CallId>,
+    pub(crate) token_count: Option<CallId>,
     /// The prefix hash of the last request (see `Scene`).
     pub(crate) sent_prefix: Option<u64>,
     /// The prefix hash of the last request that was answered.
@@ -68,7 +68,7 @@ pub(crate) struct Volatile {
     /// The seq of the history work that is running here.
     pub(crate) reworking: Option<agentd_protocol::Seq>,
     /// The state of the end report to this sub-agent's parent.
-    pub(crate) telling: Telling,
+    pub(crate) report: ReportState,
     /// The spending of the tree of agents.
     pub(crate) tree: Tree,
     /// Nothing new may start.
@@ -87,7 +87,7 @@ pub(crate) struct Live {
 
 /// An answer that is not in the log yet, because the verdicts on its calls belong to the same append.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct UnrecordedAnswer {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
     /// The answer, with our own tool call ids.

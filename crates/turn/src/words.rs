@@ -1,7 +1,7 @@
 //! All texts that the model reads from agentd, in one place.
 
-use crate::delegate::Ended;
 use crate::planning::Plan;
+use crate::tree::delegate::Ended;
 use agentd_protocol::{
     ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, SessionId, Verdict,
 };

@@ -66,16 +66,19 @@ async fn a_title_is_asked_with_its_own_words_and_nobody_waits_for_it() {
     let mut world = World::beside(rules()).await;
     let session = session(&world, "fix the parser").await;
     world.model().await.answer("It is fixed.");
-    let kid = world.model().await;
+    let worker = world.model().await;
     world.until_state(session, RunState::Idle).await;
-    let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
+    let body = String::from_utf8(worker.job.body.to_bytes().to_vec()).unwrap();
     assert!(
         body.contains("Person: fix the parser") && body.contains("Agent: It is fixed."),
         "{body}"
     );
-    assert!(!body.contains("\"tools\"") && kid.job.tools.is_empty(), "{body}");
-    assert_eq!(kid.job.ask.output_tokens, 300);
-    kid.answer("Parser fix\n");
+    assert!(
+        !body.contains("\"tools\"") && worker.job.tools.is_empty(),
+        "{body}"
+    );
+    assert_eq!(worker.job.ask.output_tokens, 300);
+    worker.answer("Parser fix\n");
     let paid = finished(&mut world, session).await;
     assert_eq!(
         (paid.purpose, paid.usage.total(), paid.error),
@@ -91,13 +94,13 @@ async fn i6_a_question_that_fails_panics_or_takes_too_long_changes_nothing() {
         let mut world = World::beside(rules()).await;
         let session = session(&world, "fix the parser").await;
         world.model().await.answer("It is fixed.");
-        let kid = world.model().await;
+        let worker = world.model().await;
         match how {
-            0 => kid.fail(FailureClass::Overloaded, None),
-            1 => kid.panic(),
+            0 => worker.fail(FailureClass::Overloaded, None),
+            1 => worker.panic(),
             _ => {
                 world.pass(Duration::from_secs(21)).await;
-                kid.gone().await;
+                worker.gone().await;
             }
         }
         let ended = finished(&mut world, session).await;
@@ -113,14 +116,14 @@ async fn a_closed_session_kills_the_kid_that_makes_its_title() {
     let mut world = World::beside(rules()).await;
     let session = session(&world, "fix the parser").await;
     world.model().await.answer("It is fixed.");
-    let kid = world.model().await;
+    let worker = world.model().await;
     world.until(session, "turn.finished").await;
     let reason = "over".to_owned();
     world
         .ask(session, Command::Close { reason, force: false })
         .await
         .unwrap();
-    kid.gone().await;
+    worker.gone().await;
     assert_eq!(world.kinds(session).await.last().copied(), Some("session.closed"));
 }
 
@@ -130,17 +133,17 @@ async fn the_first_step_waits_for_the_label_and_not_beyond_its_deadline() {
     for late in [false, true] {
         let mut world = World::beside(rules()).await;
         let session = session(&world, "the blue one").await;
-        let kid = world.model().await;
-        let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
+        let worker = world.model().await;
+        let body = String::from_utf8(worker.job.body.to_bytes().to_vec()).unwrap();
         assert!(
             body.contains("the blue one") && body.contains("REPO_ANALYSIS"),
             "{body}"
         );
         if late {
             world.pass(Duration::from_secs(21)).await;
-            kid.gone().await;
+            worker.gone().await;
         } else {
-            kid.answer(label);
+            worker.answer(label);
         }
         world.until(session, "intent.classified").await;
         let events = world.events(session).await;

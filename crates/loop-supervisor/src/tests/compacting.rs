@@ -36,8 +36,8 @@ async fn long_session(world: &mut World) -> SessionId {
 async fn asked(world: &mut World) -> (SessionId, ModelPuppet) {
     let session = long_session(world).await;
     world.ask(session, Command::Compact).await.unwrap();
-    let kid = world.model().await;
-    (session, kid)
+    let worker = world.model().await;
+    (session, worker)
 }
 
 async fn compacted(world: &mut World, session: SessionId) -> ContextCompacted {
@@ -53,11 +53,11 @@ async fn compacted(world: &mut World, session: SessionId) -> ContextCompacted {
 #[tokio::test(start_paused = true)]
 async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
     let mut world = World::new().await;
-    let (session, kid) = asked(&mut world).await;
+    let (session, worker) = asked(&mut world).await;
     world.until_state(session, RunState::Compacting).await;
     // The summary is not shown to viewers while it is written.
-    kid.text("1. Task");
-    kid.answer("1. Task: port it.");
+    worker.text("1. Task");
+    worker.answer("1. Task: port it.");
     let told = compacted(&mut world, session).await;
     assert!(
         told.summary
@@ -69,8 +69,8 @@ async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
     world.until_state(session, RunState::Idle).await;
 }
 
-fn sent(kid: &ModelPuppet) -> String {
-    String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap()
+fn sent(worker: &ModelPuppet) -> String {
+    String::from_utf8(worker.job.body.to_bytes().to_vec()).unwrap()
 }
 
 /// A request up to the end of its last message.
@@ -85,19 +85,19 @@ async fn the_question_for_a_summary_follows_the_bytes_of_the_last_request() {
         let session = created(&mut world, model).await;
         let mut last = String::new();
         for n in 0..8 {
-            let kid = world.model().await;
-            last = sent(&kid);
-            kid.call(&[bash(&format!("echo {n}"))]);
+            let worker = world.model().await;
+            last = sent(&worker);
+            worker.call(&[bash(&format!("echo {n}"))]);
             world.tool().await.end(ToolStatus::Ok, &"word ".repeat(2_000));
         }
-        let kid = world.model().await;
-        let before_last = std::mem::replace(&mut last, sent(&kid));
-        kid.answer("done");
+        let worker = world.model().await;
+        let before_last = std::mem::replace(&mut last, sent(&worker));
+        worker.answer("done");
         world.until(session, "turn.finished").await;
         world.ask(session, Command::Compact).await.unwrap();
-        let kid = world.model().await;
+        let worker = world.model().await;
         let unmarked = |body: &str| body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
-        let question = sent(&kid);
+        let question = sent(&worker);
         let plain = unmarked(&question);
         for body in [&before_last, &last] {
             let body = unmarked(body);
@@ -125,8 +125,8 @@ async fn the_question_for_a_summary_follows_the_bytes_of_the_last_request() {
 #[tokio::test(start_paused = true)]
 async fn a_call_in_the_answer_is_refused_and_the_conversation_is_retold() {
     let mut world = World::new().await;
-    let (session, kid) = asked(&mut world).await;
-    kid.call(&[bash("rm -rf target")]);
+    let (session, worker) = asked(&mut world).await;
+    worker.call(&[bash("rm -rf target")]);
     let again = world.model().await;
     let body = sent(&again);
     assert!(
@@ -149,15 +149,15 @@ async fn a_call_in_the_answer_is_refused_and_the_conversation_is_retold() {
 #[tokio::test(start_paused = true)]
 async fn a_conversation_that_does_not_fit_is_retold_in_parts() {
     let mut world = World::new().await;
-    let (session, kid) = asked(&mut world).await;
-    kid.fail(FailureClass::ContextOverflow, None);
-    let kid = world.model().await;
-    let body = sent(&kid);
+    let (session, worker) = asked(&mut world).await;
+    worker.fail(FailureClass::ContextOverflow, None);
+    let worker = world.model().await;
+    let body = sent(&worker);
     assert!(
         body.contains("<conversation>") && !body.contains("\"tools\""),
         "{body}"
     );
-    kid.answer("1. Task: port it.");
+    worker.answer("1. Task: port it.");
     let told = compacted(&mut world, session).await;
     let why = "the conversation no longer fits the model's window";
     assert_eq!(told.retold_because.as_deref(), Some(why));
@@ -167,14 +167,14 @@ async fn a_conversation_that_does_not_fit_is_retold_in_parts() {
 async fn i6_a_summary_that_fails_panics_or_takes_too_long_is_made_without_a_model() {
     for how in 0..4 {
         let mut world = World::new().await;
-        let (session, kid) = asked(&mut world).await;
+        let (session, worker) = asked(&mut world).await;
         match how {
-            0 => kid.fail(FailureClass::Overloaded, None),
-            1 => kid.panic(),
-            2 => kid.answer("  \n"),
+            0 => worker.fail(FailureClass::Overloaded, None),
+            1 => worker.panic(),
+            2 => worker.answer("  \n"),
             _ => {
                 world.pass(Duration::from_secs(121)).await;
-                kid.gone().await;
+                worker.gone().await;
             }
         }
         let made = compacted(&mut world, session).await;
@@ -191,13 +191,13 @@ async fn i6_a_summary_that_fails_panics_or_takes_too_long_is_made_without_a_mode
 #[tokio::test(start_paused = true)]
 async fn a_closed_session_kills_the_kid_that_writes_its_summary() {
     let mut world = World::new().await;
-    let (session, kid) = asked(&mut world).await;
+    let (session, worker) = asked(&mut world).await;
     let reason = "over".to_owned();
     world
         .ask(session, Command::Close { reason, force: false })
         .await
         .unwrap();
-    kid.gone().await;
+    worker.gone().await;
     let kinds = world.kinds(session).await;
     assert_eq!(
         kinds[kinds.len() - 3..],
@@ -208,9 +208,9 @@ async fn a_closed_session_kills_the_kid_that_writes_its_summary() {
 #[tokio::test(start_paused = true)]
 async fn a_compaction_that_a_crash_interrupts_is_done_afterwards() {
     let mut world = World::new().await;
-    let (session, kid) = asked(&mut world).await;
+    let (session, worker) = asked(&mut world).await;
     world.crash().await;
-    kid.gone().await;
+    worker.gone().await;
     let again = world.model().await;
     again.answer("1. Task: port it.");
     let told = compacted(&mut world, session).await;

@@ -141,14 +141,14 @@ async fn a_session_that_waits_long_for_a_provider_is_cold_until_its_time() {
     let session = world.create().await;
     let failed = Instant::now();
     let model = world.model().await;
-    let kid = model.kid.clone();
+    let worker = model.worker.clone();
     model.fail(FailureClass::RateLimited, Some(600_000));
     world.until_cold(session).await;
     assert!(failed.elapsed() < Duration::from_secs(5));
     let stats = world.stats().await;
     assert_eq!((stats.hot, stats.timed), (0, 1));
     // Its worker is gone, and the permit with it.
-    kid.get_cell().wait(None).await.unwrap();
+    worker.get_cell().wait(None).await.unwrap();
     let second = world.model().await;
     assert_eq!(second.job.attempt, 2);
     assert!(failed.elapsed() >= Duration::from_secs(600) && failed.elapsed() < Duration::from_secs(610));

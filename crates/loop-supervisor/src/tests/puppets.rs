@@ -64,19 +64,19 @@ pub(super) enum Job {
 #[derive(Debug)]
 pub(super) struct ModelPuppet {
     pub(super) job: ModelJob,
-    pub(super) kid: ActorRef<Order>,
+    pub(super) worker: ActorRef<Order>,
 }
 
 #[derive(Debug)]
 pub(super) struct ToolPuppet {
     pub(super) job: ToolJob,
-    pub(super) kid: ActorRef<Order>,
+    pub(super) worker: ActorRef<Order>,
 }
 
 impl ModelPuppet {
     pub(super) fn say(&self, event: CallEvent) {
         let (call, attempt) = (self.job.call, self.job.attempt);
-        self.kid
+        self.worker
             .cast(Order::Say(SessionMsg::Model { call, attempt, event }))
             .unwrap();
     }
@@ -126,7 +126,7 @@ impl ModelPuppet {
             credential: None,
         };
         self.say(CallEvent::Answered(Box::new(answer)));
-        self.kid.cast(Order::End).unwrap();
+        self.worker.cast(Order::End).unwrap();
     }
 
     /// Fails and exits.
@@ -136,23 +136,23 @@ impl ModelPuppet {
             ..ModelFailure::new(class, "no luck")
         };
         self.say(CallEvent::Failed(failure));
-        self.kid.cast(Order::End).unwrap();
+        self.worker.cast(Order::End).unwrap();
     }
 
     pub(super) fn panic(self) {
-        self.kid.cast(Order::Panic).unwrap();
+        self.worker.cast(Order::Panic).unwrap();
     }
 
     /// Waits until the worker is gone.
     pub(super) async fn gone(&self) {
-        self.kid.get_cell().wait(None).await.unwrap();
+        self.worker.get_cell().wait(None).await.unwrap();
     }
 }
 
 impl ToolPuppet {
     pub(super) fn say(&self, event: RunEvent) {
         let (tool_call, attempt) = (self.job.tool_call, self.job.attempt);
-        self.kid
+        self.worker
             .cast(Order::Say(SessionMsg::Tool {
                 tool_call,
                 attempt,
@@ -166,15 +166,15 @@ impl ToolPuppet {
             Box::new(ToolOutcome::text(status, text)),
             Vec::new(),
         ));
-        self.kid.cast(Order::End).unwrap();
+        self.worker.cast(Order::End).unwrap();
     }
 
     pub(super) fn panic(self) {
-        self.kid.cast(Order::Panic).unwrap();
+        self.worker.cast(Order::Panic).unwrap();
     }
 
     pub(super) async fn gone(&self) {
-        self.kid.get_cell().wait(None).await.unwrap();
+        self.worker.get_cell().wait(None).await.unwrap();
     }
 }
 
@@ -203,23 +203,23 @@ impl Puppets {
         let loop_cell = to.get_cell();
         Puppet::spawn_linked(None, Puppet, to, loop_cell)
             .await
-            .map(|(kid, _)| kid)
+            .map(|(worker, _)| worker)
     }
 }
 
 #[async_trait]
 impl Workers for Puppets {
     async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr> {
-        let kid = self.start(job.to.clone()).await?;
-        let cell = kid.get_cell();
-        let _ = self.jobs.send(Job::Model(ModelPuppet { job, kid }));
+        let worker = self.start(job.to.clone()).await?;
+        let cell = worker.get_cell();
+        let _ = self.jobs.send(Job::Model(ModelPuppet { job, worker }));
         Ok(cell)
     }
 
     async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr> {
-        let kid = self.start(job.to.clone()).await?;
-        let cell = kid.get_cell();
-        let _ = self.jobs.send(Job::Tool(ToolPuppet { job, kid }));
+        let worker = self.start(job.to.clone()).await?;
+        let cell = worker.get_cell();
+        let _ = self.jobs.send(Job::Tool(ToolPuppet { job, worker }));
         Ok(cell)
     }
 }
@@ -266,6 +266,6 @@ impl Launch for HookPuppets {
             done,
         };
         let _ = self.0.send(puppet);
-        ended.await.expect("the test wants this hook's kid to panic")
+        ended.await.expect("the test wants this hook's worker to panic")
     }
 }

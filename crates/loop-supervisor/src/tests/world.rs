@@ -247,7 +247,7 @@ impl World {
     async fn job(&mut self) -> Job {
         tokio::time::timeout(LONG, self.jobs.recv())
             .await
-            .expect("no kid was started")
+            .expect("no worker was started")
             .unwrap()
     }
 

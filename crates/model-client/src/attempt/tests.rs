@@ -273,7 +273,7 @@ async fn a_servers_wait_holds_back_everybody_else() {
     assert!(world.result().await.is_ok());
 }
 
-fn called(answer: Answer) -> Called {
+fn called(answer: AttemptResult) -> Called {
     Called {
         answer,
         rates: Rates::default(),

@@ -56,7 +56,7 @@ fn hear(world: &mut World, event: HookEvent, change: impl FnOnce(HookFinished) -
 }
 
 fn asked(world: &World) -> Vec<HookEvent> {
-    world.asked.values().map(Topic::event).collect()
+    world.asked.values().map(LifecycleEvent::event).collect()
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_hook_of_the_end_has_the_turn_go_on_so_often_and_no_more() {
     world.send("do it");
     for round in 0..3 {
         world.say("Done.");
-        let Some(Topic::Stop { rounds, .. }) = world.asked.values().next() else {
+        let Some(LifecycleEvent::Stop { rounds, .. }) = world.asked.values().next() else {
             panic!("no hook is asked in round {round}")
         };
         assert_eq!(*rounds, round);
@@ -264,7 +264,7 @@ fn people_are_notified_of_questions_ends_and_failures_and_nothing_waits_for_it()
         .asked
         .values()
         .map(|topic| match topic {
-            Topic::Notification { notice, .. } => *notice,
+            LifecycleEvent::Notification { notice, .. } => *notice,
             other => panic!("{other:?}"),
         })
         .collect();

@@ -180,7 +180,7 @@ fn i5_a_drain_kills_jobs_and_those_that_start_during_it() {
         .into_iter()
         .map(|end| (end.job, end.stopped))
         .collect();
-    let why = || Some(crate::jobs::DRAINING.to_owned());
+    let why = || Some(crate::calls::jobs::DRAINING.to_owned());
     assert_eq!((ends, world.jobs_killed), (vec![(1, why()), (2, why())], 2));
     assert!(world.agent.at_rest());
 }

@@ -16,7 +16,7 @@ fn in_plan_mode() -> World {
 }
 
 /// The gate allows the next call, which has this content.
-fn allow(world: &mut World, talk: Talk) {
+fn allow(world: &mut World, request: LoopRequest) {
     let (tool_call, name) = world.judging.remove(0);
     let verdict = Verdict {
         kind: VerdictKind::Allow,
@@ -25,7 +25,7 @@ fn allow(world: &mut World, talk: Talk) {
     };
     let plan = CallPlan {
         effect: EffectClass::None,
-        talk: Some(talk),
+        loop_request: Some(request),
         ..world.plan(&name)
     };
     let judged = Judged::Verdict { verdict, plan };
@@ -34,7 +34,7 @@ fn allow(world: &mut World, talk: Talk) {
 
 fn shows_a_plan(world: &mut World) {
     world.call(&["ExitPlanMode"]);
-    allow(world, Talk::LeavePlanMode("# Summary".into()));
+    allow(world, LoopRequest::LeavePlanMode("# Summary".into()));
 }
 
 fn mode(world: &World) -> PermissionMode {
@@ -192,8 +192,8 @@ fn planning(intent_gate: bool) -> LoopLimits {
     }
 }
 
-fn steps(titles: &[&str]) -> Talk {
-    Talk::Plan(PlanTalk::Steps {
+fn steps(titles: &[&str]) -> LoopRequest {
+    LoopRequest::Plan(PlanRequest::Steps {
         steps: titles
             .iter()
             .map(|title| ((*title).to_owned(), "run it".to_owned()))
@@ -231,11 +231,11 @@ fn a_plan_is_done_step_by_step_and_open_steps_are_named_once_before_the_end() {
     assert!(world.kinds().contains(&"plan.updated"), "{:?}", world.kinds());
     assert!(world.results()[0].1.contains("Next is step 1: write it"));
     world.call(&["Plan"]);
-    let done = PlanTalk::Done {
+    let done = PlanRequest::Done {
         step: 1,
         evidence: "it is there".into(),
     };
-    allow(&mut world, Talk::Plan(done));
+    allow(&mut world, LoopRequest::Plan(done));
     world.say("finished");
     let (kind, text) = world.notes().pop().unwrap();
     assert!(

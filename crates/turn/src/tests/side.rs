@@ -356,7 +356,7 @@ fn step(world: &mut World, tokens: u64, messages: u64) {
 
 /// The count arrives with this many tokens.
 fn counted(world: &mut World, tokens: u64) {
-    let call = world.weighing.remove(0);
+    let call = world.token_counts.remove(0);
     world.tokens = tokens;
     world.input(Input::Counted { call });
     while let Some((_, _, Shrink::Prune, _)) = world.shrinks.first() {
@@ -368,7 +368,7 @@ fn counted(world: &mut World, tokens: u64) {
 fn close_to_the_line_the_provider_counts_before_anything_is_made_shorter() {
     for (tokens, close) in [(70_000, false), (73_000, true), (85_000, true), (90_000, false)] {
         let world = before_a_call(tokens, 5);
-        assert_eq!(world.weighing.len(), usize::from(close), "{tokens}");
+        assert_eq!(world.token_counts.len(), usize::from(close), "{tokens}");
     }
     let mut world = before_a_call(85_000, 5);
     assert_eq!((world.models.len(), world.shrinks.len()), (0, 0));
@@ -389,13 +389,13 @@ fn i6_the_same_conversation_is_not_counted_twice_nor_each_step() {
     let mut world = before_a_call(78_000, 5);
     counted(&mut world, 78_000);
     step(&mut world, 78_000, 7);
-    assert_eq!(world.weighing.len(), 0, "just counted");
+    assert_eq!(world.token_counts.len(), 0, "just counted");
     step(&mut world, 78_000, 9);
     step(&mut world, 78_000, 11);
-    assert_eq!(world.weighing.len(), 1, "three steps later");
-    let call = world.weighing[0];
+    assert_eq!(world.token_counts.len(), 1, "three steps later");
+    let call = world.token_counts[0];
     world.cancel().unwrap();
-    assert_eq!(world.weighing.len(), 0);
+    assert_eq!(world.token_counts.len(), 0);
     world.input(Input::Counted { call });
     assert_eq!(world.kinds(), [""; 0], "nobody waits for it any more");
 }

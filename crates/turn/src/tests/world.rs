@@ -25,7 +25,7 @@ pub(super) struct World {
     pub(super) counting: Vec<ApprovalId>,
     pub(super) rules: Vec<String>,
     /// Pending requests to hooks.
-    pub(super) asked: BTreeMap<u64, Topic>,
+    pub(super) asked: BTreeMap<u64, LifecycleEvent>,
     /// Running work on the history.
     pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
@@ -55,7 +55,7 @@ pub(super) struct World {
     /// Questions to models outside of the turn.
     pub(super) sides: Vec<SideCall>,
     /// Counts requested from the provider.
-    pub(super) weighing: Vec<CallId>,
+    pub(super) token_counts: Vec<CallId>,
     /// The last step.
     pub(super) step: Step,
     /// The number of steps that had events.
@@ -121,7 +121,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
 
 pub(super) fn config() -> Arc<Config> {
     Arc::new(Config {
-        intent_patterns: crate::intent::sample_patterns(),
+        intent_patterns: crate::planning::intent_guard::sample_patterns(),
         ..Config::default()
     })
 }
@@ -213,7 +213,7 @@ impl World {
             starts: Vec::new(),
             shrinks: Vec::new(),
             sides: Vec::new(),
-            weighing: Vec::new(),
+            token_counts: Vec::new(),
             step: Step::default(),
             appends: 0,
         };
@@ -309,8 +309,8 @@ impl World {
             }
             Effect::StartSide(side) => self.sides.push(side),
             Effect::DropSide { call } => self.sides.retain(|side| side.call != call),
-            Effect::CountTokens { call, .. } => self.weighing.push(call),
-            Effect::DropCount { call } => self.weighing.retain(|weighing| *weighing != call),
+            Effect::CountTokens { call, .. } => self.token_counts.push(call),
+            Effect::DropCount { call } => self.token_counts.retain(|counting| *counting != call),
             effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.of_shrinks(&effect),
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
@@ -601,8 +601,8 @@ impl World {
                 ..Binding::default()
             }),
             about: Box::default(),
-            talk: (name == "Task").then(|| {
-                Talk::Delegate(Delegation {
+            loop_request: (name == "Task").then(|| {
+                LoopRequest::Delegate(Delegation {
                     purpose: "a part".into(),
                     prompt: "do it".into(),
                     agent: None,
@@ -721,7 +721,7 @@ impl World {
         self.counting.clear();
         self.shrinks.clear();
         self.sides.clear();
-        self.weighing.clear();
+        self.token_counts.clear();
         self.asked.clear();
         self.reworking = None;
         self.children.clear();

@@ -1,0 +1,207 @@
+//! From a requested call to a verdict: all calls of an answer are judged before any of it is recorded.
+
+use crate::calls::open_call::Stage;
+use crate::draft::Draft;
+use crate::effect::Effect;
+use crate::input::{CallPlan, Judged, TimerKey};
+use crate::volatile::{Ruling, UnrecordedAnswer};
+use crate::{
+    attempts,
+    calls::{approvals, call_hooks},
+};
+use agentd_protocol::{
+    Block, EventBody, ToolCallId, ToolFinished, ToolOutcome, ToolProposed, Verdict, VerdictGiven, VerdictKind,
+};
+use serde_json::Value;
+
+/// Sends all calls of an answer to the gate.
+pub(crate) fn begin(draft: &mut Draft<'_, '_>, answer: UnrecordedAnswer) {
+    let calls: Vec<_> = calls_of(&answer)
+        .map(|(id, name, input)| (id, name.to_owned(), input.clone()))
+        .collect();
+    draft.volatile().answer = Some(answer);
+    for (id, name, input) in calls {
+        request(draft, id, name, input);
+    }
+}
+
+/// Sends a call to the gate and restarts the time limit.
+pub(crate) fn request(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, name: String, input: Value) {
+    let grants = draft.durable().grants.clone();
+    let volatile = draft.volatile();
+    volatile.pending.insert(tool_call);
+    volatile.timers.remove(&TimerKey::Judging);
+    draft.effect(Effect::Judge {
+        tool_call,
+        name,
+        input,
+        grants,
+    });
+}
+
+/// Handles the gate's verdict, or a call that could not be prepared.
+pub(crate) fn judged(draft: &mut Draft<'_, '_>, id: ToolCallId, judged: Judged) {
+    if !draft.volatile().pending.remove(&id) {
+        return;
+    }
+    let ruling = match judged {
+        Judged::Verdict { verdict, plan } => Ruling::Verdict(verdict, Some(plan)),
+        Judged::Refused(outcome) => Ruling::Refused(outcome),
+    };
+    ruled(draft, id, ruling);
+}
+
+/// Judging took too long: calls still unjudged are denied (I7).
+pub(crate) fn timed_out(draft: &mut Draft<'_, '_>) {
+    for id in std::mem::take(&mut draft.volatile().pending) {
+        let verdict = Verdict {
+            kind: VerdictKind::Deny,
+            rule: "gate:timeout".to_owned(),
+            reason: "the permission gate did not answer in time".to_owned(),
+        };
+        ruled(draft, id, Ruling::Verdict(verdict, None));
+    }
+}
+
+fn ruled(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
+    let volatile = draft.volatile();
+    match &mut volatile.answer {
+        Some(answer) => {
+            answer.rulings.insert(id, Box::new(ruling));
+            let complete = calls_of(answer).all(|(id, ..)| answer.rulings.contains_key(&id));
+            if let Some(answer) = complete.then(|| volatile.answer.take()).flatten() {
+                commit(draft, answer);
+            }
+        }
+        None => rule_again(draft, id, ruling),
+    }
+}
+
+/// Records the answer, its calls and their verdicts in one append.
+fn commit(draft: &mut Draft<'_, '_>, mut answer: UnrecordedAnswer) {
+    let rulings = std::mem::take(&mut answer.rulings);
+    attempts::record(draft, answer);
+    propose_all(draft);
+    let (mut asks, mut refused) = (Vec::new(), Vec::new());
+    let order: Vec<_> = draft.durable().open_calls().map(|call| call.id).collect();
+    let mut rulings = rulings;
+    for id in order {
+        call_hooks::write_waiting(draft, id);
+        match rulings.remove(&id).map(|ruling| *ruling) {
+            Some(Ruling::Verdict(verdict, plan)) => {
+                asks.extend(give(draft, id, verdict, plan));
+            }
+            Some(Ruling::Refused(outcome)) => refused.push((id, outcome)),
+            None => {}
+        }
+    }
+    for (id, plan) in asks {
+        approvals::ask(draft, id, &plan);
+    }
+    for (tool_call, outcome) in refused {
+        draft.emit(ToolFinished { tool_call, outcome });
+    }
+}
+
+/// Records the calls that the model requested, unless they already are in the log.
+pub(crate) fn propose_all(draft: &mut Draft<'_, '_>) {
+    let named: Vec<EventBody> = draft
+        .durable()
+        .open_calls()
+        .filter(|call| call.stage == Stage::Named)
+        .map(|call| {
+            let (name, input) = (call.name.clone(), call.input.clone());
+            ToolProposed {
+                tool_call: call.id,
+                name,
+                input,
+                index: call.index,
+            }
+            .into()
+        })
+        .collect();
+    for proposed in named {
+        draft.emit(proposed);
+    }
+}
+
+/// Records a verdict; returns the call if a person must be asked about it.
+fn give(
+    draft: &mut Draft<'_, '_>,
+    id: ToolCallId,
+    verdict: Verdict,
+    plan: Option<CallPlan>,
+) -> Option<(ToolCallId, CallPlan)> {
+    let verdict = match plan {
+        // Without a plan, nobody knows what would run, so the call is denied (I7).
+        None if verdict.kind != VerdictKind::Deny => Verdict {
+            kind: VerdictKind::Deny,
+            ..verdict
+        },
+        _ => verdict,
+    };
+    let kind = verdict.kind;
+    draft.emit(VerdictGiven {
+        tool_call: id,
+        verdict,
+    });
+    let plan = plan.filter(|_| kind != VerdictKind::Deny)?;
+    let asked = (kind == VerdictKind::Ask).then(|| (id, plan.clone()));
+    draft.volatile().plans.insert(id, Box::new(plan));
+    asked
+}
+
+/// A call from an earlier incarnation was judged again because its plan was lost. Earlier decisions by people and rules
+/// stand, unless the call is denied now.
+fn rule_again(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
+    propose_all(draft);
+    let Some(stage) = draft.durable().call(id).map(|call| call.stage.clone()) else {
+        return;
+    };
+    match (stage, ruling) {
+        (Stage::Proposed | Stage::ToAsk | Stage::Allowed, Ruling::Refused(outcome)) => {
+            finish(draft, id, outcome);
+        }
+        (Stage::Proposed, Ruling::Verdict(verdict, plan)) => {
+            if let Some((id, plan)) = give(draft, id, verdict, plan) {
+                approvals::ask(draft, id, &plan);
+            }
+        }
+        (Stage::ToAsk | Stage::Allowed, Ruling::Verdict(verdict, None)) => {
+            give(draft, id, verdict, None);
+        }
+        (Stage::ToAsk | Stage::Allowed, Ruling::Verdict(verdict, plan))
+            if verdict.kind == VerdictKind::Deny =>
+        {
+            give(draft, id, verdict, plan);
+        }
+        (Stage::ToAsk, Ruling::Verdict(_, Some(plan))) => {
+            draft.volatile().plans.insert(id, Box::new(plan.clone()));
+            approvals::ask(draft, id, &plan);
+        }
+        (Stage::Allowed, Ruling::Verdict(_, Some(plan))) => {
+            draft.volatile().plans.insert(id, Box::new(plan));
+        }
+        (
+            Stage::Named
+            | Stage::Asking(_)
+            | Stage::Denied(_)
+            | Stage::Answered(_)
+            | Stage::Running(_)
+            | Stage::Closed(_),
+            _,
+        ) => {}
+    }
+}
+
+fn finish(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, outcome: ToolOutcome) {
+    draft.emit(ToolFinished { tool_call, outcome });
+}
+
+/// The calls of an answer, with our ids.
+fn calls_of(answer: &UnrecordedAnswer) -> impl Iterator<Item = (ToolCallId, &str, &Value)> {
+    answer.answer.content.iter().filter_map(|block| match block {
+        Block::ToolUse { id, name, input } => Some((id.parse().ok()?, name.as_str(), input)),
+        _ => None,
+    })
+}

@@ -1,0 +1,107 @@
+//! The phase of a turn, according to the log.
+
+use crate::attempts::outer::Tries;
+use agentd_protocol::{ApprovalId, CallId, FailureClass, Remedy, StopReason, ThinkingLevel, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// What a turn is currently doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// A model call comes next.
+    Ready,
+    /// An attempt has started and not ended.
+    Streaming(Attempt),
+    /// Waits for the time of the next attempt.
+    BackingOff {
+        /// The attempt that failed.
+        last: Attempt,
+        /// The time of the failure.
+        failed_at: Timestamp,
+        /// When the next attempt starts.
+        retry_at: Timestamp,
+        /// The failure class.
+        class: FailureClass,
+        /// The provider's message.
+        message: String,
+        /// What the next attempt does differently.
+        #[serde(default)]
+        remedy: Option<Remedy>,
+    },
+    /// The model call failed for good; the turn ends.
+    GaveUp {
+        /// The configured name of the model that failed last.
+        #[serde(default)]
+        model: String,
+        /// The failure class.
+        class: FailureClass,
+        /// The provider's message.
+        message: String,
+    },
+    /// The step's calls are open.
+    Calling {
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// The model answered and no call is open: the turn continues or ends.
+    Answered {
+        /// Why the model stopped.
+        stop: StopReason,
+        /// The model requested tools, and each call has its result.
+        called: bool,
+    },
+    /// A person has been asked whether to continue.
+    AtLimit(ApprovalId),
+}
+
+impl Phase {
+    /// Whether the model call is parked.
+    #[must_use]
+    pub const fn parked(&self) -> bool {
+        matches!(
+            self,
+            Self::BackingOff {
+                remedy: Some(Remedy::Park),
+                ..
+            }
+        )
+    }
+}
+
+/// One attempt of a model call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The logical call.
+    pub call: CallId,
+    /// From 1.
+    pub attempt: u32,
+    /// The number of the step within the turn.
+    pub step: u32,
+    /// The time of the start.
+    pub started_at: Timestamp,
+    /// Whether tools are off.
+    pub tools_off: bool,
+    /// Failed attempts of this call so far.
+    pub failures: u32,
+    /// How many of them were caused by our own bugs.
+    pub internal: u32,
+    /// How many of them the stutter guard failed.
+    pub stutters: u32,
+    /// The configured name of the model.
+    #[serde(default)]
+    pub model: String,
+    /// The provider's name.
+    #[serde(default)]
+    pub provider: String,
+    /// The credential of the first request.
+    #[serde(default)]
+    pub credential: Option<String>,
+    /// The thinking level.
+    #[serde(default)]
+    pub thinking: Option<ThinkingLevel>,
+    /// The request asks the provider to keep the prompt cached for an hour.
+    #[serde(default)]
+    pub cache_hour: bool,
+    /// What the call has tried so far.
+    #[serde(default)]
+    pub tries: Tries,
+}

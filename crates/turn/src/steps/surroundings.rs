@@ -1,0 +1,116 @@
+//! What the model has been told about the mode and the date. The system prompt never changes, so changes are told in
+//! notes next to the newest input.
+
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::{inbox, words};
+use agentd_protocol::{NoteInjected, NoteKind, PermissionMode, SessionCreated, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The length of a date in RFC 3339, in characters.
+const DATE: usize = 10;
+
+/// The model's knowledge of its surroundings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The model was last told the date of this moment.
+    pub at: Timestamp,
+    /// The model believes that plan mode is on.
+    pub plan: bool,
+    /// The system prompt contains the date of this moment.
+    pub first_at: Timestamp,
+    /// The system prompt says that plan mode is on.
+    pub first_plan: bool,
+    /// The model has been told about plan mode at some time.
+    #[serde(default)]
+    pub ever_plan: bool,
+}
+
+impl Surroundings {
+    /// The state that the system prompt describes.
+    pub(crate) fn by_prompt(created: &SessionCreated, at: Timestamp) -> Self {
+        let plan = created.mode == PermissionMode::Plan;
+        Self {
+            at,
+            plan,
+            first_at: at,
+            first_plan: plan,
+            ever_plan: plan,
+        }
+    }
+
+    /// Old messages are gone, perhaps with notes among them: only the system prompt is certain.
+    fn forget(&mut self) {
+        *self = Self {
+            at: self.first_at,
+            plan: self.first_plan,
+            ..*self
+        };
+    }
+}
+
+impl Durable {
+    /// The current permission mode.
+    pub(crate) fn mode(&self) -> PermissionMode {
+        self.settings
+            .as_ref()
+            .map_or(PermissionMode::Default, |settings| settings.mode)
+    }
+
+    /// Forgets notes because old messages, or the newest ones (`back`), left the conversation. If plan mode is off, it
+    /// is safer to tell the model once too often that it is over.
+    pub(crate) fn forget_told(&mut self, back: bool) {
+        let was = self.told.plan || (back && self.told.ever_plan);
+        self.told.forget();
+        if self.mode() != PermissionMode::Plan {
+            self.told.plan |= was;
+        }
+    }
+
+    /// Records that a note of this kind was given.
+    pub(crate) fn told(&mut self, kind: NoteKind, at: Timestamp) {
+        match kind {
+            NoteKind::PlanReminder if self.mode() == PermissionMode::Plan => {
+                self.told.plan = true;
+                self.told.ever_plan = true;
+            }
+            NoteKind::ContextNotice => {
+                self.told.at = at;
+                self.told.plan = self.mode() == PermissionMode::Plan && self.told.plan;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds notes about a changed mode or date before a model call. In plan mode, each input gets its reminder.
+pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
+    let told = draft.durable().told;
+    let plan = draft.durable().mode() == PermissionMode::Plan;
+    let joins = !inbox::joins_next(draft).is_empty();
+    let mut news = Vec::new();
+    if told.plan && !plan {
+        news.push(words::PLAN_MODE_IS_OVER.to_owned());
+    }
+    let today = date(draft.now());
+    if joins && today != date(told.at) {
+        news.push(format!("Today is {today}."));
+    }
+    if !news.is_empty() {
+        draft.emit(NoteInjected {
+            kind: NoteKind::ContextNotice,
+            text: news.join(" "),
+        });
+    }
+    if plan && (joins || !told.plan) {
+        draft.emit(NoteInjected {
+            kind: NoteKind::PlanReminder,
+            text: words::PLAN_MODE.to_owned(),
+        });
+    }
+}
+
+fn date(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.get(..DATE).map(str::to_owned).unwrap_or(text)
+}
