@@ -61,6 +61,9 @@ async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
         let project = Project::create(work.path(), number)?;
         let (client, teller) = (client.clone(), teller.clone());
         running.spawn(async move {
+            if demo.is_large() {
+                tokio::time::sleep(Duration::from_millis(demo.pace.begins_ms(number))).await;
+            }
             one(number, demo.pace, &client, &project, &teller)
                 .await
                 .map(|end| (number, end, project))

@@ -125,7 +125,7 @@ pub(crate) async fn models(
     }
     if let Some(demo) = demo {
         let (script, why) = (demo::script(demo), "the demo's script");
-        if demo.sessions > demo::MAIN {
+        if demo.is_large() {
             models.insert_scripted(demo::LIMITED, demo::LIMITED, script.clone(), why);
         }
         models.insert_scripted_default(demo::MODEL, script, why);

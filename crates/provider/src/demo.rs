@@ -4,8 +4,13 @@
 //! that a person must approve; the first call of session 2 fails once. A larger demo also shows what else happens in a
 //! fleet: sessions that wait, are limited or fail, and one with sub-agents. The prompt identifies the session.
 
+mod projects;
+
+pub use projects::project_files;
+
 use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 use agentd_protocol::{FailureClass, Usage};
+use projects::{Project, project};
 use serde_json::json;
 
 /// The name of the demo's model.
@@ -16,7 +21,7 @@ pub const MODEL: &str = "demo";
 pub const LIMITED: &str = "demo-limited";
 
 /// The sessions that show the main job.
-pub const MAIN: u32 = 3;
+const MAIN: u32 = 3;
 
 /// The sub-agents of the session that has some.
 const HELPERS: u32 = 3;
@@ -31,11 +36,22 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// The delay before each streamed piece, in milliseconds.
-    const fn ms(self) -> u64 {
+    /// The delay before each streamed piece of session `n`, in milliseconds. In a large demo, sessions work at different
+    /// speeds, and slowly enough that many are at work at the same time.
+    const fn ms(self, n: u32, large: bool) -> u64 {
+        match (self, large) {
+            (Self::Watched, false) => 120,
+            (Self::Watched, true) => 400 + 150 * (n % 5) as u64,
+            (Self::Fast, _) => 10,
+        }
+    }
+
+    /// How long session `n` of a large demo waits before it begins, in milliseconds.
+    #[must_use]
+    pub const fn begins_ms(self, n: u32) -> u64 {
         match self {
-            Self::Watched => 120,
-            Self::Fast => 10,
+            Self::Watched => 300 * n as u64,
+            Self::Fast => 0,
         }
     }
 
@@ -104,84 +120,12 @@ pub struct Demo {
     pub pace: Pace,
 }
 
-/// A project: one script with one bug.
-struct Project {
-    file: &'static str,
-    before: &'static str,
-    wrong: &'static str,
-    right: &'static str,
-    after: &'static str,
-    arguments: &'static str,
-    want: &'static str,
-    cause: &'static str,
-}
-
-const PROJECTS: [Project; 3] = [
-    Project {
-        file: "greet.sh",
-        before: "#!/bin/sh\n# Greets somebody by name.\nname=${1:-world}\n",
-        wrong: "printf 'Helo, %s\\n' \"$name\"",
-        right: "printf 'Hello, %s!\\n' \"$name\"",
-        after: "\n",
-        arguments: "ada",
-        want: "Hello, ada!",
-        cause: "The greeting is misspelled and lacks its exclamation mark.",
-    },
-    Project {
-        file: "sum.sh",
-        before: "#!/bin/sh\n# Adds up its arguments.\n",
-        wrong: "total=1",
-        right: "total=0",
-        after: "\nfor number in \"$@\"; do\n    total=$((total + number))\ndone\necho \"$total\"\n",
-        arguments: "1 2 3",
-        want: "6",
-        cause: "The sum starts at one instead of zero.",
-    },
-    Project {
-        file: "slug.sh",
-        before: "#!/bin/sh\n# Turns a title into a file name.\n",
-        wrong: "printf '%s\\n' \"$1\" | tr 'A-Z' 'a-z'",
-        right: "printf '%s\\n' \"$1\" | tr 'A-Z ' 'a-z-'",
-        after: "\n",
-        arguments: "'Agents At Work'",
-        want: "agents-at-work",
-        cause: "Spaces are never turned into dashes.",
-    },
-];
-
-fn project(n: u32) -> &'static Project {
-    let [greet, sum, slug] = &PROJECTS;
-    match n % 3 {
-        1 => greet,
-        2 => sum,
-        _ => slug,
+impl Demo {
+    /// Whether it shows more than the main job.
+    #[must_use]
+    pub const fn is_large(self) -> bool {
+        self.sessions > MAIN
     }
-}
-
-/// The files of session `n` (from 1): relative path and content. The test fails until the bug is fixed.
-#[must_use]
-pub fn project_files(n: u32) -> Vec<(String, String)> {
-    let Project {
-        file,
-        before,
-        wrong,
-        after,
-        arguments,
-        want,
-        ..
-    } = project(n);
-    let test = format!(
-        "#!/bin/sh\n# The test of this project; it needs nothing but sh.\n\
-         got=$(sh {file} {arguments})\nwant='{want}'\n\
-         if [ \"$got\" = \"$want\" ]; then\n    echo \"ok: {file} printed '$got'\"\n\
-         else\n    echo \"FAILED: {file} printed '$got' instead of '$want'\"\n    exit 1\nfi\n"
-    );
-    let readme = format!("# Demo project {n}\n\nOne script, `{file}`, and its test: `sh test.sh`.\n");
-    vec![
-        ((*file).to_owned(), format!("{before}{wrong}{after}")),
-        ("test.sh".to_owned(), test),
-        ("README.md".to_owned(), readme),
-    ]
 }
 
 /// The prompt of session `n`.
@@ -207,18 +151,21 @@ pub fn rules() -> Vec<String> {
 /// The script of a demo.
 #[must_use]
 pub fn script(demo: Demo) -> Script {
-    let helpers = if demo.sessions > MAIN { HELPERS } else { 0 };
-    let sessions = (1..=demo.sessions).map(|n| conversation(n, demo.pace));
-    let paced = |mut conversation: ScriptedConversation| {
+    let large = demo.is_large();
+    let helpers = if large { HELPERS } else { 0 };
+    let paced = |n: u32, mut conversation: ScriptedConversation| {
         for turn in &mut conversation.turns {
-            turn.delay_ms = demo.pace.ms();
+            turn.delay_ms = demo.pace.ms(n, large);
         }
         conversation
     };
+    let sessions = (1..=demo.sessions).map(|n| paced(n, conversation(n, demo.pace)));
+    // Sub-agents are as slow as the slowest session, so that a person sees them.
+    let helpers = (1..=helpers).map(|n| paced(4, helper(n)));
     Script {
         turns: Vec::new(),
         after: None,
-        conversations: sessions.chain((1..=helpers).map(helper)).map(paced).collect(),
+        conversations: sessions.chain(helpers).collect(),
     }
 }
 
@@ -384,96 +331,4 @@ fn call(name: &str, input: serde_json::Value) -> ScriptedCall {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_sessions_bug_is_in_its_file_once_and_its_mend_is_not() {
-        for n in 1..=6 {
-            let files = project_files(n);
-            let Project {
-                file, wrong, right, ..
-            } = project(n);
-            let (_, content) = files.iter().find(|(name, _)| name == file).unwrap();
-            assert_eq!(
-                (content.matches(wrong).count(), content.contains(right)),
-                (1, false),
-                "session {n}"
-            );
-        }
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a test of shell scripts needs a shell")]
-    fn run_test(dir: &std::path::Path) -> (bool, String) {
-        let output = std::process::Command::new("sh")
-            .arg("test.sh")
-            .current_dir(dir)
-            .output()
-            .unwrap();
-        (
-            output.status.success(),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-        )
-    }
-
-    #[test]
-    fn each_projects_test_fails_until_the_scripted_edit_is_made() {
-        for n in 1..=3 {
-            let dir = std::env::temp_dir().join(format!("agentd-demo-{}-{n}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&dir);
-            std::fs::create_dir_all(&dir).unwrap();
-            for (name, content) in project_files(n) {
-                std::fs::write(dir.join(name), content).unwrap();
-            }
-            let Project {
-                file,
-                before,
-                right,
-                after,
-                want,
-                ..
-            } = project(n);
-            let (green, said) = run_test(&dir);
-            assert!(!green && said.starts_with("FAILED: "), "session {n}: {said}");
-            std::fs::write(dir.join(file), format!("{before}{right}{after}")).unwrap();
-            assert_eq!(
-                run_test(&dir),
-                (true, format!("ok: {file} printed '{want}'\n")),
-                "session {n}"
-            );
-            std::fs::remove_dir_all(&dir).unwrap();
-        }
-    }
-
-    #[test]
-    fn a_large_demo_has_every_part_and_a_small_one_the_main_job_only() {
-        let count = |wanted| (1..=50).filter(|n| part(*n) == wanted).count();
-        let rare = [Part::Approval, Part::Limited, Part::Failing, Part::Lead].map(count);
-        assert_eq!(rare, [7, 6, 6, 1]);
-        assert_eq!(
-            (1..=3).map(part).collect::<Vec<_>>(),
-            [Part::Approval, Part::Overloaded, Part::Plain]
-        );
-        for n in 1..=50 {
-            assert_eq!(model(n) == LIMITED, part(n) == Part::Limited, "{n}");
-        }
-    }
-
-    #[test]
-    fn each_prompt_finds_its_own_conversation() {
-        let script = script(Demo {
-            sessions: 50,
-            pace: Pace::Fast,
-        });
-        for n in 1..=50 {
-            let prompt = prompt(n);
-            let matching: Vec<&str> = script
-                .conversations
-                .iter()
-                .filter(|conversation| prompt.contains(&conversation.when))
-                .map(|conversation| conversation.when.as_str())
-                .collect();
-            assert_eq!(matching, [mark(n)]);
-        }
-    }
-}
+mod tests;
