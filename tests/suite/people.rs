@@ -3,7 +3,7 @@
 use crate::terminals::{Terminals, agentctl};
 use crate::{ASKING, YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
-use agentd_tests::skipped;
+use agentd_tests::{Daemon, found, skipped};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
@@ -36,7 +36,7 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     let server = ModelServer::start(false).await.unwrap();
-    let daemon = daemon(&server, YOLO).await;
+    let mut daemon = daemon(&server, YOLO).await;
     let out = async |args: &[&str]| {
         let done = daemon.agentctl(args).await;
         assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
@@ -89,6 +89,30 @@ async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     let total: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert_eq!(total[..3], ["(total)", "2", "4"], "{table}");
     assert!(!rows.contains("total)"), "{rows}");
+    // The count by day follows the log, also over a crash.
+    let sums = |rows: &str| {
+        let rows: Vec<serde_json::Value> = serde_json::from_str(rows).unwrap();
+        let keys = ["/group", "/steps", "/usage", "/cost_usd"];
+        let mut rows: Vec<String> = rows
+            .iter()
+            .map(|row| format!("{:?}", keys.map(|key| row.pointer(key))))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let counted = async |daemon: &Daemon| {
+        let done = daemon
+            .agentctl(&["usage", "--daily", "--by", "team", "-o", "json"])
+            .await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        (sums(&done.stdout) == sums(&rows)).then_some(())
+    };
+    found("each step counts once", async || counted(&daemon).await).await;
+    daemon.kill().await;
+    let daemon = daemon.restart(None).await;
+    found("each step still counts once", async || counted(&daemon).await).await;
+    let by_session = daemon.agentctl(&["usage", "--daily", "--by", "session"]).await;
+    assert_eq!(by_session.code, Some(2), "{}", by_session.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]

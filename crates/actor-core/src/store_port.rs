@@ -1,6 +1,7 @@
 //! The messages of the session store.
 
 use crate::done::Done;
+use crate::load::Load;
 use agentd_protocol::{Labels, Principal, SessionId};
 use agentd_store::{
     Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
@@ -53,6 +54,11 @@ pub enum StoreMsg {
         session: SessionId,
         /// The outcome.
         done: Done<Result<(), StoreError>>,
+    },
+    /// Ask how much is in progress.
+    Load {
+        /// Reads and changes.
+        done: Done<Load>,
     },
     /// The backend failed for good (an I/O or fsync error): the node must stop.
     Fatal(String),

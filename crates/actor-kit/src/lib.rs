@@ -12,9 +12,9 @@ mod supervisor_port;
 mod tool_port;
 
 pub use agentd_actor_core::{
-    Alarm, Attached, CallError, CallStage, Clock, Done, Down, FeedEvent, FeedFrame, FeedMsg, Handle, Pointer,
-    Published, Read, RequestSent, RestartWindow, StageDone, StoreMsg, Traced, Tracer, Viewer, ViewerId,
-    WorkerTable, spawn_worker,
+    Alarm, Attached, CallError, CallStage, Clock, Done, Down, FeedEvent, FeedFrame, FeedMsg, Handle, Load,
+    Pointer, Published, Read, RequestSent, RestartWindow, StageDone, StoreMsg, Traced, Tracer, Viewer,
+    ViewerId, WorkerTable, spawn_worker,
 };
 pub use gate_port::{GateMsg, JudgeRequest};
 pub use model_port::{

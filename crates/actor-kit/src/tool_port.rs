@@ -1,6 +1,6 @@
 //! The messages of the tool executor: permits, and the per-session resources of running tools.
 
-use agentd_actor_core::Done;
+use agentd_actor_core::{Done, Load};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::{Binding, EffectClass, SessionId};
 use agentd_tools::{Environment, Prepared, Search, ToolLimits, WardenSlot};
@@ -120,6 +120,11 @@ pub enum ToolMsg {
     SessionEnded {
         /// The session.
         session: SessionId,
+    },
+    /// Ask how many calls run and wait.
+    Load {
+        /// The numbers.
+        done: Done<Load>,
     },
     /// Stop idle wardens (private timer).
     Sweep,

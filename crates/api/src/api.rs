@@ -1,8 +1,10 @@
 //! The shared state of the methods: handles to the actors, the settings, facts about the node.
 
+use crate::actors::{ActorRow, IndexRow};
 use crate::approvals::KnownApprovals;
 use crate::backup::Staged;
 use crate::crowd::Crowd;
+use crate::daily::DailyUsage;
 use crate::fleet::Minutes;
 use crate::methods::Scope;
 use crate::sight::{Caller, Seen};
@@ -11,7 +13,7 @@ use crate::tokens::{Tokens, bad_token};
 use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
 use agentd_actor_kit::{
-    CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
+    CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg, ToolMsg,
 };
 use agentd_prompt::Places;
 use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
@@ -46,6 +48,10 @@ pub trait NodeView: Debug + Send + Sync {
     async fn models(&self) -> Vec<ModelStatus>;
     /// The default model, and why it is the default.
     fn default_model(&self) -> String;
+    /// The actors and services of the node, in the order in which they start.
+    async fn actors(&self) -> Vec<ActorRow>;
+    /// The search indexes.
+    async fn indexes(&self) -> Vec<IndexRow>;
     /// Restarts of singleton actors since the start.
     fn restarts(&self) -> u64;
     /// The tool servers, one row for each place where a server runs or ran.
@@ -108,6 +114,8 @@ pub struct Parts {
     pub store: Handle<StoreMsg>,
     /// Serves viewers.
     pub feed: Handle<FeedMsg>,
+    /// Looks at the files of calls that wait for an answer.
+    pub tools: Handle<ToolMsg>,
     /// Lists the entirely denied tools when a session is created.
     pub gate: Handle<GateMsg>,
     /// Imports bypass the store actor: they take long, and the new session has no owner yet.
@@ -130,6 +138,8 @@ pub struct Parts {
     pub stop: mpsc::Sender<StopRequest>,
     /// Receives lines for the audit file.
     pub audit: mpsc::Sender<Value>,
+    /// Usage by day. Something else feeds it the log.
+    pub daily: Arc<DailyUsage>,
 }
 
 /// Implements every method of the control protocol.

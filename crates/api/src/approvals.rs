@@ -126,7 +126,7 @@ impl Api {
     }
 
     /// Resolves an approval from its id, a prefix of either end, or a session with exactly one open approval.
-    async fn approval(&self, who: &Caller, word: &str) -> Result<(ApprovalId, Seen), Fault> {
+    pub(crate) async fn approval(&self, who: &Caller, word: &str) -> Result<(ApprovalId, Seen), Fault> {
         if word.is_empty() {
             return Err(Fault::invalid("approval_missing", "the approval is missing")
                 .hint("`agentctl approvals` lists the open approvals"));

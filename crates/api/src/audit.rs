@@ -3,9 +3,9 @@
 use crate::api::Api;
 use crate::backup::blocking;
 use agentd_audit::{LinePosition, Newest, newest};
-use agentd_protocol::{AuditLine, AuditPage, AuditParams, Fault};
+use agentd_protocol::{AuditCheck, AuditLine, AuditPage, AuditParams, Fault};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -22,11 +22,26 @@ pub(crate) const AUDITING: usize = 4;
 const SEARCH: Duration = Duration::from_secs(30);
 
 impl Api {
-    pub(crate) async fn audit_query(&self, params: AuditParams) -> Result<AuditPage, Fault> {
-        if !self.loaded().settings.log.audit {
-            return Err(Fault::not_found("no_audit", "this daemon keeps no audit files")
-                .hint("set log.audit = true and restart it"));
+    /// The directory of the audit files.
+    fn audit_dir(&self) -> Result<PathBuf, Fault> {
+        if self.loaded().settings.log.audit {
+            return Ok(Path::new(&self.parts.facts.data_dir).join("logs"));
         }
+        let fault = Fault::not_found("no_audit", "this daemon keeps no audit files");
+        Err(fault.hint("set log.audit = true and restart it"))
+    }
+
+    pub(crate) async fn audit_verify(&self) -> Result<AuditCheck, Fault> {
+        let logs = self.audit_dir()?;
+        let check = move || {
+            let files = agentd_audit::files(&logs)?;
+            agentd_audit::check(&files, None).map_err(|(_, error)| error)
+        };
+        searched(Arc::clone(&self.auditing), check).await
+    }
+
+    pub(crate) async fn audit_query(&self, params: AuditParams) -> Result<AuditPage, Fault> {
+        let logs = self.audit_dir()?;
         let limit = params.limit.unwrap_or(LIMIT);
         if !(1..=MAX_LIMIT).contains(&limit) {
             let why = format!("limit: {limit} is not from 1 to {MAX_LIMIT}");
@@ -40,7 +55,6 @@ impl Api {
         let before = before.map_err(|why| {
             Fault::invalid("bad_place", format!("before: {why}")).hint("pass `next` of the page before")
         })?;
-        let logs = Path::new(&self.parts.facts.data_dir).join("logs");
         let limits = (usize::try_from(limit).unwrap_or(usize::MAX), SCAN);
         let search = move || newest(&logs, before, limits, |line| matching(line, &params));
         Ok(page(searched(Arc::clone(&self.auditing), search).await?))

@@ -56,6 +56,7 @@ impl Api {
             "input.list" => answer(&self.list_inputs(who, read_params(params)?).await?),
             "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
             "approval.list" => answer(&self.approvals(who, &read_params(params)?).await?),
+            "approval.changes" => answer(&self.approval_changes(who, read_params(params)?).await?),
             "fleet.history" => {
                 let NoParams {} = read_params(params)?;
                 answer(&self.fleet_history(who).await?)
@@ -73,6 +74,7 @@ impl Api {
             "token.link" => return self.link_token(who, read_params(params)?).await,
             "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
             "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
+            "usage.daily" => return answer(&self.usage_daily(who, &read_params(params)?).await?),
             "audit.query" => return answer(&self.audit_query(read_params(params)?).await?),
             "node.log" => return answer(&self.node_log(read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
@@ -93,6 +95,7 @@ impl Api {
             "token.list" => answer(&self.list_tokens().await?),
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),
+            "audit.verify" => answer(&self.audit_verify().await?),
             "mcp.list" => answer(&self.servers(who)),
             "model.list" => answer(&self.parts.view.models().await),
             _ => answer(&self.tools()),

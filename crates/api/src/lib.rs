@@ -9,8 +9,10 @@
 //!
 //! Flow: [`Api::call`] -> parameters -> scope -> key -> actor -> answer or fault; [`Api::attach`] -> [`Attachment::run`].
 
+mod actors;
 mod answers;
 mod api;
+mod approval_changes;
 mod approvals;
 mod attach;
 mod audit;
@@ -22,6 +24,7 @@ mod compare;
 mod context;
 mod create;
 mod crowd;
+mod daily;
 mod dispatch;
 mod family;
 mod fleet;
@@ -58,9 +61,11 @@ mod validate;
 mod watch;
 mod words;
 
+pub use actors::{ActorRow, IndexRow};
 pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, Reload, StopRequest};
 pub use attach::Attachment;
 pub use backup::STAGING;
+pub use daily::DailyUsage;
 pub use dispatch::read_params;
 pub use idempotency::{check_key, key_busy, key_reused};
 pub use live::{Push, Pushed};

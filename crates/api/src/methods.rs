@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 49] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 52] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -85,6 +85,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 49] = [
     ("input.list", Scope::Read, Sessions),
     ("turn.cancel", Scope::Steer, Sessions),
     ("approval.list", Scope::Read, Sessions),
+    ("approval.changes", Scope::Read, Sessions),
     ("approval.decide", Scope::Approve, Sessions),
     ("rule.list", Scope::Read, Node),
     ("rule.remove", Scope::Approve, Node),
@@ -103,9 +104,11 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 49] = [
     ("tool.list", Scope::Read, Sessions),
     ("mcp.list", Scope::Read, Sessions),
     ("usage.query", Scope::Read, Sessions),
+    ("usage.daily", Scope::Read, Sessions),
     ("fleet.history", Scope::Read, Sessions),
     ("session.detach", Scope::Read, Sessions),
     ("audit.query", Scope::Admin, Node),
+    ("audit.verify", Scope::Admin, Node),
     ("token.create", Scope::Admin, Node),
     ("token.link", Scope::Admin, Node),
     ("token.list", Scope::Admin, Node),

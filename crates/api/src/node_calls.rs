@@ -126,6 +126,8 @@ impl Api {
         let models = self.parts.view.models().await;
         Ok(json!({
             "status": status,
+            "actors": self.parts.view.actors().await,
+            "indexes": self.parts.view.indexes().await,
             "supervisor": supervisor,
             "hot_states": states,
             "models": models,

@@ -11,9 +11,9 @@ const PAGE: u32 = 500;
 /// The maximum number of groups in one answer; the rest is summed up in one.
 const MAX_GROUPS: usize = 5_000;
 const REST: &str = "(others)";
-const NO_LABEL: &str = "(none)";
+pub(crate) const NO_LABEL: &str = "(none)";
 /// The group of all deleted sessions when grouping by session.
-const REMOVED: &str = "(removed)";
+pub(crate) const REMOVED: &str = "(removed)";
 
 impl Api {
     pub(crate) async fn usage(&self, who: &Caller, params: &UsageParams) -> Result<Vec<UsageRow>, Fault> {

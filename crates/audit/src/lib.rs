@@ -7,11 +7,13 @@
 //! of lines backwards, without checking them.
 
 mod chain;
+mod check;
 mod files;
 mod link;
 mod newest;
 
 pub use chain::{Broken, Chain, FILE_DELETED, LOSS_ACCEPTED, Stop};
+pub use check::check;
 pub use files::{CURRENT, Sealed, files, open, sealed};
 pub use link::{BadLink, Link, links_of, seal};
 pub use newest::{LinePosition, Newest, newest};

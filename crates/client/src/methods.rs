@@ -4,14 +4,14 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart,
-    BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams, ContextShown, CreateParams,
-    CreateTokenParams, Created, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams,
-    Exported, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams,
-    LogTail, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded,
-    RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams,
-    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
-    WatchParams,
+    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup,
+    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
+    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
+    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams,
+    ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus,
+    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
+    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -75,6 +75,8 @@ methods! {
     cancel_turn(CancelTurnParams) -> Done = "turn.cancel", LONG;
     /// Open approvals of one session or of the fleet.
     approvals(ApprovalListParams) -> Vec<OpenApproval> = "approval.list", SHORT;
+    /// What has changed since an approval was asked for.
+    approval_changes(ApprovalChangesParams) -> ApprovalChanges = "approval.changes", SHORT;
     /// Answers an approval.
     decide(DecideParams) -> Decided = "approval.decide", LONG;
     /// A page of the exact stored lines.
@@ -101,6 +103,8 @@ methods! {
     log(LogParams) -> LogTail = "node.log", LONG;
     /// Tokens and money, grouped.
     usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
+    /// Tokens and money by day, grouped.
+    usage_daily(DailyUsageParams) -> Vec<DailyUsageRow> = "usage.daily", SHORT;
     /// One page of sessions; `limit` and `after` choose it.
     list_page(ListParams) -> Vec<Summary> = "session.list", SHORT;
 }
@@ -184,6 +188,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn status(&self) -> Result<NodeStatus, ClientError> {
         self.call("node.status", &json!({}), SHORT).await
+    }
+
+    /// How many sessions are in which state, now and in the last hour.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn fleet_history(&self) -> Result<FleetHistory, ClientError> {
+        self.call("fleet.history", &json!({}), SHORT).await
     }
 
     /// Internal state of the node, for troubleshooting.

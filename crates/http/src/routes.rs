@@ -3,13 +3,14 @@
 use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
-    ApprovalListParams, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams,
-    BlobParams, BlobPart, CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams,
-    Created, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory,
-    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus,
-    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck,
-    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck, AuditPage, AuditParams, Backup,
+    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
+    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
+    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
+    LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval,
+    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
+    RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink,
+    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -91,7 +92,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 48] = [
+pub const ROUTES: [Route; 51] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -154,6 +155,12 @@ pub const ROUTES: [Route; 48] = [
         List,
         &[("session", Text), ("labels", Selector)],
     ),
+    get::<ApprovalChangesParams, ApprovalChanges>(
+        "approval.changes",
+        "/v1/approvals/{approval}/changes",
+        One,
+        &[],
+    ),
     act::<DecideParams, Decided>(Post, "approval.decide", "/v1/approvals/{approval}/decision", One),
     get::<Nothing, RuleRow>("rule.list", "/v1/rules", List, &[]),
     act::<RemoveRuleParams, RuleRow>(Delete, "rule.remove", "/v1/rules/{rule}", One),
@@ -165,6 +172,12 @@ pub const ROUTES: [Route; 48] = [
         "/v1/usage",
         List,
         &[("labels", Selector), ("by", Text)],
+    ),
+    get::<DailyUsageParams, DailyUsageRow>(
+        "usage.daily",
+        "/v1/usage/daily",
+        List,
+        &[("labels", Selector), ("by", Text), ("days", Number)],
     ),
     get::<Nothing, FleetHistory>("fleet.history", "/v1/fleet/history", One, &[]),
     get::<AuditParams, AuditPage>(
@@ -181,6 +194,7 @@ pub const ROUTES: [Route; 48] = [
             ("until", Text),
         ],
     ),
+    get::<Nothing, AuditCheck>("audit.verify", "/v1/audit/check", One, &[]),
     act::<CreateTokenParams, TokenCreated>(Post, "token.create", "/v1/tokens", New),
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),

@@ -64,6 +64,11 @@ pub enum IndexMsg {
         /// The answer; the error is text for a model.
         done: Done<Result<SearchFound, String>>,
     },
+    /// Ask for the directories of this daemon's indexes.
+    Status {
+        /// Those that are known, in the order of their names.
+        done: Done<Vec<IndexStatus>>,
+    },
     /// A pass has ended, or its thread died (private).
     Ended {
         /// The directory.
@@ -73,6 +78,17 @@ pub enum IndexMsg {
     },
     /// The vector of a query could not be made (private).
     NoVector,
+}
+
+/// The index of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexStatus {
+    /// The directory.
+    pub workdir: PathBuf,
+    /// What its last pass saw.
+    pub progress: Progress,
+    /// Whether its pass runs now.
+    pub running: bool,
 }
 
 /// Keeps the indexes of working directories.
@@ -138,6 +154,7 @@ impl Actor for Indexer {
                 state.want(&workdir);
             }
             IndexMsg::Search { workdir, query, done } => state.search(workdir, query, done, &me),
+            IndexMsg::Status { done } => done.answer(state.status()),
             IndexMsg::Ended { workdir, outcome } => state.ended(&workdir, outcome),
             IndexMsg::NoVector => {
                 state.no_vectors_until = state.args.clock.now().0.saturating_add(WITHOUT_VECTORS_MS);
@@ -170,6 +187,15 @@ impl IndexerState {
             });
         }
         receiver
+    }
+
+    fn status(&self) -> Vec<IndexStatus> {
+        let status = |(workdir, progress): (&PathBuf, &watch::Sender<Progress>)| IndexStatus {
+            workdir: workdir.clone(),
+            progress: progress.borrow().clone(),
+            running: self.schedule.runs(workdir),
+        };
+        self.progress.iter().map(status).collect()
     }
 
     fn search(

@@ -34,7 +34,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use actor::{IndexMsg, Indexer, IndexerArgs};
+pub use actor::{IndexMsg, IndexStatus, Indexer, IndexerArgs};
 pub use embedder::{Embedder, Unembedded};
 pub use error::IndexError;
 pub use handle::IndexHandle;

@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Requests a pass. Queues the directory unless it is queued already, or its last pass is more recent than `fresh`.
     pub(crate) fn want(&mut self, workdir: &Path, now: u64, fresh: Duration) -> Wish {
-        if self.running.as_deref() == Some(workdir) || self.waiting.iter().any(|one| one == workdir) {
+        if self.runs(workdir) || self.waiting.iter().any(|one| one == workdir) {
             return Wish::Coming;
         }
         let fresh = u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX);
@@ -46,6 +46,11 @@ impl Schedule {
         }
         self.waiting.push_back(workdir.to_owned());
         Wish::New
+    }
+
+    /// Whether the pass of a directory runs.
+    pub(crate) fn runs(&self, workdir: &Path) -> bool {
+        self.running.as_deref() == Some(workdir)
     }
 
     /// Takes the directory whose pass must start now.

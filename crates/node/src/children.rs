@@ -84,7 +84,6 @@ pub(crate) struct Handles {
     pub(crate) feed: Handle<FeedMsg>,
     pub(crate) store: Handle<StoreMsg>,
     pub(crate) models: BTreeMap<String, Handle<ModelMsg>>,
-    #[cfg(test)]
     pub(crate) indexer: Handle<IndexMsg>,
     pub(crate) tools: Handle<ToolMsg>,
     pub(crate) gate: Handle<GateMsg>,
@@ -141,7 +140,6 @@ impl Children {
                 .iter()
                 .map(|(name, pointer)| (name.clone(), pointer.handle()))
                 .collect(),
-            #[cfg(test)]
             indexer: self.indexer.handle(),
             tools: self.tools.handle(),
             gate: self.gate.handle(),

@@ -22,6 +22,7 @@ mod named_files;
 mod node;
 mod notify;
 mod paths;
+mod probe;
 mod reload;
 mod reminder;
 mod restore;
@@ -34,6 +35,7 @@ mod start;
 mod tool_servers;
 mod trace_lines;
 mod upkeep;
+mod usage_counter;
 mod view;
 mod webhook_notifier;
 

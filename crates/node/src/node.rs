@@ -109,11 +109,17 @@ impl Node {
         let (audit, audits) = mpsc::channel(AUDITS);
         let reload = Reloader::new(&args, present, (&handles, opened.http), (clock, audit.clone()));
         let facts = facts(&args, tree.child_args(), http.as_ref());
-        let parts = parts(&args, &tree, facts, (&reload, &stop, audit));
+        let committed = *backend.committed().borrow();
+        let daily = Arc::new(crate::usage_counter::read(&args.paths.data_dir, committed));
+        let parts = Parts {
+            daily: Arc::clone(&daily),
+            ..parts(&args, &tree, facts, (&reload, &stop, audit))
+        };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
         services.push(services::counts(&api));
+        services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(
             &args,
@@ -278,6 +284,7 @@ fn parts(
         supervisor: handles.supervisor.clone(),
         store: handles.store.clone(),
         feed: handles.feed.clone(),
+        tools: handles.tools.clone(),
         gate: handles.gate.clone(),
         backend: Arc::clone(&child_args.backend),
         view: Arc::new(View::new(models, handles, &tree.health, servers)),
@@ -289,6 +296,7 @@ fn parts(
         facts,
         stop: stop.clone(),
         audit,
+        daily: Arc::default(),
     }
 }
 

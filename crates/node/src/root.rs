@@ -21,9 +21,19 @@ const WINDOW_MS: u64 = 60_000;
 /// The delay before another attempt to start a child.
 const START_AGAIN: Duration = Duration::from_millis(250);
 
+/// A child, and how it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) child: Child,
+    pub(crate) running: bool,
+    pub(crate) restarts: u64,
+}
+
 /// The status of the tree, for the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
+    /// The children, in the order in which they started.
+    pub(crate) parts: Vec<Part>,
     /// Restarts of singletons so far, counted once the new incarnation runs.
     pub restarts: u64,
     /// The fatal error that stopped the tree, if any.
@@ -31,6 +41,26 @@ pub struct Health {
 }
 
 impl Health {
+    fn started(&mut self, child: &Child) {
+        if let Some(part) = self.parts.iter_mut().find(|part| part.child == *child) {
+            part.running = true;
+            part.restarts += 1;
+        } else {
+            let child = child.clone();
+            self.parts.push(Part {
+                child,
+                running: true,
+                restarts: 0,
+            });
+        }
+    }
+
+    fn ended(&mut self, child: &Child) {
+        for part in self.parts.iter_mut().filter(|part| part.child == *child) {
+            part.running = false;
+        }
+    }
+
     /// The callback for a store that stopped for good. It ends the process: restarting the actor would not repair the disk.
     fn on_fatal(health: &watch::Sender<Self>) -> OnFatal {
         let health = health.clone();
@@ -130,6 +160,7 @@ impl State {
             .children
             .start(&child, &self.args.child_args, me.get_cell())
             .await?;
+        self.args.health.send_modify(|health| health.started(&child));
         self.running.insert(id, child);
         Ok(())
     }
@@ -210,6 +241,7 @@ impl Actor for Root {
                 // A child that we stopped ourselves is no longer in the table.
                 if let Some(child) = state.running.remove(&who) {
                     tracing::error!(%child, %why, "{child} failed; restarting it");
+                    state.args.health.send_modify(|health| health.ended(&child));
                     state.restart(child, &me).await;
                 }
             }

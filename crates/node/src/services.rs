@@ -9,9 +9,10 @@ use crate::node::NodeArgs;
 use crate::reload::Reloader;
 use crate::rotated::Rotated;
 use crate::service::{Phase, Service};
+use crate::usage_counter::{self, UsageCounter};
 use crate::webhook_notifier::WebhookNotifier;
 use agentd_actor_kit::{Clock, Traced};
-use agentd_api::{Api, StopRequest};
+use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
 use agentd_store::Backend;
@@ -82,6 +83,32 @@ pub(crate) fn counts(api: &Arc<Api>) -> Service {
             })
         },
     )
+}
+
+/// The counter of usage by day, and what keeps its file.
+pub(crate) fn usage(
+    data_dir: &Path,
+    handles: &Handles,
+    api: &Arc<Api>,
+    daily: &Arc<DailyUsage>,
+) -> [Service; 2] {
+    let (feed, store) = (handles.feed.clone(), handles.store.clone());
+    let counter = UsageCounter(Arc::clone(daily));
+    let after = Some(daily.cursor());
+    let kept = (
+        Arc::clone(api),
+        Arc::clone(daily),
+        data_dir.join(usage_counter::FILE),
+    );
+    [
+        following(LogFollower::new(counter, feed, store, after)),
+        Service::new(
+            "the file of usage by day",
+            Phase::Front,
+            kept,
+            |(api, daily, path), _| Box::pin(usage_counter::keep(api, daily, path)),
+        ),
+    ]
 }
 
 /// The triggers of automatic reloads: SIGHUP, and changed key files. With `leaves`, SIGHUP drains instead: a demo ends

@@ -3,15 +3,15 @@
 use crate::children::Handles;
 use crate::root::Health;
 use crate::tool_servers;
-use agentd_actor_kit::{Handle, ModelMsg, ProviderStatus};
-use agentd_api::NodeView;
+use agentd_actor_kit::{ModelMsg, ProviderStatus};
+use agentd_api::{ActorRow, IndexRow, NodeView};
 use agentd_mcp::Pool;
 use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus, ServerRow};
 use agentd_provider::Registry as Models;
 use agentd_settings::Live;
 use agentd_tools::{Remote, ToolEntry};
 use async_trait::async_trait;
-use std::collections::BTreeMap;
+use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct View {
     models: Live<Models>,
-    clients: BTreeMap<String, Handle<ModelMsg>>,
+    handles: Handles,
     health: watch::Receiver<Health>,
     servers: Option<Pool>,
 }
@@ -36,7 +36,7 @@ impl View {
     ) -> Self {
         Self {
             models,
-            clients: handles.models.clone(),
+            handles: handles.clone(),
             health: health.clone(),
             servers,
         }
@@ -47,7 +47,7 @@ impl View {
 impl NodeView for View {
     async fn models(&self) -> Vec<ModelStatus> {
         let mut rows = self.models.now().rows();
-        for (provider, client) in &self.clients {
+        for (provider, client) in &self.handles.models {
             // A client that does not answer shows as idle; the log says that it is down.
             let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else {
                 continue;
@@ -63,6 +63,18 @@ impl NodeView for View {
             }
         }
         rows
+    }
+
+    async fn actors(&self) -> Vec<ActorRow> {
+        let parts = self.health.borrow().parts.clone();
+        let rows = parts
+            .into_iter()
+            .map(|part| crate::probe::row(&self.handles, part));
+        join_all(rows).await
+    }
+
+    async fn indexes(&self) -> Vec<IndexRow> {
+        crate::probe::indexes(&self.handles).await
     }
 
     fn default_model(&self) -> String {

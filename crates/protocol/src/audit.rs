@@ -64,3 +64,42 @@ pub struct AuditPage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
+
+/// Answer of `audit.verify`: whether the hash chain of the audit files is intact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct AuditCheck {
+    /// No line was changed, removed, added or moved.
+    pub intact: bool,
+    /// The files, oldest first.
+    pub files: Vec<String>,
+    /// The number of intact lines.
+    pub lines: u64,
+    /// The number of lines before the chain; nothing proves these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsealed: Option<u64>,
+    /// The hash of the last intact line.
+    #[serde(default)]
+    pub head: Option<String>,
+    /// Whether the chain begins with the very first line; if not, older files are missing.
+    pub whole: bool,
+    /// Older files are missing because the settings delete them: the chain has a record of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deletion_recorded: bool,
+    /// Where it is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<AuditBroken>,
+}
+
+/// The place where a chain is broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct AuditBroken {
+    /// The file.
+    pub file: String,
+    /// The line; absent if it is missing.
+    #[serde(default)]
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}

@@ -172,6 +172,11 @@ params! {
         /// Only approvals of sessions with these labels: a selector, or a map of required labels.
         labels: Selector,
     }
+    /// `approval.changes`.
+    ApprovalChangesParams {
+        /// The approval, an unambiguous prefix of it, or a session with exactly one open approval.
+        approval: String,
+    }
     /// `approval.decide`.
     DecideParams {
         /// The approval, an unambiguous prefix of it, or a session with exactly one open approval.
@@ -367,6 +372,13 @@ answers! {
         usage: crate::usage::Usage,
         /// US dollars.
         cost_usd: f64,
+    }
+    /// Answer of `approval.changes`.
+    ApprovalChanges {
+        /// Whether agentd could compare; not for questions without a call, and not for the tools of tool servers.
+        compared: bool,
+        /// What differs from what was asked about, such as `the file a.sh`: an `allow` is void then.
+        changes: Vec<String>,
     }
     /// Answer of `approval.decide`.
     Decided {

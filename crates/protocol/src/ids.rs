@@ -1,5 +1,6 @@
 //! Ids: one newtype per kind of thing. All are UUIDv7, made from a [`Stamp`](crate::Stamp).
 
+use crate::stamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -81,6 +82,15 @@ id!(
     /// A session: one conversation with one agent. [`SessionId::NIL`] names the fleet-wide stream (always-rules).
     SessionId
 );
+impl SessionId {
+    /// The time at which the id was made. A log that begins with a copy of another one has events before it.
+    #[must_use]
+    pub const fn made_at(&self) -> Timestamp {
+        let [a, b, c, d, e, f, ..] = *self.as_bytes();
+        Timestamp(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+    }
+}
+
 id!(
     /// A turn; also the trace id of its logs and traces.
     TurnId
@@ -121,6 +131,12 @@ mod tests {
     #[test]
     fn ids_of_a_later_moment_sort_later() {
         assert!(TurnId::from_parts(1, [0xff; 10]) < TurnId::from_parts(2, [0; 10]));
+    }
+
+    #[test]
+    fn an_id_knows_when_it_was_made() {
+        let id = SessionId::from_parts(1_763_629_200_123, [0xff; 10]);
+        assert_eq!(id.made_at(), Timestamp(1_763_629_200_123));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod call;
 mod command;
 mod command_history;
 mod context_shown;
+mod daily_usage;
 mod delta;
 mod done;
 mod event;
@@ -56,7 +57,7 @@ mod token;
 mod usage;
 mod vocabulary;
 
-pub use audit::{AuditLine, AuditPage, AuditParams};
+pub use audit::{AuditBroken, AuditCheck, AuditLine, AuditPage, AuditParams};
 pub use backup::*;
 pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role, image_media_type};
@@ -67,6 +68,7 @@ pub use call::{
 pub use command::*;
 pub use command_history::*;
 pub use context_shown::*;
+pub use daily_usage::{DailyUsageParams, DailyUsageRow};
 pub use delta::{Delta, Fragment};
 pub use done::Done;
 pub use event::{EVENT_VERSION, Event, Seq};

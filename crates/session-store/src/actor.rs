@@ -106,6 +106,7 @@ impl Actor for SessionStore {
             StoreMsg::PutBlob { session, bytes, done } => admission.put_blob(session, bytes, done),
             StoreMsg::PutSnapshot { session, snapshot } => admission.put_snapshot(session, snapshot),
             StoreMsg::Delete { session, done } => admission.delete(session, done),
+            StoreMsg::Load { done } => done.answer(admission.load()),
             StoreMsg::Fatal(why) => (state.on_fatal.0)(why),
         }
         Ok(())

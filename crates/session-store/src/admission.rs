@@ -1,7 +1,7 @@
 //! Admission to the backend: each request runs in its own task, so the actor never waits, and the number of tasks is
 //! limited. A task outlives the actor, so an admitted request is answered even while the actor restarts.
 
-use agentd_actor_core::{Done, FeedMsg, Handle, Published, Read};
+use agentd_actor_core::{Done, FeedMsg, Handle, Load, Published, Read};
 use agentd_protocol::SessionId;
 use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, Snapshot, StoreError};
 use bytes::Bytes;
@@ -37,6 +37,7 @@ pub(crate) struct Admission {
     feed: Handle<FeedMsg>,
     changes: Arc<Semaphore>,
     reads: Arc<Semaphore>,
+    limits: StoreLimits,
 }
 
 impl Admission {
@@ -47,6 +48,17 @@ impl Admission {
             feed,
             changes: Arc::new(changes),
             reads: Arc::new(reads),
+            limits,
+        }
+    }
+
+    /// Reads and changes in progress. None waits: requests beyond the limits are refused.
+    pub(crate) fn load(&self) -> Load {
+        let free = self.changes.available_permits() + self.reads.available_permits();
+        let all = self.limits.changes + self.limits.reads;
+        Load {
+            running: all.saturating_sub(free) as u64,
+            waiting: 0,
         }
     }
 

@@ -145,6 +145,7 @@ impl Actor for ToolExecutor {
                 done,
             } => state.detail(*prepared, workdir, done),
             ToolMsg::SessionEnded { session } => state.wardens.end(session),
+            ToolMsg::Load { done } => done.answer(state.permits.load()),
             ToolMsg::Sweep => state.sweeping = false,
         }
         state.admit(&myself);

@@ -1,5 +1,6 @@
 //! The order in which calls may run: pure bookkeeping.
 
+use agentd_actor_kit::Load;
 use agentd_protocol::{EffectClass, SessionId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -118,6 +119,14 @@ impl<T> Permits<T> {
         };
         self.waiting = self.waiting.saturating_sub(1);
         Some(next)
+    }
+
+    /// How many calls run and wait.
+    pub(crate) fn load(&self) -> Load {
+        Load {
+            running: u64::from(self.long + self.short),
+            waiting: self.waiting as u64,
+        }
     }
 
     /// Takes a permit back.

@@ -37,6 +37,9 @@ pub(crate) struct PsArgs {
     /// Show sub-agents below the sessions that started them
     #[arg(long)]
     pub(crate) tree: bool,
+    /// Show only how many sessions are in which state, now and in each minute of the last hour
+    #[arg(long, conflicts_with_all = ["all", "state", "labels", "label_columns", "sort", "reverse", "tree", "watch"])]
+    pub(crate) counts: bool,
     /// Redraw every second until q or Ctrl-C (on a terminal)
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -259,7 +262,8 @@ pub(crate) struct EventsArgs {
 #[command(after_help = "\
 Removed sessions are included; with --by session they form one group, (removed). With --since, the sums come from \
 the logs, so removed sessions are not included.\n\nExamples:\n  agentctl usage --by team\
-\n  agentctl usage --since 24h --by session")]
+\n  agentctl usage --since 24h --by session\
+\n  agentctl usage --daily --by team")]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session` or a label key
     #[arg(long, value_name = "WHAT", default_value = "model")]
@@ -270,4 +274,7 @@ pub(crate) struct UsageArgs {
     /// Only usage since a time: a duration ago (2h) or a timestamp (2026-11-20T09:00:00Z)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
+    /// Show each of the last 31 days (UTC); the daemon counts since it was first started with this option
+    #[arg(long, conflicts_with = "since")]
+    pub(crate) daily: bool,
 }

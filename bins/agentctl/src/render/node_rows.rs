@@ -3,7 +3,8 @@
 use crate::output::Row;
 use crate::render::{Column, age, dollars, tokens, word};
 use agentd_protocol::{
-    CredentialStatus, LastCall, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow, UsageRow,
+    CredentialStatus, DailyUsageRow, LastCall, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow,
+    UsageRow,
 };
 use serde::Serialize;
 
@@ -215,5 +216,41 @@ impl Row for UsageListRow {
 
     fn name(&self) -> String {
         self.row.group.clone()
+    }
+}
+
+/// One group of one day of `usage --daily`.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct DailyListRow(pub(crate) DailyUsageRow);
+
+impl Row for DailyListRow {
+    fn columns(_wide: bool) -> Vec<Column> {
+        vec![
+            Column::whole("day", 0),
+            Column::text("group", 0, 16),
+            Column::whole("steps", 4),
+            Column::whole("input", 2),
+            Column::whole("output", 3),
+            Column::whole("cache read", 5),
+            Column::whole("cost", 0),
+        ]
+    }
+
+    fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
+        let row = &self.0;
+        vec![
+            row.day.clone(),
+            row.group.clone(),
+            row.steps.to_string(),
+            tokens(row.usage.input),
+            tokens(row.usage.output),
+            tokens(row.usage.cache_read),
+            dollars(row.cost_usd),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.0.day.clone()
     }
 }

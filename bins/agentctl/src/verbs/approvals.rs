@@ -11,10 +11,10 @@ use crate::cli::ApprovalsArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ApprovalRow, painted, question_lines};
+use crate::render::{ApprovalRow, one_line, painted, question_lines};
 use crate::values;
 use agentd_client::Client;
-use agentd_protocol::{ApprovalListParams, Selector};
+use agentd_protocol::{ApprovalChangesParams, ApprovalListParams, Selector};
 
 /// The line width if the output is not for a person's terminal.
 const LINE: usize = 100;
@@ -28,6 +28,7 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
     if let Some(word) = &args.session {
         let all = open(&client, None, labels.clone()).await?;
         if let [one] = naming::by_id(word, &all).as_slice() {
+            warn_of_changes(ctx, &client, one).await;
             return whole(ctx, one);
         }
     }
@@ -43,6 +44,20 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
         }
     }
     Ok(Exit::OK)
+}
+
+/// Says what has changed since the question was asked. An older daemon does not know.
+async fn warn_of_changes(ctx: &mut Ctx, client: &Client, row: &ApprovalRow) {
+    let approval = row.approval.to_string();
+    let Ok(found) = client.approval_changes(&ApprovalChangesParams { approval }).await else {
+        return;
+    };
+    for change in &found.changes {
+        ctx.out.status(&format!(
+            "changed since it was asked: {}; an allow would be void",
+            one_line(change, 300)
+        ));
+    }
 }
 
 /// Shows one approval in full, page by page on a terminal.

@@ -8,39 +8,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{Paint, count, one_line};
 use crate::verbs::config::loaded;
-use agentd_audit::{Chain, Stop};
-use agentd_protocol::Fault;
-use serde::Serialize;
-use std::path::{Path, PathBuf};
-
-/// The JSON shape of `audit verify`.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct Checked {
-    intact: bool,
-    files: Vec<String>,
-    /// The number of intact lines.
-    lines: u64,
-    /// The number of lines before the chain; nothing proves these.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unsealed: Option<u64>,
-    /// The hash of the last intact line.
-    head: Option<String>,
-    /// Whether the chain begins with the very first line; if not, older files are missing.
-    whole: bool,
-    /// Older files are missing because the settings delete them: the chain has a record of it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    deletion_recorded: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    broken: Option<BrokenLine>,
-}
-
-/// The place where the chain is broken.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct BrokenLine {
-    file: String,
-    line: Option<u64>,
-    what: String,
-}
+use agentd_protocol::{AuditCheck, Fault};
+use std::path::PathBuf;
 
 pub(crate) async fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
     let args = match verb {
@@ -100,57 +69,11 @@ fn ours(ctx: &mut Ctx) -> Result<Option<PathBuf>, Failure> {
     Ok(dir)
 }
 
-fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
-    let mut chain = Chain::with_head(args.head);
-    let shown = |path: &Path| path.display().to_string();
-    let mut broken = None;
-    for path in files {
-        let file = agentd_audit::open(path).map_err(|error| Failure::file(path, &error))?;
-        match chain.read(file) {
-            Ok(()) => {}
-            Err(Stop::Broken(line, what)) => {
-                broken = Some(BrokenLine {
-                    file: shown(path),
-                    line: Some(line),
-                    what: what.to_string(),
-                });
-                break;
-            }
-            Err(Stop::Io(error)) => return Err(Failure::file(path, &error)),
-        }
-    }
-    if let (None, Some(head), Some(last)) = (&broken, chain.missing(), files.last()) {
-        broken = Some(BrokenLine {
-            file: shown(last),
-            line: None,
-            what: format!(
-                "the line with hash {head} is missing: lines were cut off, or the file was rewritten"
-            ),
-        });
-    }
-    if let (None, None, Some(first)) = (&broken, chain.head(), files.first())
-        && chain.unsealed() > 0
-    {
-        broken = Some(BrokenLine {
-            file: shown(first),
-            line: Some(1),
-            what: "no line is sealed: the lines were written before the chain existed, or not by agentd"
-                .to_owned(),
-        });
-    }
-    Ok(Checked {
-        unsealed: Some(chain.unsealed()).filter(|unsealed| *unsealed > 0),
-        intact: broken.is_none(),
-        files: files.iter().map(|path| shown(path)).collect(),
-        lines: chain.lines(),
-        head: chain.head().map(|head| head.to_string()),
-        whole: chain.is_whole(),
-        deletion_recorded: chain.deletion_is_recorded(),
-        broken,
-    })
+fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<AuditCheck, Failure> {
+    agentd_audit::check(files, args.head).map_err(|(path, error)| Failure::file(&path, &error))
 }
 
-fn text(checked: &Checked, paint: Paint) -> String {
+fn text(checked: &AuditCheck, paint: Paint) -> String {
     let files = u64::try_from(checked.files.len()).unwrap_or(u64::MAX);
     let lines = count(checked.lines, "line");
     let mut text = match &checked.broken {

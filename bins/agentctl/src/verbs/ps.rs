@@ -5,7 +5,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interactive::{Before, Console, Signals, TerminalSignal};
-use crate::render::{SessionRow, fleet_line, hanging};
+use crate::render::{SessionRow, count_rows, fleet_line, hanging};
 use crate::values;
 use crate::verbs::tree::tree;
 use agentd_client::Client;
@@ -26,6 +26,11 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
         ));
     }
     let client = ctx.connect().await?;
+    if args.counts {
+        let rows = count_rows(&client.fleet_history().await?);
+        ctx.out.list(&rows)?;
+        return Ok(Exit::OK);
+    }
     if args.watch {
         return watch(ctx, &client, args).await;
     }

@@ -4,14 +4,14 @@ use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{UsageListRow, tidy_usd};
+use crate::render::{DailyListRow, UsageListRow, tidy_usd};
 use crate::values;
 use crate::verbs::context::prices_of;
 use crate::verbs::fleet_log::all;
 use crate::verbs::logs::Choice;
 use agentd_protocol::{
-    CallId, Event, EventBody, ListParams, Selector, SessionId, Summary, Timestamp, Usage, UsageParams,
-    UsageRow, WatchParams,
+    CallId, DailyUsageParams, Event, EventBody, ListParams, Selector, SessionId, Summary, Timestamp, Usage,
+    UsageParams, UsageRow, WatchParams,
 };
 use agentd_transcript::Prices;
 use std::collections::BTreeMap;
@@ -34,6 +34,17 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     let since = values::since_flag(args.since.as_deref(), "agentctl usage --since 24h")?;
     let client = ctx.connect().await?;
     let labels = values::selector(&args.labels);
+    if args.daily {
+        let by = Some(args.by.clone());
+        let days = None;
+        let mut rows = client.usage_daily(&DailyUsageParams { labels, by, days }).await?;
+        for row in &mut rows {
+            row.cost_usd = tidy_usd(row.cost_usd);
+        }
+        let rows: Vec<DailyListRow> = rows.into_iter().map(DailyListRow).collect();
+        ctx.out.list(&rows)?;
+        return Ok(Exit::OK);
+    }
     let prices = prices_of(&client.models().await?);
     let wanted = ListParams {
         all: true,

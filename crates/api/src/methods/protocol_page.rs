@@ -86,12 +86,14 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "input.cancel" => fields::<CancelInputParams>(),
         "turn.cancel" => fields::<CancelTurnParams>(),
         "approval.list" => fields::<ApprovalListParams>(),
+        "approval.changes" => fields::<ApprovalChangesParams>(),
         "approval.decide" => fields::<DecideParams>(),
         "rule.remove" => fields::<RemoveRuleParams>(),
         "token.create" => fields::<CreateTokenParams>(),
         "token.link" => fields::<LinkTokenParams>(),
         "token.revoke" => fields::<RevokeTokenParams>(),
         "usage.query" => fields::<UsageParams>(),
+        "usage.daily" => fields::<DailyUsageParams>(),
         _ => BTreeSet::new(),
     }
 }

@@ -6,7 +6,7 @@ mod log;
 mod player;
 
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Pointer, StoreMsg, SupervisorMsg};
-use agentd_api::{Api, NodeFacts, Parts, StopRequest};
+use agentd_api::{Api, DailyUsage, NodeFacts, Parts, StopRequest};
 use agentd_protocol::*;
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Live, Settings};
@@ -30,6 +30,8 @@ pub(crate) struct Harness {
     pub(crate) stop: mpsc::Receiver<StopRequest>,
     /// The lines for the audit file.
     pub(crate) audit: mpsc::Receiver<Value>,
+    /// Usage by day, which the node feeds.
+    pub(crate) daily: Arc<DailyUsage>,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -101,10 +103,12 @@ impl Harness {
         change(&mut settings);
         let (stop_tx, stop) = mpsc::channel(1);
         let (audit_tx, audit) = mpsc::channel(64);
+        let daily = Arc::<DailyUsage>::default();
         let parts = Parts {
             supervisor: supervisor.handle(),
             store,
             feed: feed.clone(),
+            tools: Pointer::new("the tools").handle(),
             gate: gate.handle(),
             backend,
             view: Arc::new(View),
@@ -116,6 +120,7 @@ impl Harness {
             facts: facts(),
             stop: stop_tx,
             audit: audit_tx,
+            daily: Arc::clone(&daily),
         };
         Self {
             api: Arc::new(Api::new(parts)),
@@ -126,6 +131,7 @@ impl Harness {
             played,
             stop,
             audit,
+            daily,
             dir,
         }
     }

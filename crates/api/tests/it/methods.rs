@@ -481,6 +481,56 @@ async fn the_node_says_how_it_is_and_hears_that_it_shall_stop() {
 }
 
 #[tokio::test]
+async fn usage_by_day_is_summed_by_group_and_asked_for_what_is_possible() {
+    let h = Harness::start().await;
+    let mut cursor = 0;
+    let mut spend = |session: SessionId, cost_usd: f64| {
+        cursor += 1;
+        let usage = json!({ "input": 5, "output": 1 });
+        let line = json!({
+            "session": session, "at": h.log.clock.now(), "type": "model.finished", "usage": usage, "cost_usd": cost_usd,
+        });
+        h.daily.take(cursor, line.to_string().as_bytes());
+    };
+    for (name, team, cost) in [("a", "x", 1.0), ("b", "y", 4.0), ("c", "x", 2.0)] {
+        let session = h.session(name).await;
+        let edit = |row: &mut Summary| drop(row.labels.insert("team".into(), team.into()));
+        h.log.edit(session, edit).await;
+        spend(session, cost);
+    }
+    let asked = async |params| h.call("usage.daily", params).await.unwrap();
+    let found = |rows: &Value| -> Vec<(String, f64)> {
+        let pair = |row: &Value| {
+            (
+                row["group"].as_str().unwrap().to_owned(),
+                row["cost_usd"].as_f64().unwrap(),
+            )
+        };
+        rows.as_array().unwrap().iter().map(pair).collect()
+    };
+    let pairs = |pairs: &[(&str, f64)]| -> Vec<(String, f64)> {
+        pairs
+            .iter()
+            .map(|(group, cost)| ((*group).to_owned(), *cost))
+            .collect()
+    };
+    let teams = asked(json!({ "by": "team", "days": 1 })).await;
+    assert_eq!(found(&teams), pairs(&[("y", 4.0), ("x", 3.0)]));
+    assert_eq!(teams[0]["day"].as_str().unwrap().len(), 10);
+    assert_eq!(found(&asked(json!({})).await), pairs(&[("scripted", 7.0)]));
+    let labelled = asked(json!({ "labels": "team=x", "by": "kind" })).await;
+    assert_eq!(found(&labelled), pairs(&[("(none)", 3.0)]));
+    for (params, code) in [
+        (json!({ "days": 0 }), "bad_days"),
+        (json!({ "days": 63 }), "bad_days"),
+        (json!({ "by": "session" }), "bad_group"),
+    ] {
+        assert_eq!(h.call("usage.daily", params).await.unwrap_err().code, code);
+    }
+    asked(json!({ "days": 62 })).await;
+}
+
+#[tokio::test]
 async fn usage_is_summed_by_group() {
     let h = Harness::start().await;
     for (name, team, cost) in [("a", "x", 1.0), ("b", "y", 4.0), ("c", "x", 2.0)] {

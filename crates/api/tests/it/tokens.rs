@@ -67,15 +67,17 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "input.cancel" => one(json!({ "input": "01890a5d-ac96-774b-bcce-b302099a8057" })),
         "session.blob" => About::Session(json!({ "name": blob })),
         "approval.decide" => About::Session(json!({ "approval": approval, "decision": "allow" })),
+        "approval.changes" => About::Session(json!({ "approval": approval })),
         "approval.list" => one(json!({})),
         "session.create" => Sight(json!({ "workdir": h.workdir() })),
         "session.import" => Sight(json!({ "workdir": h.workdir(), "lines": [] })),
-        "session.list" | "usage.query" | "node.status" | "model.list" | "tool.list" | "mcp.list"
-        | "fleet.history" | "session.detach" => Sight(json!({})),
+        "session.list" | "usage.query" | "usage.daily" | "node.status" | "model.list" | "tool.list"
+        | "mcp.list" | "fleet.history" | "session.detach" => Sight(json!({})),
         "fleet.watch" => Sight(json!({ "once": true })),
         "rule.list" | "rule.remove" | "node.diagnostics" | "node.config" | "node.check" | "node.reload"
-        | "audit.query" | "node.log" | "node.backup" | "node.backup_part" | "node.backup_end"
-        | "node.drain" | "node.stop" | "token.create" | "token.link" | "token.list" | "token.revoke" => Node,
+        | "audit.query" | "audit.verify" | "node.log" | "node.backup" | "node.backup_part"
+        | "node.backup_end" | "node.drain" | "node.stop" | "token.create" | "token.link" | "token.list"
+        | "token.revoke" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

@@ -161,13 +161,7 @@ impl World {
         let health = self
             .health_when(|health| health.restarts >= times || health.fatal.is_some())
             .await;
-        assert_eq!(
-            health,
-            Health {
-                restarts: times,
-                fatal: None
-            }
-        );
+        assert_eq!((health.restarts, health.fatal), (times, None));
     }
 
     /// Waits until the tree gives up. Returns the reason.

@@ -2,6 +2,8 @@
 
 use super::*;
 use agentd_audit::{Link, seal};
+use agentd_protocol::AuditBroken;
+use std::path::Path;
 
 fn write(dir: &Path, name: &str, lines: &[String]) -> PathBuf {
     let path = dir.join(name);
@@ -56,7 +58,7 @@ fn the_first_broken_line_is_told_with_its_file() {
     assert!(!checked.intact);
     assert_eq!(
         checked.broken,
-        Some(BrokenLine {
+        Some(AuditBroken {
             file: files[1].display().to_string(),
             line: Some(1),
             what: "its hash does not match its content: it was changed".into(),

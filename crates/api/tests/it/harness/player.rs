@@ -314,6 +314,12 @@ pub(crate) struct View;
 
 #[async_trait]
 impl NodeView for View {
+    async fn actors(&self) -> Vec<agentd_api::ActorRow> {
+        Vec::new()
+    }
+    async fn indexes(&self) -> Vec<agentd_api::IndexRow> {
+        Vec::new()
+    }
     async fn models(&self) -> Vec<ModelStatus> {
         ["scripted", "sonnet"].map(model).to_vec()
     }
