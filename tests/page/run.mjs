@@ -15,6 +15,8 @@ import * as looks from './scenarios/looks.mjs';
 import * as many from './scenarios/many.mjs';
 import * as rights from './scenarios/rights.mjs';
 import * as session from './scenarios/session.mjs';
+import * as steering from './scenarios/steering.mjs';
+import * as views from './scenarios/views.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -39,7 +41,7 @@ for (const [what, path, how] of [
 }
 
 const words = process.argv.slice(2);
-const scenarios = [live, session, rights, looks, many].flatMap((module) => Object.entries(module))
+const scenarios = [live, session, steering, views, rights, looks, many].flatMap((module) => Object.entries(module))
   .map(([name, run]) => ({ name: name.replace(/([A-Z])/g, ' $1').toLowerCase(), run }))
   .filter(({ name }) => words.every((word) => name.includes(word)));
 

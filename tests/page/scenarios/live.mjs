@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { go, row } from '../lib/browser.mjs';
 import { Daemon } from '../lib/daemon.mjs';
@@ -68,6 +68,16 @@ export async function keysAnswerApprovals({ daemon, browser }) {
   const asks = await daemon.session('Bucket', 'which region');
   await page.getByRole('button', { name: 'us-east-1' }).click();
   await daemon.until('it is answered', async () => (await daemon.call('GET', `/sessions/${asks.session}`)).state === 'idle');
+}
+
+export async function aQuestionSaysWhatHasChangedSince({ daemon, browser }) {
+  const { workdir } = await daemon.session('Edit', 'repair greet.sh');
+  const page = await browser.open(daemon, { hash: '#/approvals' });
+  await page.locator('.diff-line.add').waitFor();
+  await writeFile(join(workdir, 'greet.sh'), '#!/bin/sh\necho other\n');
+  await page.locator('.since', { hasText: 'greet.sh' }).waitFor();
+  const [{ approval }] = (await daemon.call('GET', '/approvals')).items;
+  assert.deepEqual(await daemon.call('GET', `/approvals/${approval}/changes`), { compared: true, changes: ['the file greet.sh'] });
 }
 
 export async function twoTabsAndATerminalShowTheSame({ daemon, browser }) {

@@ -1,6 +1,5 @@
 // The start: sign-in, then the shell with one view at a time. The fragment says which.
 
-import { HAS } from './abilities.js';
 import { Client, signIn } from './client.js';
 import { h, put } from './dom.js';
 import { bind, listen } from './keyboard.js';
@@ -131,7 +130,7 @@ function run() {
     'g a': { help: 'go to the approvals', run: () => ctx.navigate('#/approvals') },
     'g u': { help: 'go to usage and limits', run: () => ctx.navigate('#/usage') },
     'g n': { help: 'go to the node', run: () => ctx.navigate('#/node') },
-    ...(HAS.audit && can('admin') ? { 'g l': { help: 'go to the audit log', run: () => ctx.navigate('#/audit') } } : {}),
+    ...(can('admin') ? { 'g l': { help: 'go to the audit log', run: () => ctx.navigate('#/audit') } } : {}),
     T: { help: 'light, dark or automatic colours', run: () => shell.switchTheme() },
   });
   addEventListener('hashchange', show);

@@ -1,6 +1,5 @@
 // The frame around the views: navigation, connection, theme.
 
-import { HAS } from './abilities.js';
 import { h, put, say } from './dom.js';
 import { help } from './keyboard.js';
 import { oneLine } from './text/visible.js';
@@ -11,7 +10,7 @@ const PLACES = [
   { name: 'approvals', label: 'Approvals', scope: 'read' },
   { name: 'usage', label: 'Usage', scope: 'read' },
   { name: 'node', label: 'Node', scope: 'read', whole: true },
-  ...(HAS.audit ? [{ name: 'audit', label: 'Audit', scope: 'admin', whole: true }] : []),
+  { name: 'audit', label: 'Audit', scope: 'admin', whole: true },
 ];
 /** A daemon that is away for this many attempts has probably stopped. */
 const STOPPED = 4;

@@ -1,7 +1,6 @@
 // The state of the page: rows of the fleet, open approvals, the connection. ONE stream feeds it: the fleet's, or that of the
 // session on display (`follow`), because a browser allows only six connections to a server for all its tabs.
 
-import { HAS } from './abilities.js';
 import { applyEvent, asks, describe, settles } from './apply.js';
 
 /** How often changed rows are read again. */
@@ -251,26 +250,10 @@ export class Store {
   /** @param {string[]} ids */
   async readRows(ids) {
     if (!ids.length) return;
-    if (HAS.batches) {
-      const { items } = await this.client.get('/sessions', { sessions: ids, all: true });
-      this.take(items);
-      const found = new Set(items.map((/** @type {import('./types.js').Row} */ row) => row.session));
-      for (const id of ids) if (!found.has(id)) this.forget(id);
-      return;
-    }
-    for (let at = 0; at < ids.length; at += 8) {
-      await Promise.all(ids.slice(at, at + 8).map((id) => this.readRow(id)));
-    }
-  }
-
-  /** @param {string} id */
-  async readRow(id) {
-    try {
-      this.take([await this.client.get(`/sessions/${encodeURIComponent(id)}`)]);
-    } catch (error) {
-      if (/** @type {any} */ (error).status === 404) this.forget(id);
-      else throw error;
-    }
+    const { items } = await this.client.get('/sessions', { sessions: ids, all: true });
+    this.take(items);
+    const found = new Set(items.map((/** @type {import('./types.js').Row} */ row) => row.session));
+    for (const id of ids) if (!found.has(id)) this.forget(id);
   }
 
   /** @param {import('./types.js').Row[]} rows */
@@ -320,12 +303,12 @@ export class Store {
     const filtered = Boolean(states.length || labels || search);
     const seen = new Set();
     const before = new Set(this.rows.keys());
-    const most = HAS.sorts ? (after ? MORE_ROWS : FIRST_ROWS) : MOST_ROWS;
+    const most = after ? MORE_ROWS : FIRST_ROWS;
     this.busy = true;
     this.next = after;
     try {
       do {
-        const order = HAS.sorts ? { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search } : {};
+        const order = { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search };
         /** @type {{items: import('./types.js').Row[], next: string|null}} */
         const page = await this.client.get('/sessions', { limit: this.loaded ? PAGE : SCREENFUL, after: this.next, all, states, labels, ...order });
         this.take(page.items);

@@ -11,6 +11,9 @@ import { standingRules } from './approvals/rules.js';
 /** After the question on display has changed by itself, keys are ignored for this long, so that a person never allows a question that they did not read. */
 const REST = 900;
 
+/** How often the question on display is compared with the files as they are now. */
+const COMPARE = 5_000;
+
 /** @typedef {import('../types.js').Approval} Approval */
 
 /** @type {import('../types.js').View} */
@@ -76,7 +79,23 @@ export const approvals = {
       drawn = key;
       if (one) put(pane, question(one));
       else put(pane);
+      void compare();
     }
+
+    /** Says what has changed since the question on display was asked: an answer to it would be void. */
+    async function compare() {
+      const one = find(active);
+      const place = pane.querySelector('.since');
+      if (!one || !place || document.hidden) return;
+      try {
+        const { changes } = await ctx.client.get(`/approvals/${one.approval}/changes`);
+        if (!place.isConnected || !changes.length) return;
+        put(place, h('p', null, h('strong', null, 'Changed since it was asked'), ': ', changes.map((/** @type {string} */ change, /** @type {number} */ n) => [n > 0 && ', ', h('code', null, oneLine(change, 200))]), '. “Allow” is void then; the model is told and may ask again.'));
+      } catch {
+        // The question may be answered already.
+      }
+    }
+    const comparing = setInterval(() => void compare(), COMPARE);
 
     /** @param {Approval} one */
     function question(one) {
@@ -90,6 +109,7 @@ export const approvals = {
           command: agentctl(one.kind === 'tool' || one.kind === 'plan' ? 'approve' : 'approvals', short(one.approval)),
           curl: curl('POST', `/approvals/${one.approval}/decision`, { decision: 'allow' }),
         }))),
+        h('div', { class: 'since', role: 'status' }),
         h('div', { class: 'question-body' }, detail(one, store.rows.get(one.session))),
         may && h('div', { class: 'answers' },
           more.length > 0 && h('label', { class: 'alike' }, tick, twins.length ? `also ${plural(twins.length, 'question')} that ask the same: call, directory and files` : `also ${plural(others.length, 'question')} about the same call in other directories`),
@@ -197,6 +217,7 @@ export const approvals = {
     draw();
     return {
       dispose() {
+        clearInterval(comparing);
         unsubscribe();
         unbind();
       },

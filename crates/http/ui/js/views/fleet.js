@@ -26,7 +26,7 @@ export const fleet = {
     const toggle = (/** @type {string} */ name) =>
       go({ states: query.states.includes(name) ? query.states.filter((state) => state !== name) : [...query.states, name] });
 
-    const counters = new Counters({ ctx, onToggle: toggle });
+    const counters = new Counters({ ctx, onToggle: toggle, onCounted: () => (counters.update(query.states), status(table.lines.length)) });
     const table = new Table({
       selectable: ctx.can('steer'),
       onOpen: (id) => ctx.navigate(`#/session/${id}`),
@@ -78,7 +78,10 @@ export const fleet = {
     /** @param {number} found */
     function status(found) {
       const loaded = store.rows.size;
-      say(shown, !store.loaded ? '' : found === loaded && store.complete ? plural(found, 'session') : `${exact(found)} of ${store.complete ? exact(loaded) : `${exact(loaded)}+`}`);
+      // What the page has not read yet, the daemon has counted.
+      const all = store.complete ? loaded : Math.max(loaded, (!query.all && counters.all) || 0);
+      const more = !store.complete && all === loaded ? '+' : '';
+      say(shown, !store.loaded ? '' : found === all && !more ? plural(found, 'session') : `${exact(found)} of ${exact(all)}${more}`);
       table.element.hidden = found === 0;
       state.hidden = found > 0;
       if (found > 0) {

@@ -1,8 +1,7 @@
 // The node: what runs in the daemon, its store, sandbox, tool servers and tools, and what the doctor finds.
 
-import { HAS } from '../abilities.js';
 import { h, put } from '../dom.js';
-import { bytes, count, duration, exact, moment, plural } from '../format.js';
+import { bytes, count, duration, exact, moment, plural, stateWord } from '../format.js';
 import { oneLine, visibleText } from '../text/visible.js';
 import { agentctl, ageOf, blank, confirm, copies, curl, fail, failure, loading, toast } from '../ui.js';
 
@@ -17,6 +16,7 @@ export const node = {
     const findings = h('div', { class: 'card' });
     const actors = h('div', { class: 'card' });
     const store = h('div', { class: 'card' });
+    const indexes = h('div', { class: 'card flush' });
     const servers = h('div', { class: 'card flush' });
     const tools = h('div', { class: 'card flush' });
     const rules = h('div', { class: 'card' });
@@ -28,9 +28,10 @@ export const node = {
         admin && h('button', { type: 'button', on: { click: () => void reload() } }, 'Reload the configuration'),
         copies(() => ({ command: agentctl('daemon', 'status'), curl: curl('GET', '/nodes/self/diagnostics') }))),
       h('div', { class: 'grid' },
-        h('section', null, h('h2', null, 'Daemon'), facts, h('h2', null, 'Actors'), actors),
-        h('section', null, h('h2', null, 'Findings'), findings, h('h2', null, 'Store'), store),
+        h('section', null, h('h2', null, 'Daemon'), facts, h('h2', null, 'Findings'), findings, h('h2', null, 'Store'), store),
+        h('section', null, h('h2', null, 'Actors'), actors),
         h('section', { class: 'wide' }, h('h2', null, 'Tool servers'), servers),
+        h('section', { class: 'wide' }, h('h2', null, 'Search indexes'), indexes),
         h('section', { class: 'wide' }, h('h2', null, 'Tools'), tools),
         h('section', { class: 'wide' }, h('h2', null, 'Rules of the operator'), rules),
         logBox));
@@ -66,6 +67,7 @@ export const node = {
         put(facts, status(all.status));
         put(findings, problems(all, checked), h('p', null, check, ' ', h('span', { class: 'dim' }, 'reads the whole store; ', h('code', null, 'agentctl doctor'), ' checks the machine, too')));
         put(actors, tree(all));
+        put(indexes, indexTable(all.indexes ?? []));
         put(store, figures(all.store));
         put(rules, h('details', null, h('summary', null, plural(all.rules?.length ?? 0, 'rule')), h('ul', { class: 'rule-list' }, (all.rules ?? []).map((/** @type {string} */ rule) => h('li', null, h('code', null, visibleText(rule)))))));
       } catch (error) {
@@ -82,7 +84,7 @@ export const node = {
       }
     }
     async function readLog() {
-      if (!HAS.log || !admin || document.hidden) return;
+      if (!admin || document.hidden) return;
       try {
         const { lines } = await client.get('/nodes/self/log', { lines: 200 });
         const low = log.scrollTop + log.clientHeight >= log.scrollHeight - 20;
@@ -144,26 +146,40 @@ function problems(all, checked) {
   ];
 }
 
-/** Keys that name the parts of the tree. @param {any} all */
+/** An answer that takes longer shows that the mailbox of the actor is full. */
+const SLOW_US = 100_000;
+
+/** The actors and services, with the loops below their supervisor. @param {any} all */
 function tree(all) {
-  if (Array.isArray(all.actors)) return h('ul', { class: 'actors' }, all.actors.map(branch));
-  const { supervisor = {}, hot_states: states = {}, status: daemon } = all;
-  const parts = [
-    { name: 'root', note: plural(daemon.restarts, 'restart') },
-    { name: 'loop supervisor', note: `${exact(supervisor.hot ?? 0)} loops, ${exact(supervisor.timed ?? 0)} timers, ${plural(supervisor.crashes ?? 0, 'crash').replace('crashs', 'crashes')}` },
-    ...Object.entries(states).map(([state, n]) => ({ name: `loops ${state}`, note: exact(/** @type {number} */ (n)), deep: true })),
-  ];
-  return h('ul', { class: 'actors' }, parts.map((part) => h('li', { class: 'deep' in part ? 'deep' : '' }, h('span', null, oneLine(part.name, 80)), h('span', { class: 'dim' }, part.note))));
+  const loops = Object.entries(all.hot_states ?? {});
+  return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Actors' }, h('table', { class: 'plain actors' },
+    h('thead', null, h('tr', null, h('th', null, 'actor'), ['restarts', 'busy', 'queued', 'answers in'].map((name) => h('th', { class: 'num' }, name)))),
+    h('tbody', null,
+      h('tr', null, h('td', null, 'root'), h('td', { class: 'num dim' }, exact(all.status?.restarts ?? 0)), h('td', { colspan: 3 })),
+      (all.actors ?? []).map((/** @type {any} */ actor) => [actorRow(actor), actor.name === 'the loop supervisor' && loops.map(([state, n]) => h('tr', null,
+        h('td', { class: 'under deeper' }, `loops: ${stateWord(state)}`), h('td', { class: 'num dim' }, state === loops[0]?.[0] && all.supervisor?.crashes ? exact(all.supervisor.crashes) : ''), h('td', { class: 'num' }, exact(/** @type {number} */ (n))), h('td', { colspan: 2 })))]))));
 }
 
-/** @param {any} actor @returns {HTMLElement} */
-function branch(actor) {
-  const busy = actor.queue > 100;
-  return h('li', null, h('span', null, oneLine(actor.name, 80)),
-    h('span', { class: actor.restarts ? 's-person' : 'dim' }, actor.restarts ? plural(actor.restarts, 'restart') : ''),
-    actor.queue !== undefined && h('span', { class: busy ? 's-failed' : 'dim' }, `${exact(actor.queue)} queued`),
-    actor.state && h('span', { class: 'dim' }, oneLine(String(actor.state), 60)),
-    actor.children?.length > 0 && h('ul', { class: 'actors' }, actor.children.map(branch)));
+/** @param {any} actor */
+function actorRow(actor) {
+  const number = (/** @type {number|undefined} */ n, look = '') => h('td', { class: `num${look}` }, n === undefined ? h('span', { class: 'faint' }, '–') : exact(n));
+  const slow = actor.answer_us >= SLOW_US;
+  return h('tr', null,
+    h('td', { class: 'under' }, h('span', { class: actor.running ? '' : 's-failed' }, oneLine(actor.name, 80), !actor.running && ' (down)')),
+    number(actor.restarts, actor.restarts ? ' s-person' : ' dim'), number(actor.busy), number(actor.queued, actor.queued ? ' s-limited' : ''),
+    h('td', { class: `num ${slow ? 's-failed' : 'dim'}` }, actor.answer_us === undefined ? '–' : actor.answer_us < 1000 ? '<1ms' : duration(actor.answer_us / 1000)));
+}
+
+/** @param {any[]} indexes */
+function indexTable(indexes) {
+  if (!indexes.length) return h('p', { class: 'dim pad' }, 'No directory has been indexed since the daemon started.');
+  const look = (/** @type {string} */ state) => ({ failed: 's-failed', indexing: 's-running', waiting: 's-limited' })[state] ?? 's-good';
+  return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Search indexes' }, h('table', { class: 'plain' },
+    h('thead', null, h('tr', null, h('th', null, 'directory'), h('th', null, 'state'), h('th', { class: 'num' }, 'files'), h('th', { class: 'num' }, 'size'))),
+    h('tbody', null, indexes.slice(0, 100).map((one) => h('tr', null,
+      h('td', null, h('code', null, visibleText(one.workdir))), h('td', { class: look(one.state) }, one.state, one.failed && h('span', { class: 'dim' }, `: ${oneLine(one.failed, 200)}`)),
+      h('td', { class: 'num' }, exact(one.files)), h('td', { class: 'num' }, bytes(one.bytes)))))),
+    indexes.length > 100 && h('p', { class: 'dim pad' }, `and ${plural(indexes.length - 100, 'more directory')}`.replace('directorys', 'directories')));
 }
 
 /** @param {any} store */

@@ -1,14 +1,15 @@
-// Usage and limits: tokens and money by model, label or day; who waits for which provider, and the health of its keys.
+// Usage and limits: tokens and money by model or label, in all and by day; who waits for which provider, and the health of its keys.
 
-import { HAS } from '../abilities.js';
 import { h, put } from '../dom.js';
-import { clock, count, exact, group, money, plural, stateWord, until } from '../format.js';
-import { oneLine, visibleText } from '../text/visible.js';
-import { agentctl, ageOf, bar, blank, copies, curl, failure, loading } from '../ui.js';
+import { count, exact, money, plural } from '../format.js';
+import { oneLine } from '../text/visible.js';
+import { agentctl, bar, blank, copies, curl, failure, loading } from '../ui.js';
+import { MEASURES, chart, table as dayTable } from './usage/days.js';
+import { failures, health, waiting } from './usage/providers.js';
 
 const POLL = 5_000;
 /** Groups that are no labels. */
-const BUILT_IN = ['model', ...(HAS.days ? ['day'] : []), 'session'];
+const BUILT_IN = ['model', 'session'];
 
 /**
  * @typedef {{group: string, sessions: number, steps: number, usage: import('../types.js').Usage, cost_usd: number}} Spent
@@ -30,6 +31,14 @@ export const usage = {
     const grouping = h('select', { 'aria-label': 'Group by', on: { change: () => { by = grouping.value; go(); } } });
     const selector = h('input', { type: 'search', class: 'filter', placeholder: 'Labels, as team=a or !urgent', 'aria-label': 'Only sessions with these labels', value: labels, spellcheck: 'false', on: { change: () => { labels = selector.value.trim(); go(); } } });
     const sums = h('div', { class: 'figures' });
+    const dayBox = h('div', { class: 'card flush' });
+    /** @type {import('./usage/days.js').Measure} */
+    let measure = 'cost';
+    let chosen = false;
+    const measures = h('div', { class: 'segments', role: 'group', 'aria-label': 'What the bars show' }, Object.keys(MEASURES).map((name) =>
+      h('button', { type: 'button', data: { measure: name }, 'aria-pressed': String(name === measure), on: { click: () => show(/** @type {import('./usage/days.js').Measure} */ (name)) } }, name)));
+    /** @type {import('./usage/days.js').Day[]} */
+    let spentDaily = [];
     const table = h('div', { class: 'card flush' }, loading());
     const waits = h('div', { class: 'card' });
     const providers = h('div', { class: 'card flush' });
@@ -40,10 +49,45 @@ export const usage = {
         curl: curl('GET', `/usage?${new URLSearchParams({ by, ...(labels ? { labels } : {}) })}`),
       }))),
       h('div', { class: 'grid' },
-        h('section', { class: 'wide', 'aria-label': 'Usage' }, h('div', { class: 'toolbar' }, h('label', { class: 'inline' }, 'By ', grouping), selector), sums, table),
-        h('section', null, h('h2', null, 'Who waits'), waits),
-        h('section', null, h('h2', null, 'Errors of sessions'), errors),
-        h('section', { class: 'wide' }, h('h2', null, 'Providers and keys'), providers)));
+        h('section', { class: 'wide', 'aria-label': 'Usage' }, h('div', { class: 'toolbar' }, h('label', { class: 'inline' }, 'By ', grouping), selector), sums),
+        h('section', { class: 'wide days-section' }, h('div', { class: 'section-head' }, h('h2', null, 'The last 31 days'), h('span', { class: 'grow' }), measures,
+          copies(() => ({ command: agentctl('usage', '--daily', ...(by === 'model' ? [] : ['--by', by]), ...(labels ? ['--label', labels] : [])), curl: curl('GET', `/usage/daily?${new URLSearchParams({ by, ...(labels ? { labels } : {}) })}`) }))), dayBox),
+        h('section', { class: 'wide' }, h('h2', null, 'Since the beginning'), table),
+        h('section', null, h('h2', null, 'Who waits for which provider'), waits),
+        h('section', null, h('h2', null, 'Errors of the last turns'), errors),
+        h('section', { class: 'wide' }, h('h2', null, 'Providers, rate limits and keys'), providers)));
+
+    function drawDays() {
+      for (const button of measures.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button.dataset.measure === measure));
+      const open = dayBox.querySelector('details')?.open ?? false;
+      put(dayBox, h('div', { class: 'days-box' }, chart(spentDaily, measure, Date.now())), spentDaily.length > 0 && dayTable(spentDaily, by));
+      const details = dayBox.querySelector('details');
+      if (details) details.open = open;
+    }
+
+    /** @param {import('./usage/days.js').Measure} name */
+    function show(name) {
+      measure = name;
+      chosen = true;
+      drawDays();
+    }
+
+    async function readDays() {
+      const asked = `${by} ${labels}`;
+      try {
+        // Days are not kept for each session.
+        const { items } = await client.get('/usage/daily', { by: by === 'session' ? 'model' : by, labels });
+        if (asked !== `${by} ${labels}`) return;
+        spentDaily = items;
+        if (!chosen) measure = spentDaily.some(({ cost_usd: cost }) => cost > 0) ? 'cost' : 'tokens';
+        if (!dayBox.contains(document.activeElement)) drawDays();
+      } catch (error) {
+        put(dayBox, failure(error, () => void readDays()));
+      }
+    }
+
+    /** @type {Map<string, string>} */
+    let providerOf = new Map();
 
     function groupings() {
       const keys = new Set();
@@ -74,7 +118,12 @@ export const usage = {
     async function readModels() {
       try {
         const { items } = await client.get('/models');
+        providerOf = new Map(items.map((/** @type {any} */ model) => [model.name, model.provider]));
+        const open = providers.querySelector('details')?.open ?? false;
         put(providers, health(items));
+        const details = providers.querySelector('details');
+        if (details) details.open = open;
+        fromRows();
       } catch (error) {
         put(providers, failure(error, () => void readModels()));
       }
@@ -82,13 +131,15 @@ export const usage = {
 
     function fromRows() {
       groupings();
-      put(waits, waiting([...store.rows.values()]));
-      put(errors, failures([...store.rows.values()]));
+      const rows = [...store.rows.values()];
+      put(waits, waiting(rows, providerOf));
+      put(errors, failures(rows, store.complete));
     }
 
     const read = () => {
       if (document.hidden) return;
       void readUsage();
+      void readDays();
       void readModels();
     };
     const timer = setInterval(read, POLL);
@@ -110,6 +161,7 @@ export const usage = {
         grouping.value = by;
         selector.value = labels;
         void readUsage();
+        void readDays();
       },
     };
   },
@@ -157,67 +209,3 @@ function spending(items, by, nameOf) {
     }))), items.length > 500 && h('p', { class: 'dim pad' }, `and ${plural(items.length - 500, 'more group')}; agentctl usage lists all of them`));
 }
 
-/** Sessions that wait for a provider, by model and state. @param {import('../types.js').Row[]} rows */
-function waiting(rows) {
-  /** @type {Map<string, {model: string, state: string, rows: number, since: string, until: string}>} */
-  const found = new Map();
-  for (const row of rows) {
-    if (group(row.state) !== 'limited' && !['waiting(permit)', 'waiting(quota)', 'waiting(credentials)'].includes(row.state)) continue;
-    const key = `${row.model} ${row.state}`;
-    const entry = found.get(key) ?? { model: row.model, state: row.state, rows: 0, since: row.since, until: row.until ?? '' };
-    entry.rows += 1;
-    if (row.since < entry.since) entry.since = row.since;
-    if (row.until && (!entry.until || row.until < entry.until)) entry.until = row.until;
-    found.set(key, entry);
-  }
-  if (!found.size) return h('p', { class: 'dim' }, 'No session waits for a provider.');
-  return h('table', { class: 'plain' }, h('thead', null, h('tr', null, h('th', null, 'model'), h('th', null, 'waits for'), h('th', { class: 'num' }, 'sessions'), h('th', { class: 'num' }, 'longest'), h('th', { class: 'num' }, 'next'))),
-    h('tbody', null, [...found.values()].sort((a, b) => b.rows - a.rows).map((entry) => h('tr', null,
-      h('td', null, h('a', { href: `#/fleet?state=limited,person,running&q=${encodeURIComponent(entry.model)}` }, oneLine(entry.model, 40))),
-      h('td', { class: `s-${group(entry.state)}` }, stateWord(entry.state)), h('td', { class: 'num' }, exact(entry.rows)), h('td', { class: 'num' }, ageOf(entry.since)), h('td', { class: 'num' }, until(entry.until) || '–')))));
-}
-
-/** What ended the last turns. @param {import('../types.js').Row[]} rows */
-function failures(rows) {
-  /** @type {Map<string, {count: number, message: string}>} */
-  const found = new Map();
-  for (const { last_error: error, state } of rows) {
-    if (!error || state === 'closed') continue;
-    const name = error.class ?? 'error';
-    const entry = found.get(name) ?? { count: 0, message: error.message };
-    entry.count += 1;
-    found.set(name, entry);
-  }
-  if (!found.size) return h('p', { class: 'dim' }, 'No session ended its last turn with an error.');
-  return h('table', { class: 'plain' }, h('thead', null, h('tr', null, h('th', null, 'class'), h('th', { class: 'num' }, 'sessions'), h('th', null, 'for example'))),
-    h('tbody', null, [...found].sort((a, b) => b[1].count - a[1].count).map(([name, entry]) => h('tr', null,
-      h('td', { class: 's-failed' }, name.replaceAll('_', ' ')), h('td', { class: 'num' }, exact(entry.count)), h('td', { class: 'dim' }, oneLine(entry.message, 160))))));
-}
-
-/** @param {any} key */
-function credential(key) {
-  const look = { ok: 's-good', cooling: 's-limited', probing: 's-person' }[/** @type {string} */ (key.health)] ?? '';
-  const buckets = (key.buckets ?? []).map((/** @type {any} */ bucket) => h('span', { class: 'bucket' }, bucket.kind.replaceAll('_', ' '), ' ',
-    bar(bucket.limit ? 1 - bucket.left / bucket.limit : 0, `${exact(bucket.left)} of ${exact(bucket.limit)} left`), ` ${count(bucket.left)} left`));
-  return h('div', null, h('span', { class: look }, `${oneLine(key.name, 40)}: ${key.health}`),
-    key.class && h('span', { class: 'dim' }, ` ${key.class.replaceAll('_', ' ')}`), key.failures > 0 && h('span', { class: 'dim' }, `, ${plural(key.failures, 'failure')} in a row`),
-    key.until && h('span', { class: 'dim' }, `, until ${clock(key.until)}`), buckets);
-}
-
-/** @param {any[]} models */
-function health(models) {
-  const sorted = [...models].sort((a, b) => Number(b.default) - Number(a.default) || Number(b.usable && !b.untried) - Number(a.usable && !a.untried) || a.name.localeCompare(b.name));
-  return h('div', { class: 'scroll-x', tabindex: 0, role: 'region', 'aria-label': 'Providers and keys' }, h('table', { class: 'plain' },
-    h('thead', null, h('tr', null, h('th', null, 'model'), h('th', null, 'provider'), h('th', { class: 'num' }, 'running'), h('th', { class: 'num' }, 'waiting'), h('th', null, 'state'), h('th', null, 'keys'), h('th', null, 'last call'))),
-    h('tbody', null, sorted.map((model) => {
-      const paused = until(model.paused_until);
-      const [look, word] = !model.usable ? ['dim', 'not usable'] : paused ? ['s-limited', `paused, goes on ${paused}`]
-        : model.circuit && model.circuit !== 'closed' ? ['s-failed', `circuit ${model.circuit.replaceAll('_', ' ')}`] : model.untried ? ['dim', 'not tried yet'] : ['s-good', 'usable'];
-      return h('tr', null,
-        h('td', null, h('strong', null, oneLine(model.name, 60)), model.default && h('span', { class: 'tag' }, 'default')), h('td', { title: visibleText(model.model) }, oneLine(model.provider, 60)),
-        h('td', { class: 'num' }, exact(model.running)), h('td', { class: `num${model.waiting ? ' s-limited' : ''}` }, exact(model.waiting)),
-        h('td', null, h('span', { class: look }, word), h('div', { class: 'dim note' }, visibleText(model.note))),
-        h('td', null, model.credentials.length ? model.credentials.map(credential) : h('span', { class: 'dim' }, '–')),
-        h('td', null, model.last_call ? [h('span', { class: model.last_call.failed ? 's-failed' : 's-good' }, model.last_call.failed ? model.last_call.failed.replaceAll('_', ' ') : 'answered'), h('div', { class: 'dim' }, ageOf(model.last_call.at), ' ago')] : h('span', { class: 'dim' }, '–')));
-    }))));
-}

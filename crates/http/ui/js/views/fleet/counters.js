@@ -1,24 +1,20 @@
 // Counters by state, with the last hour of each; a click filters.
 
-import { HAS } from '../../abilities.js';
 import { h, put, say } from '../../dom.js';
 import { count, exact, groupWord } from '../../format.js';
 import { spark } from '../../ui.js';
 import { GROUPS, tally } from './query.js';
 
-/** How often the daemon is asked for the last hour; without a history of its own, how often the page counts. */
+/** How often the daemon is asked for the last hour. */
 const POLL = 15_000;
-/** Samples of an hour. */
-const HOUR = 240;
-/** What the page has counted itself since it was opened; kept when another view is shown. @type {Record<string, number>[]} */
-const samples = [];
 /** The daemon's names of the groups. @type {Record<string, string>} */
 const NAMES = { person: 'waiting_person', limited: 'rate_limited' };
 
 export class Counters {
-  /** @param {{ctx: import('../../types.js').Context, onToggle: (group: string) => void}} options */
-  constructor({ ctx, onToggle }) {
+  /** @param {{ctx: import('../../types.js').Context, onToggle: (group: string) => void, onCounted: () => void}} options */
+  constructor({ ctx, onToggle, onCounted }) {
     this.ctx = ctx;
+    this.onCounted = onCounted;
     /** @type {Record<string, number>[]|null} */
     this.minutes = null;
     /** @type {Record<string, number>|null} */
@@ -32,11 +28,7 @@ export class Counters {
     }));
     this.element = h('div', { class: 'tiles', role: 'group', 'aria-label': 'Sessions by state' }, [...this.tiles.values()].map(({ button }) => button));
     this.timer = window.setInterval(() => void this.ask(), POLL);
-    if (HAS.history) void this.ask();
-    else {
-      this.minutes = samples;
-      this.draw();
-    }
+    void this.ask();
   }
 
   dispose() {
@@ -44,29 +36,27 @@ export class Counters {
   }
 
   async ask() {
-    if (!HAS.history) {
-      if (!this.ctx.store.complete) return;
-      samples.push(tally(this.ctx.store.rows.values()));
-      if (samples.length > HOUR) samples.shift();
-      this.draw();
-      return;
-    }
     if (document.hidden && this.minutes) return;
     try {
       const history = await this.ctx.client.get('/fleet/history');
       this.minutes = history.minutes ?? [];
       this.totals = history.totals ?? null;
       this.draw();
+      this.onCounted();
     } catch {
       // The connection says what is wrong; the next poll tries again.
     }
   }
 
+  /** How many sessions the daemon has, without closed ones; null: unknown. */
+  get all() {
+    return this.totals ? Object.values(this.totals).reduce((sum, one) => sum + one, 0) : null;
+  }
+
   draw() {
     for (const [name, { chart, number }] of this.tiles) {
-      const values = (this.minutes ?? []).map((minute) => minute[HAS.history ? NAMES[name] ?? name : name] ?? 0);
-      const span = HAS.history ? `last ${values.length} minutes` : 'since this page opened';
-      if (values.length > 1) put(chart, spark(values, `${groupWord(name)}, ${span}: from ${values[0]} to ${number.textContent}, at most ${Math.max(...values)}`));
+      const values = (this.minutes ?? []).map((minute) => minute[NAMES[name] ?? name] ?? 0);
+      if (values.length > 1) put(chart, spark(values, `${groupWord(name)}, last ${values.length} minutes: from ${values[0]} to ${number.textContent}, at most ${Math.max(...values)}`));
     }
   }
 
@@ -75,7 +65,6 @@ export class Counters {
     const { store } = this.ctx;
     // With all rows here, the page counts live; otherwise the daemon does.
     const counts = store.complete || !this.totals ? tally(store.rows.values()) : this.totals;
-    if (!HAS.history && store.complete && !samples.length) samples.push(counts);
     for (const [name, { button, number }] of this.tiles) {
       const value = counts[name] ?? counts[NAMES[name] ?? ''] ?? 0;
       const known = store.complete || this.totals;

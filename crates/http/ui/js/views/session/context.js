@@ -1,8 +1,8 @@
 // The Context tab: what the model's window holds, what each part costs, and what the provider's cache gave.
 
 import { h, put } from '../../dom.js';
-import { clock, count, exact, money, moment } from '../../format.js';
-import { agentctl, blank, copies, curl } from '../../ui.js';
+import { clock, count, exact, money, moment, plural } from '../../format.js';
+import { agentctl, blank, copies, curl, loading } from '../../ui.js';
 import { line } from './pane.js';
 import { requestsOf } from './window.js';
 
@@ -38,6 +38,7 @@ export function context(root, log) {
       if (late) void read();
     }, PAUSE);
   };
+  put(root, loading());
   void read();
   const unsubscribe = log.subscribe(({ items, all, summary }) => {
     if (!items && !all && !summary) return;
@@ -68,13 +69,13 @@ function draw(root, log, shown) {
       h('span', { class: 'grow' }), copies(() => ({ command: agentctl('show', '--window', log.session), curl: curl('GET', `/sessions/${log.session}/context`) }))),
     h('div', { class: 'window-bar', role: 'img', 'aria-label': parts.map(({ part, tokens }) => `${part}: ${exact(tokens)}`).join(', ') },
       parts.map(({ kind, part, tokens, cached }) => h('span', { class: `w-${kind}`, title: `${part}: ${exact(tokens)} tokens, ${exact(cached)} in the cache`, style: { width: `${(100 * tokens) / whole}%` } }))),
-    h('ul', { class: 'window-key' }, parts.map(({ kind, part, items, tokens }) => h('li', null, h('i', { class: `w-${kind}`, 'aria-hidden': 'true' }), part, h('span', { class: 'dim' }, ` ${count(tokens)} in ${exact(items)}`)))),
+    h('ul', { class: 'window-key' }, parts.map(({ kind, part, items, tokens }) => h('li', null, h('i', { class: `w-${kind}`, 'aria-hidden': 'true' }), part, h('span', { class: 'dim', title: plural(items, 'item') }, ` ${count(tokens)}${items > 1 ? `, ${exact(items)} items` : ''}`)))),
     h('div', { class: 'two' },
       h('section', null, h('h2', null, 'Largest parts'), h('div', { class: 'scroll-x' }, h('table', { class: 'plain' },
         h('thead', null, h('tr', null, h('th', null, 'event'), h('th', null, 'part'), h('th', { class: 'num' }, 'tokens'), h('th', { class: 'num' }, 'share'))),
         h('tbody', null, largest.slice(0, 30).map(({ seq, kind, tool, tokens }) => h('tr', null,
           h('td', { class: 'num' }, h('a', { href: `#/session/${log.session}/transcript?at=${seq}` }, `#${seq}`)),
-          h('td', { class: 'wrap' }, h('i', { class: `key w-${kind}`, 'aria-hidden': 'true' }), tool ? `${line(tool, 60)} (${name.get(kind)})` : name.get(kind)),
+          h('td', { class: 'wrap' }, h('i', { class: `key w-${kind}`, 'aria-hidden': 'true' }), tool ? [line(tool, 60), h('span', { class: 'dim' }, ` ${name.get(kind)}`)] : name.get(kind)),
           h('td', { class: 'num' }, exact(tokens)), h('td', { class: 'num' }, `${((100 * tokens) / Math.max(1, total)).toFixed(1)}%`))))))),
       h('section', null, h('h2', null, 'Cache'), saved(shown, requests),
         requests.length > 0 && cache(requests, log.session))));
@@ -87,7 +88,7 @@ function saved({ cache: { saved_usd: usd, broken } }, requests) {
   return [
     h('p', { class: 'dim' }, requests.length === 0 ? 'No request has been answered yet.' : `${share}% of the input came from it; it has saved ${money(usd)}.`),
     broken.length > 0 && h('ul', null, broken.slice(-10).map(({ at, why, tokens, cost_usd: cost }) => h('li', null,
-      `Broken at ${clock(at)}: ${line(why, 200)}; ${count(tokens)} tokens again${cost ? `, ${money(cost)}` : ''}`))),
+      `Broken at ${clock(at)}: `, line(why, 200), `; ${count(tokens)} tokens again${cost ? `, ${money(cost)}` : ''}`))),
   ];
 }
 

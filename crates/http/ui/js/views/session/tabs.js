@@ -1,7 +1,7 @@
 // The small tabs: changes, prompt, policy.
 
 import { h, put } from '../../dom.js';
-import { bytes, count, moment, short } from '../../format.js';
+import { bytes, count, moment, plural, short } from '../../format.js';
 import { agentctl, blank, copies, curl, failure, loading } from '../../ui.js';
 import { diffView } from './diffview.js';
 import { line, pane } from './pane.js';
@@ -117,7 +117,7 @@ export function policy(root, log) {
     const created = log.events.find((event) => event.type === 'session.created');
     const shown = judged.filter((item) => !only || item.verdicts?.some(({ verdict, rule }) => `${verdict} ${rule}` === only)).reverse();
     put(root,
-      h('div', { class: 'toolbar' }, h('strong', null, `${judged.length} judged calls`), h('span', { class: 'dim' }, `mode ${log.summary?.mode ?? ''}`), h('span', { class: 'grow' }),
+      h('div', { class: 'toolbar' }, h('strong', null, plural(judged.length, 'judged call')), h('span', { class: 'dim' }, `mode ${log.summary?.mode ?? ''}`), h('span', { class: 'grow' }),
         copies(() => ({ command: agentctl('rules', 'list'), curl: curl('GET', '/rules') }))),
       (created?.rules ?? []).length > 0 && h('p', null, 'Rules of this session: ', created?.rules.map((/** @type {string} */ rule) => [h('code', null, line(rule, 300)), ' '])),
       rules.size > 0 && h('div', { class: 'rule-filter', role: 'group', 'aria-label': 'Filter by rule' }, [...rules].sort((a, b) => b[1].count - a[1].count).slice(0, 40).map(([key, row]) =>
