@@ -20,15 +20,17 @@ const daemon = await Daemon.start({
 try {
   const { deploy } = await fleet(daemon);
   for (const [name, scheme, hash] of /** @type {const} */ ([
-    ['fleet', 'light', '#/fleet?sort=state'],
     ['approvals', 'light', '#/approvals'],
     ['session', 'dark', `#/session/${deploy.session}`],
+    ['fleet', 'light', '#/fleet?sort=state'],
   ])) {
     const page = await browser.open(daemon, { scheme, width: 1280, height: 760 });
     await row(page, deploy.session).waitFor();
     await go(page, hash);
     await page.waitForFunction(() => !document.querySelector('main [aria-busy]'));
     if (name === 'approvals') await page.locator('.item', { hasText: 'Deploy production' }).click();
+    // The daemon counts once a minute; a line shows something from the third count on.
+    if (name === 'fleet') await page.waitForFunction(() => (document.querySelector('.tile-chart polyline')?.getAttribute('points') ?? '').split(' ').length > 2, null, { timeout: 300_000 });
     await page.screenshot({ path: join(into, `${name}-${scheme}.png`) });
   }
 } finally {

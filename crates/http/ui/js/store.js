@@ -15,7 +15,7 @@ const MORE_ROWS = 1_000;
 /** Rows that the page keeps; the rest stays with the daemon. */
 export const MOST_ROWS = 20_000;
 /** Orders that the daemon knows. */
-const SORTS = ['updated', 'name', 'state', 'steps', 'tokens', 'cost'];
+const SORTS = ['updated', 'name', 'model', 'state', 'steps', 'tokens', 'cost'];
 /** States that can begin and end without an event, and how often they are read again. */
 const MOVING = /^(queued|starting|backing_off|compacting|running|waiting\((permit|rate_limit|provider|child|quota|credentials|workspace))/;
 const RECHECK = 3_000;

@@ -129,7 +129,7 @@ function verdict({ intact, lines, files, head, whole, unsealed, deletion_recorde
 }
 
 /** @param {any} value */
-const word = (value) => (typeof value === 'string' ? (ID.test(value) ? short(value) : value) : JSON.stringify(value));
+const word = (value) => (typeof value === 'string' ? (ID.test(value) ? short(value) : value) : Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.join(', ') : JSON.stringify(value));
 
 /** The pairs of a line's other keys; objects give their own. @param {Record<string, any>} item @returns {[string, any][]} */
 export function pairs(item) {
@@ -147,6 +147,6 @@ function rows(items) {
         h('td', { title: `${moment(item.at)}, place ${item.place}`, class: 'nowrap num' }, clock(item.at)), h('td', { class: 'nowrap' }, oneLine(item.who, 60)),
         h('td', { class: `nowrap ${LOOKS[String(item.event).split('.')[0] ?? ''] ?? ''}` }, oneLine(item.event, 80)),
         h('td', null, session && h('a', { href: `#/session/${session}${item.seq ? `/events?at=${item.seq}` : ''}`, class: 'mono' }, short(session))),
-        h('td', { class: 'details' }, pairs(item).map(([key, value]) => h('span', { class: 'pair' }, h('span', { class: 'dim' }, `${key.replaceAll('_', ' ')} `), oneLine(word(value), 300)))));
+        h('td', { class: 'details' }, pairs(item).map(([key, value]) => h('span', { class: 'pair' }, h('span', { class: 'dim' }, `${key.replaceAll('_', ' ')} `), oneLine(word(value), 300), ' '))));
     }))));
 }

@@ -77,7 +77,8 @@ export const fleet = {
 
     /** @param {number} found */
     function status(found) {
-      const loaded = store.rows.size;
+      let loaded = 0;
+      for (const { state: now } of store.rows.values()) if (query.all || now !== 'closed') loaded += 1;
       // What the page has not read yet, the daemon has counted.
       const all = store.complete ? loaded : Math.max(loaded, (!query.all && counters.all) || 0);
       const more = !store.complete && all === loaded ? '+' : '';
@@ -91,7 +92,7 @@ export const fleet = {
       }
       if (!store.loaded && store.error) put(state, failure(store.error, () => void store.load()));
       else if (!store.loaded) put(state, loading());
-      else if (loaded === 0) put(state, blank('No sessions yet.', ['Start one: ', h('code', null, 'agentctl run "fix the failing test"')], 'It appears here at once.'));
+      else if (store.rows.size === 0) put(state, blank('No sessions yet.', ['Start one: ', h('code', null, 'agentctl run "fix the failing test"')], 'It appears here at once.'));
       else put(state, blank('No session matches the filter.', h('button', { type: 'button', on: { click: () => ctx.navigate('#/fleet') } }, 'Show all sessions')));
     }
 

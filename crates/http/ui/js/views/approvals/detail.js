@@ -83,7 +83,7 @@ export function detail(open, row) {
       (about.reason || about.rule) && fact('Why you are asked', visibleText(about.reason ?? ''), about.rule && h('span', { class: 'rule' }, 'rule ', h('code', null, visibleText(about.rule)))),
       about.said && fact('The model says', h('q', { class: 'said-by-model' }, visibleText(about.said))),
       open.grant && fact('Session, always', 'would also allow ', h('code', null, visibleText(open.grant))),
-      (about.watches?.length ?? 0) > 0 && fact('Bound to', 'these files as they are now; if one changes before the call runs, agentd asks again: ', about.watches.map((/** @type {string} */ path) => h('code', { class: 'path' }, visibleText(path)))),
+      (about.watches?.length ?? 0) > 0 && fact('Bound to', 'these files as they were when it asked; a change before the call runs voids the answer: ', about.watches.map((/** @type {string} */ path) => h('code', { class: 'path' }, visibleText(path)))),
       open.input && fact('SHA-256', h('code', null, open.input.slice(0, 16)), h('span', { class: 'dim' }, ` of ${new TextEncoder().encode(open.detail).length} bytes in ${open.detail.split('\n').length} lines`)),
       fact('Asked', ageOf(open.asked_at), ' ago', open.level ? `, unanswered ${open.level} times` : '', open.expires_at ? `; expires at ${localTimes(open.expires_at)}` : '')),
   ];

@@ -18,6 +18,9 @@ const REDRAW = 250;
 /** More marks of cut silences than this say nothing. */
 const MOST_CUTS = 40;
 
+/** As many digits after the second as tell ticks apart. @param {number} time @param {number} span */
+const fraction = (time, span) => (span < 15_000 ? `.${String(Math.floor(time % 1000)).padStart(3, '0').slice(0, span < 1500 ? 3 : 1)}` : '');
+
 export class Timeline {
   /**
    * @param {import('./log.js').Log} log
@@ -171,7 +174,7 @@ export class Timeline {
     const step = Math.max(96, (this.width - LEFT - RIGHT) / 8);
     for (let x = LEFT; x < this.width - 60; x += step) {
       const time = this.axis.time(from + ((x - LEFT) / (this.width - LEFT - RIGHT)) * (to - from));
-      parts.push(svg('line', { class: 'tl-tick', x1: x, x2: x, y1: 2, y2: top }), svg('text', { class: 'tl-time', x: x + 3, y: top + 12 }, time > 0 ? `${clock(time)}${to - from < 15_000 ? `.${Math.floor((time % 1000) / 100)}` : ''}` : ''));
+      parts.push(svg('line', { class: 'tl-tick', x1: x, x2: x, y1: 2, y2: top }), svg('text', { class: 'tl-time', x: x + 3, y: top + 12 }, time > 0 ? `${clock(time)}${fraction(time, to - from)}` : ''));
     }
     return parts;
   }
