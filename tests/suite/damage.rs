@@ -88,7 +88,7 @@ async fn i6_a_damaged_list_row_costs_its_session_nothing_and_the_others_neither(
     eventually("the row is rebuilt from the log", || {
         second
             .said()
-            .contains("the list row was damaged; it was rebuilt from the log")
+            .contains("rebuilt the damaged list row from the log")
     })
     .await;
     let client = second.client().await;

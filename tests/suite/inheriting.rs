@@ -377,7 +377,7 @@ async fn i7_a_typed_mode_reaches_those_below_and_none_of_them_gets_a_looser_one(
         ..UpdateParams::default()
     };
     let refused = client.update(&looser).await.unwrap_err();
-    assert!(refused.to_string().contains("a looser mode"), "{refused}");
+    assert!(refused.to_string().contains("a less strict mode"), "{refused}");
     write(&daemon, "go", "");
     let mut follower = Follower::attach(&client, &session).await;
     follower.turn_finished(1).await;

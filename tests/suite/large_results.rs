@@ -81,7 +81,7 @@ async fn i7_a_large_result_is_exported_and_can_be_read_where_it_is_imported_and_
     follower.turn_finished(1).await;
     let results = results(&client, &copy).await;
     assert!(results[0].contains("600001"), "{results:?}");
-    assert!(results[1].contains("no kept output"), "{results:?}");
+    assert!(results[1].contains("no stored output"), "{results:?}");
     // What was imported is exported once more.
     let again = ctl(&two, &["export", &copy], 0).await;
     assert!(again.ends_with(parts), "{} bytes", again.len());

@@ -424,7 +424,7 @@ async fn a_session_begins_without_a_server_that_does_not_start_and_says_so() {
     let results = results(&log);
     assert_eq!(results.len(), 1);
     assert!(
-        results[0].llm_text.contains("Go on without it"),
+        results[0].llm_text.contains("Continue without it"),
         "{}",
         results[0].llm_text
     );

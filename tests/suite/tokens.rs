@@ -23,7 +23,7 @@ async fn i8_a_token_is_printed_once_listed_and_revoked_and_no_file_has_it() {
         made.stdout
     );
     assert!(
-        made.stderr.contains("team=infra") && made.stderr.contains("only now"),
+        made.stderr.contains("team=infra") && made.stderr.contains("only once"),
         "{}",
         made.stderr
     );
@@ -78,7 +78,7 @@ async fn a_token_needs_a_known_scope_and_a_free_name() {
     let daemon = daemon(&server, YOLO).await;
     for (name, scope, code, says) in [
         ("x", "fly", 2, "approve"),
-        ("x", "read", 0, "only now"),
+        ("x", "read", 0, "only once"),
         ("x", "read", 5, "x"),
     ] {
         let made = daemon

@@ -86,7 +86,7 @@ async fn i2_i6_a_viewer_over_http_that_never_reads_is_cut_and_resumes_without_a_
     let (mut stalled, quick) = stall(&daemon, &way).await;
     let log = daemon.data_dir().join("logs/agentd.log");
     eventually("it is cut", || {
-        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("takes nothing any more"))
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("stopped reading"))
     })
     .await;
     while stalled.next().await.is_some() {}

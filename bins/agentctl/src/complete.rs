@@ -205,7 +205,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn the_line_chooses_the_daemon_wherever_its_flags_stand() {
+    fn completion_uses_the_daemon_that_the_line_selects() {
         let environment = Environment::new([("HOME".into(), "/home/ana".into())], None);
         let of = |line: &str| {
             let line = understood(line.split(' ').map(OsString::from));

@@ -83,7 +83,7 @@ impl Address {
 
 fn read(path: &Path, what: &str) -> Result<String, Fault> {
     let failed = |why: String| {
-        let message = format!("{what} cannot be read from {}: {why}", path.display());
+        let message = format!("cannot read {what} from {}: {why}", path.display());
         Fault::invalid("unreadable_file", message)
             .hint("`agentctl context ls -o wide` shows the files of each context")
     };
@@ -129,7 +129,7 @@ impl Contexts {
         })?;
         let text = toml::to_string(self).map_err(|error| {
             Failure::invalid(
-                format!("the contexts cannot be written: {error}"),
+                format!("cannot write the contexts: {error}"),
                 "give them other names",
             )
         })?;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_asked_for_or_current() {
+    fn the_requested_or_current_context_is_used() {
         let file = "current = \"a\"\n[contexts.a]\nsocket = \"/a\"\n[contexts.b]\nsocket = \"/b\"\n";
         let contexts: Contexts = toml::from_str(file).unwrap();
         assert_eq!(contexts.address(None).unwrap(), Some(socket("/a")));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_contexts_are_kept_for_the_user_alone_and_without_the_token() {
+    fn i8_contexts_are_private_and_contain_no_token() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("config");
         let variables = [("XDG_CONFIG_HOME".into(), home.clone().into_os_string())];

@@ -117,7 +117,7 @@ pub(crate) async fn connect(address: &Address, deadline: Duration) -> Result<Cli
         Address::Web { .. } => match address.remote().map_err(ClientError::Refused)? {
             Some(remote) => Client::connect_remote(&remote, &options).await,
             None => Err(ClientError::Lost(
-                "it is no address of another machine".to_owned(),
+                "it is not the address of another machine".to_owned(),
             )),
         },
     }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_default_socket_may_be_started() {
+    fn autostart_applies_only_to_the_default_socket() {
         let home = ("HOME", "/nowhere/ana");
         let local: PathBuf = "/nowhere/ana/.local/share/agentd/agentd.sock".into();
         assert_eq!(

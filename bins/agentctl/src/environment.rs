@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_beside_this_one_first() {
+    fn programs_next_to_this_one_are_found_first() {
         let (beside, path) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let put = |dir: &std::path::Path| {
             use std::os::unix::fs::PermissionsExt as _;

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_is_refused_with_its_name() {
+    fn a_file_that_is_not_an_image_is_refused_with_its_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.png");
         std::fs::write(&path, b"GIF89a").unwrap();

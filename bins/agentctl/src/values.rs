@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_take_any_of_their_parts() {
+    fn a_budget_can_have_any_of_its_parts() {
         let all = Budget {
             tokens: 1_000_000,
             usd: 2.5,
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_budgets_say_what_is_expected() {
+    fn an_invalid_budget_names_the_expected_form() {
         assert_eq!(
             budget("2").unwrap_err(),
             "\"2\": expected KEY=VALUE, such as usd=2.50"
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn since_is_a_duration_ago_or_a_moment() {
+    fn since_is_a_duration_or_a_timestamp() {
         let now = Timestamp(1_763_629_200_123);
         assert_eq!(since("10m", now), Ok(Timestamp(now.0 - 600_000)));
         assert_eq!(since("1h ago", now), Ok(Timestamp(now.0 - 3_600_000)));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_working_directory_above_this_one_has_no_dots_left() {
+    fn a_working_directory_above_this_one_is_normalized() {
         let here = std::env::current_dir().unwrap().canonicalize().unwrap();
         let above = workdir(Some(Path::new(".."))).unwrap();
         assert_eq!(Path::new(&above), here.parent().unwrap());
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_is_neither_missing_nor_empty_nor_broken() {
+    fn a_missing_empty_or_invalid_prompt_is_refused() {
         assert_eq!(
             prompt(Some("go"), None, &[], "u").unwrap(),
             vec![Block::text("go")]

@@ -1,4 +1,4 @@
-//! What each verb does: one file per group, and the dispatch.
+//! The functions of the verbs, one file per group, and the dispatch.
 
 mod approvals;
 mod attach;

@@ -74,7 +74,7 @@ pub(crate) async fn run(bench: &Bench, args: &ActiveArgs) -> Result<Report> {
 
 /// The history is part of the prompt: it is there immediately, and the same for every tool.
 fn wanted(bench: &Bench, args: &ActiveArgs) -> Result<Vec<Wanted>> {
-    let history = "What was said before. ".repeat(args.history_kb as usize * 1_000 / 22);
+    let history = "An older message.    ".repeat(args.history_kb as usize * 1_000 / 22);
     let mut all = Wanted::fleet(bench, "a", args.sessions, args.steps)?;
     for wanted in &mut all {
         let plan = wanted.prompt.take().unwrap_or_default();

@@ -40,7 +40,7 @@ pub(crate) enum Level {
     Isolated,
 }
 
-/// What a step calls.
+/// The tool that a step calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolMix {
     /// `true` in a shell

@@ -1,4 +1,4 @@
-//! What a task costs: the same scripted task in each dialect, billed by a simulated prompt cache.
+//! The cost of a task: the same scripted task in each dialect, billed by a simulated prompt cache.
 //!
 //! The model server keeps every request. [`cache`] replays them by the published rules of the providers; nothing here
 //! depends on time. Tokens are bytes of JSON divided by four, so the figures compare versions and dialects with each
@@ -31,7 +31,7 @@ const GOAL_USD: f64 = 0.28;
 /// The share of tools and system prompt that sessions in different directories should share, in percent.
 const GOAL_SHARED: f64 = 90.0;
 
-/// What to do with the requests.
+/// How to use the requests.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CostArgs {
     /// Write the requests of each dialect below this directory, one file each
@@ -41,8 +41,8 @@ pub(crate) struct CostArgs {
     /// per step with agentd's clearing and summaries, with none (as if the window had no end), and with the best choice.
     ///
     /// The best choice is found by dynamic programming over the same sizes, prices and cache: it knows the whole session
-    /// in advance, and chooses at which steps to clear and at which to summarise. What each clearing and each summary
-    /// keeps is the same as in agentd. Possible points are every step at 32k, every 4th at 200k and every 10th at 1M.
+    /// in advance, and chooses at which steps to clear and at which to summarise. Each clearing and each summary
+    /// keeps the same as in agentd. Possible points are every step at 32k, every 4th at 200k and every 10th at 1M.
     #[arg(long, verbatim_doc_comment)]
     long: bool,
 }
@@ -217,7 +217,7 @@ fn save(args: &CostArgs, name: &str, bodies: &[Bytes]) -> Result<()> {
     Ok(())
 }
 
-/// What a run costs.
+/// The cost of a run.
 #[derive(Debug, Default)]
 struct Bill {
     /// Tokens of all requests.

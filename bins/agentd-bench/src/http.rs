@@ -178,7 +178,7 @@ async fn busy(bench: &Bench, server: &Server, args: &HttpArgs, report: &mut Repo
     Ok(session)
 }
 
-/// The memory of viewers to whom nothing is sent.
+/// The memory of viewers that receive nothing.
 async fn idle(bench: &Bench, server: &Server, viewers: u32, report: &mut Report) -> Result<()> {
     let mut open = Vec::new();
     // The first ones pay one-time costs, which do not count.

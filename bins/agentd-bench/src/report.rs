@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_said_beside_its_figure_with_the_factor_it_is_missed_by() {
+    fn a_missed_target_is_reported_with_its_factor() {
         let mut report = Report::default();
         report.aim("steps", 300.0, Target::AtLeast(600.0));
         report.aim("cpu", 1.0, Target::AtMost(2.0));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_values_that_were_measured() {
+    fn percentiles_are_measured_values() {
         let values: Vec<f64> = (1..=100).map(f64::from).collect();
         assert_eq!([50, 95, 99].map(|p| percentile(&values, p)), [50.0, 95.0, 99.0]);
         assert_eq!(percentile(&[7.0], 99), 7.0);

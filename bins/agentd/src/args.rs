@@ -46,7 +46,7 @@ pub(crate) struct Args {
     pub(crate) verb: Option<Verb>,
 }
 
-/// What it does instead of serving.
+/// The action instead of serving.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Verb {
     /// Restore a data directory from a backup made with `agentctl backup FILE`; no daemon may be using it

@@ -53,7 +53,7 @@ impl Api {
             .map(str::parse::<LinePosition>)
             .transpose();
         let before = before.map_err(|why| {
-            Fault::invalid("bad_place", format!("before: {why}")).hint("pass `next` of the page before")
+            Fault::invalid("bad_place", format!("before: {why}")).hint("pass `next` of the previous page")
         })?;
         let limits = (usize::try_from(limit).unwrap_or(usize::MAX), SCAN);
         let search = move || newest(&logs, before, limits, |line| matching(line, &params));
@@ -76,7 +76,7 @@ async fn searched<T: Send + 'static>(
     };
     let slow = |_| {
         let fault = Fault::timeout("audit_slow", "the search of the audit files took too long");
-        fault.hint("repeat it later; if that fails, too, check the disk of the data directory")
+        fault.hint("try again later; if that also fails, check the disk of the data directory")
     };
     let found = tokio::time::timeout(SEARCH, work).await.map_err(slow)?;
     found.map_err(|error| Fault::internal("audit_unreadable", error.to_string()))
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_must_match_all_that_is_given() {
+    fn a_line_must_match_every_filter() {
         let line = json!({
             "at": "2026-11-23T23:50:07.877Z", "who": "token:ci", "session": "01a2-b", "event": "approval.decided",
             "what": {"decision": "allow"}, "why": null,

@@ -49,7 +49,7 @@ impl Api {
     pub(crate) async fn backup(&self, who: &Caller) -> Result<Backup, Fault> {
         let busy = || {
             let fault = Fault::busy("backing_up", "another backup is in progress");
-            fault.hint("try again when it has ended; a backup that no client fetches ends after two minutes")
+            fault.hint("try again later; agentd drops a backup that no client fetches for two minutes")
         };
         let Ok(only) = Arc::clone(&self.copying).try_acquire_owned() else {
             return Err(busy());

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn i2_of_a_batch_only_what_a_later_frame_says_better_is_left_out() {
+    fn i2_a_batch_drops_only_frames_that_a_later_frame_replaces() {
         let batch = vec![
             status(RunState::RunningModel),
             text("a"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_comes_alone_is_news() {
+    fn a_single_frame_is_kept() {
         for frame in [
             text("a"),
             status(RunState::Idle),

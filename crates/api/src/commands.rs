@@ -178,7 +178,7 @@ mod tests {
     use agentd_protocol::TodoItem;
 
     #[test]
-    fn built_in_commands_are_read_with_their_arguments() {
+    fn built_in_commands_are_parsed_with_their_arguments() {
         let read = |name, arguments| built_in(name, arguments).map_err(|fault| fault.code);
         let words = |text: &str| vec![Block::text(text)];
         assert_eq!(
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_things_to_do_is_shown_with_marks() {
+    fn the_to_do_list_is_shown_with_marks() {
         let item = |content: &str, status| TodoItem {
             content: content.into(),
             status,

@@ -116,7 +116,7 @@ impl Api {
         let work = files.run(&dir, WITHIN, move || {
             let workdir = Beneath::open(&workdir).map_err(|error| {
                 Fault::unavailable("workdir_unavailable", error.to_string())
-                    .hint("the session's working directory must be there and readable")
+                    .hint("the session's working directory must exist and be readable")
             })?;
             Ok(look(&workdir, max))
         });

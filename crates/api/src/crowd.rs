@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 /// Up to this many viewers are written to without a pause.
 const FEW: u64 = 8;
-/// What each viewer adds to the pause of all, when there are more than a few.
+/// The pause that each viewer adds for all viewers, when there are more than a few.
 const EACH: Duration = Duration::from_micros(500);
 /// The longest pause: a person does not notice it.
 const MOST: Duration = Duration::from_millis(100);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn i6_the_more_viewers_there_are_the_less_often_each_is_written_to() {
+    fn i6_more_viewers_mean_fewer_writes_to_each() {
         assert_eq!(pause(FEW, 1), Duration::ZERO);
         assert_eq!(pause(100, 16), Duration::from_millis(50));
         assert!(pause(100, 1) < pause(100, 16));

@@ -137,7 +137,7 @@ impl Api {
         if mode.stricter(above.mode) == mode {
             return Ok(());
         }
-        let message = "a sub-agent cannot have a looser mode than the session that it works for";
+        let message = "a sub-agent cannot have a less strict mode than its parent session";
         Err(Fault::denied("looser_than_parent", message)
             .hint(format!("change the mode of {} first", above.session.short())))
     }

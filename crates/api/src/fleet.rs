@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_hour_is_kept() {
+    fn the_history_keeps_one_hour() {
         let minutes = Minutes::default();
         for running in 0..=KEPT as u64 {
             minutes.add(FleetCounts {

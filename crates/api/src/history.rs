@@ -79,7 +79,7 @@ impl Api {
             Keyed::New(key, turn) => (key, turn),
         };
         if params.at == 0 {
-            let fault = Fault::invalid("at_missing", "the point to go back to is missing");
+            let fault = Fault::invalid("at_missing", "the parameter `at` is missing");
             return Err(fault.hint(
                 "give the seq of the last event to keep: `agentctl logs ID -o jsonl` shows it as seq",
             ));
@@ -93,7 +93,10 @@ impl Api {
             return Err(Fault::invalid("at_too_late", message));
         }
         let (to, todo, plan) = past.point().ok_or_else(|| {
-            Fault::conflict("no_point", "the session cannot go back to any point up to there")
+            Fault::conflict(
+                "no_point",
+                "the session has no point to rewind to at or before that event",
+            )
         })?;
         let since = || past.standing().filter(|change| change.seq > to);
         let all = past.changes.iter().filter(|change| change.seq > to);

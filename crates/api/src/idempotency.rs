@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_beside_the_longest_one_is_no_longer_than_a_key_may_be() {
+    fn a_key_derived_from_the_longest_one_stays_within_the_limit() {
         let longest = "k".repeat(MAX_KEY);
         let (one, other) = (
             beside("/undo", &longest),

@@ -68,8 +68,8 @@ impl Api {
             .hint(format!("agentctl run --agent {name} starts a session of its own")));
         }
         content.push(Block::text(format!(
-            "\n\n[The agent {name:?} shall do this: call Task with agent {name:?} and a prompt that says all it has to know, \
-             then tell what came of it.]"
+            "\n\n[The agent {name:?} must do this: call Task with agent {name:?} and a prompt that contains everything it needs, \
+             then report the result.]"
         )));
         Ok(content)
     }

@@ -62,7 +62,7 @@ impl Api {
         let (places, outside) = looked.await?;
         let mut notices = unfound(speaker, &asked, &places);
         let (mut allowed, mut left_out) = (Vec::new(), Vec::new());
-        let why = "it is outside of the working directory";
+        let why = "it is outside the working directory";
         left_out.extend(outside.into_iter().map(|mention| (mention.path, why.to_owned())));
         for place in places {
             match self.forbidden(speaker, &place).await? {

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_has_a_scope_of_its_own() {
+    fn an_import_needs_its_own_scope() {
         assert_eq!(method("session.import").unwrap().0, Scope::Import);
         assert_eq!(method("session.create").unwrap().0, Scope::Steer);
         assert_eq!(Scope::Import.to_string(), "import");

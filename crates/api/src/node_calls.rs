@@ -29,7 +29,7 @@ fn files(hanging: &Hanging) -> HangingFiles {
 }
 
 impl Api {
-    /// What a limited caller hears about sessions is about those that it sees.
+    /// A limited caller gets only information about the sessions that it sees.
     pub(crate) async fn status(&self, who: &Caller) -> Result<NodeStatus, Fault> {
         let stats = self.stats().await?;
         let (hot, sessions, hanging) = match who.limits() {

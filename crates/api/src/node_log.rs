@@ -22,7 +22,7 @@ impl Api {
             return Err(Fault::invalid("bad_lines", why));
         }
         let path = Path::new(&self.parts.facts.data_dir).join("logs/agentd.log");
-        let slow = || Fault::timeout("log_slow", "the disk of the log file does not answer");
+        let slow = || Fault::timeout("log_slow", "the disk of the log file does not respond");
         let permit = Arc::clone(&self.auditing).acquire_owned();
         let permit = tokio::time::timeout(READ, permit).await.map_err(|_| slow())?;
         let read = blocking(move || {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_begins_with_a_whole_line() {
+    fn the_tail_begins_with_a_whole_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentd.log");
         assert_eq!(end_of(&path).unwrap(), "");

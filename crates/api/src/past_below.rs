@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_below_is_in_order_of_time_and_undone_from_either_side() {
+    fn changes_of_sub_agents_are_in_order_of_time_and_undone_from_either_side() {
         let (middle, low) = (
             SessionId::from_parts(5, [1; 10]),
             SessionId::from_parts(5, [2; 10]),

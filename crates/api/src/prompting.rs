@@ -99,7 +99,7 @@ impl Api {
             });
             let judged = runtime.block_on(gate.call(READ, |done| GateMsg::Judge { request, done }));
             let verdict = judged.map_err(|error| error.to_string())?.verdict;
-            // A mode asks about paths outside of the working directory; but the operator chose these places.
+            // A mode asks about paths outside the working directory; but the operator chose these places.
             let free = verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:");
             if free || verdict.kind == VerdictKind::Allow {
                 Ok(())
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_projects_agent_only_takes_fewer_steps() {
+    fn i7_a_projects_agent_can_only_lower_the_steps() {
         let limits = LoopLimits::default();
         let rows = [
             (None, Origin::Operator, 500, Some(500)),

@@ -208,7 +208,7 @@ mod tests {
     use agentd_protocol::WaitReason;
 
     #[test]
-    fn a_family_of_states_matches_each_of_them() {
+    fn a_state_family_matches_all_its_states() {
         assert!(is(RunState::RunningModel, "running"));
         assert!(is(RunState::RunningModel, "running(model)"));
         assert!(is(RunState::Waiting(WaitReason::Approval), "waiting"));

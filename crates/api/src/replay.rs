@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn i2_an_event_beyond_the_log_as_read_is_kept_for_the_viewer() {
+    async fn i2_an_event_newer_than_the_read_log_is_kept_for_the_viewer() {
         // 4 and 5 were published before the subscription began; 6 arrives while it waits for them.
         let (mut subscription, queue) = subscription(&[6]);
         assert!(subscription.align(5).await);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn i2_what_the_log_has_already_said_is_not_pushed_again() {
+    async fn i2_events_already_read_from_the_log_are_not_pushed_again() {
         let (mut subscription, queue) = subscription(&[4, 5]);
         assert!(subscription.align(5).await);
         drop(queue);

@@ -17,10 +17,10 @@ const CODE_MS: u64 = 5 * 60_000;
 const SIGNED_IN_MS: u64 = 12 * 3_600_000;
 /// The most codes that are valid at the same time.
 const MAX_CODES: usize = 64;
-/// What a page may do, unless the caller says otherwise.
+/// The default scopes of a page.
 const SCOPES: [&str; 3] = ["read", "steer", "approve"];
 
-/// What a code is good for.
+/// The token that a code stands for.
 #[derive(Debug)]
 struct Grant {
     by: Principal,
@@ -29,7 +29,7 @@ struct Grant {
     until: Timestamp,
 }
 
-/// The codes that nobody has used yet, by their hash. They do not survive a restart.
+/// The unused codes, by their hash. They do not survive a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Codes(Mutex<HashMap<[u8; 32], Grant>>);
 
@@ -45,7 +45,7 @@ impl Codes {
         Ok(())
     }
 
-    /// Takes a code out. Nobody can choose a hash, so the look-up takes the same time whatever a stranger presents.
+    /// Takes a code out. No one can choose a hash, so the look-up takes the same time for every input.
     fn take(&self, code: &Secret, now: Timestamp) -> Option<Grant> {
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.remove(&code.hash()).filter(|grant| now < grant.until)
@@ -112,7 +112,10 @@ impl Api {
 fn page_name(by: &Principal) -> Result<String, Fault> {
     let mut bits = [0; 4];
     getrandom::fill(&mut bits).map_err(|error| {
-        Fault::internal("no_entropy", format!("the system gives no random bits: {error}"))
+        Fault::internal(
+            "no_entropy",
+            format!("cannot get random bytes from the system: {error}"),
+        )
     })?;
     let (_, who) = by.0.split_once(':').unwrap_or_default();
     let who: String = who.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_code_works_once_and_not_after_its_end() {
+    fn i7_a_code_works_once_and_not_after_it_expired() {
         let (codes, code) = (Codes::default(), Secret::random().unwrap());
         codes.add(&code, grant(10), Timestamp(0)).unwrap();
         assert!(codes.take(&code, Timestamp(9)).is_some());
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_unused_codes_are_bounded_and_expired_ones_make_room() {
+    fn i6_unused_codes_are_bounded_and_expired_ones_are_dropped() {
         let codes = Codes::default();
         for _ in 0..MAX_CODES {
             codes

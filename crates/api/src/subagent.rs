@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use std::sync::Arc;
 
 /// The instructions that a sub-agent gets in addition to its parent's.
-const WORDS: &str = "You are a sub-agent: another agent gave you one task and waits for it. It reads nothing but your last message, so put \
-                     everything that it needs into that. Do only this task.";
+const WORDS: &str = "You are a sub-agent: another agent gave you one task and waits for the result. It reads only your last message, so put \
+                     everything that it needs there. Do only this task.";
 
 /// Creates the sub-agents of a node.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_sub_agent_may_never_more_than_its_parent() {
+    fn i7_a_sub_agent_never_has_more_rights_than_its_parent() {
         use PermissionMode::{Default, Plan, Yolo};
         for (parent, of_agent, expected) in [
             (Default, None, Default),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_the_rules_of_its_parent_with_what_people_granted() {
+    fn a_sub_agent_inherits_rules_and_grants_of_its_parent() {
         let rules = vec!["deny Bash(rm:*)".to_owned(), "allow Bash(ls:*)".to_owned()];
         let grants = ["Bash(ls:*)".to_owned(), "allow Write(a)".to_owned()];
         assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_for_sub_agents_are_said_once() {
+    fn the_instructions_for_sub_agents_appear_once() {
         let once = with_words(Some("Be kind.".to_owned()));
         assert_eq!(with_words(Some(once.clone())), once);
         assert!(once.starts_with("Be kind.\n\nYou are a sub-agent"));

@@ -117,7 +117,7 @@ impl Api {
         }
     }
 
-    /// The scopes of a new token. Nobody gives away more than they have.
+    /// The scopes of a new token. A caller can grant only scopes that it has.
     pub(crate) fn granted(&self, who: &Caller, asked: &[String]) -> Result<Vec<String>, Fault> {
         let names = || Scope::ALL.map(Scope::as_str);
         let list = || names().join(", ");
@@ -148,7 +148,8 @@ impl Api {
     async fn no_room(&self, name: &str) -> Result<Fault, Fault> {
         let tokens = self.parts.backend.tokens().await?;
         if tokens.iter().any(|token| token.name == name) {
-            let message = format!("there is a token {name:?} already, live or ended in the last 30 days");
+            let message =
+                format!("the name {name:?} belongs to a token that is live or ended in the last 30 days");
             let fault = Fault::conflict("token_exists", message);
             return Ok(fault.hint("choose another name: logs tell tokens apart by their names"));
         }

@@ -30,7 +30,10 @@ impl Secret {
     pub(crate) fn random() -> Result<Self, Fault> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits).map_err(|error| {
-            Fault::internal("no_entropy", format!("the system gives no random bits: {error}"))
+            Fault::internal(
+                "no_entropy",
+                format!("cannot get random bytes from the system: {error}"),
+            )
         })?;
         let mut text = PREFIX.to_owned();
         for byte in bits {
@@ -39,7 +42,7 @@ impl Secret {
         Ok(Self(text))
     }
 
-    /// What a client presents; `None`: it is too long for a token or a code.
+    /// The secret that a client presents; `None`: it is too long for a token or a code.
     pub(crate) fn read(text: &str) -> Option<Self> {
         (text.len() <= LONGEST).then(|| Self(text.to_owned()))
     }
@@ -149,7 +152,7 @@ pub(crate) struct Tokens {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// A look-up by hash takes the same time whatever a stranger presents: nobody can choose a hash.
+    /// A look-up by hash takes the same time for every input, because no one can choose a hash.
     by_hash: HashMap<[u8; 32], Arc<Held>>,
     by_name: HashMap<String, Arc<Held>>,
 }
@@ -212,7 +215,7 @@ impl Tokens {
             let (backend, name) = (Arc::clone(backend), held.name.clone());
             tokio::spawn(async move {
                 if let Err(error) = backend.token_used(&name, at).await {
-                    tracing::warn!(name, %error, "the last use of a token was not written");
+                    tracing::warn!(name, %error, "could not store the last use of a token");
                 }
             });
         }
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_every_token_is_new_and_recognized_by_the_redaction() {
+    fn i8_every_token_is_unique_and_redacted() {
         let (Ok(one), Ok(other)) = (Secret::random(), Secret::random()) else {
             panic!("no entropy")
         };
@@ -263,12 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_scope_that_is_not_known_gives_nothing() {
+    fn i7_an_unknown_scope_grants_nothing() {
         assert_eq!(Held::new(stored(None), Clock::System).scopes, [Scope::Read]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_expires_by_itself_and_its_use_is_written_once_a_minute() {
+    async fn a_token_expires_and_its_use_is_stored_once_a_minute() {
         let start = Timestamp(1_000);
         let clock = Clock::virtual_from(start);
         let held = Held::new(stored(Some(start.plus_ms(10 * 3_600_000))), clock);

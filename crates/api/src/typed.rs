@@ -97,7 +97,7 @@ impl Api {
         let done = self.undo(who, params).await?;
         let mut words = format!("undone: {} (undo id {})", done.files.join(", "), done.undo_id);
         for what in &done.stays {
-            words.push_str("\nstays done: ");
+            words.push_str("\nnot undone: ");
             words.push_str(what);
         }
         self.said(who, session, None, words, None).await
@@ -164,7 +164,7 @@ impl Api {
             | Typed::Help => {
                 let message = "this command needs an existing session";
                 return Err(Fault::invalid("bad_command", message)
-                    .hint("say what the agent should do, or use /plan TEXT or a command that is a file"));
+                    .hint("say what the agent should do, or use /plan TEXT or a command file"));
             }
         };
         let speaker = Speaker {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_come_together_and_forgotten_uploads_are_dropped() {
+    fn pages_are_joined_and_abandoned_uploads_are_dropped() {
         let mut uploads = Uploads::default();
         let who = Principal::user("ana");
         let page = |text: &'static str| vec![Bytes::from_static(text.as_bytes())];

@@ -32,7 +32,7 @@ pub enum Broken {
     Stripped,
     /// Its event is older than that of an earlier line.
     #[error(
-        "its event is older than that of an earlier line: the database lost audited events, and nobody accepted the loss"
+        "its event is older than that of an earlier line: the database lost audited events, and no operator accepted the loss"
     )]
     Backwards,
     /// The file ends in the middle of the line.

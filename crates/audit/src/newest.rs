@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_survives_that_its_file_is_set_aside() {
+    fn a_position_survives_the_rotation_of_its_file() {
         let dir = chain();
         let (lines, before) = page(dir.path(), None, (2, 99), false);
         assert_eq!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_no_line_and_a_bad_place_is_refused() {
+    fn no_file_gives_no_line_and_an_invalid_position_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(page(dir.path(), None, (9, 99), false), (vec![], None));
         let refused = "7".parse::<LinePosition>().unwrap_err();

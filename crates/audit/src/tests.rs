@@ -27,7 +27,7 @@ fn verdict(text: &str) -> Result<u64, (u64, Broken)> {
 }
 
 #[test]
-fn a_line_keeps_what_it_says_and_names_the_line_before_it() {
+fn a_sealed_line_keeps_its_content_and_names_the_previous_line() {
     let (line, own) = seal("{\"a\":1}", Link::START).unwrap();
     let zeros = "0".repeat(64);
     assert_eq!(
@@ -44,14 +44,14 @@ fn a_line_keeps_what_it_says_and_names_the_line_before_it() {
 }
 
 #[test]
-fn what_is_not_one_object_on_one_line_is_not_sealed() {
+fn only_one_object_on_one_line_is_sealed() {
     for text in ["", "[]", "1", "{", "}", "{\"a\":\n1}"] {
         assert_eq!(seal(text, Link::START), None, "{text:?}");
     }
 }
 
 #[test]
-fn an_intact_chain_is_told_with_its_head() {
+fn an_intact_chain_is_reported_with_its_head() {
     let lines = chain(3);
     let mut read = Chain::default();
     read.read(text(&lines).as_bytes()).unwrap();
@@ -68,7 +68,7 @@ fn an_edited_line_is_found() {
 }
 
 #[test]
-fn a_line_edited_and_sealed_anew_breaks_the_next() {
+fn a_line_edited_and_sealed_again_breaks_the_next() {
     let mut lines = chain(5);
     let (prev, ..) = links_of(&lines[2]).unwrap();
     lines[2] = seal("{\"n\":9}", prev).unwrap().0;
@@ -92,7 +92,7 @@ fn removed_added_and_reordered_lines_are_found() {
 }
 
 #[test]
-fn a_line_that_is_cut_off_is_found_wherever_it_is_cut() {
+fn a_truncated_line_is_found_wherever_it_is_cut() {
     let whole = text(&chain(2));
     let second = whole.find('\n').unwrap() + 1;
     for end in second + 1..whole.len() {
@@ -114,7 +114,7 @@ fn every_changed_byte_is_found() {
 }
 
 #[test]
-fn lines_missing_at_the_end_are_found_by_a_head_that_was_kept() {
+fn lines_missing_at_the_end_are_found_with_a_stored_head() {
     let lines = chain(5);
     let (_, kept, _) = links_of(&lines[4]).unwrap();
     let with = |lines: &[String]| {
@@ -127,7 +127,7 @@ fn lines_missing_at_the_end_are_found_by_a_head_that_was_kept() {
 }
 
 #[test]
-fn a_chain_goes_on_over_files_and_may_have_lost_its_oldest() {
+fn a_chain_continues_over_files_and_may_lack_the_oldest() {
     let lines = chain(6);
     let mut read = Chain::default();
     for part in lines[2..].chunks(2) {
@@ -141,7 +141,7 @@ fn a_chain_goes_on_over_files_and_may_have_lost_its_oldest() {
 }
 
 #[test]
-fn lines_from_before_the_chain_are_counted_and_not_taken_for_its_own() {
+fn lines_before_the_chain_are_counted_separately() {
     let before = ["{\"old\":1}".to_owned(), "{\"old\":2}".to_owned()];
     let sealed = chain(3);
     let mut read = Chain::default();

@@ -3,7 +3,7 @@
 //! One connection carries many concurrent requests and any number of subscriptions. Every wait has a deadline.
 //! Reconnecting is up to the caller, because only it knows the `seq` from which to continue (I2).
 //!
-//! Invariant: I8 (a token leaves only in the header of a connection that nobody else can read, and prints nowhere).
+//! Invariant: I8 (a token leaves only in the header of a connection that only the daemon can read, and is never printed).
 //!
 //! Flow: [`Client::connect`] or [`Client::connect_remote`] -> [`Client::call`] or a typed method -> answer; [`Client::attach`] -> [`Subscription::next`].
 

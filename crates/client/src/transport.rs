@@ -78,7 +78,9 @@ async fn from_web(read: &mut SplitStream<Web>) -> Result<Vec<u8>, ClientError> {
             // An answer to a ping, or a ping that the library answers.
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
             Some(Ok(Message::Text(_))) => {
-                return Err(ClientError::Lost("a message of text is no frame".to_owned()));
+                return Err(ClientError::Lost(
+                    "the daemon sent a text message instead of a binary frame".to_owned(),
+                ));
             }
             Some(Ok(Message::Close(_))) | None => {
                 return Err(ClientError::Lost("closed by the daemon".to_owned()));

@@ -43,7 +43,7 @@ impl Remote {
     /// `authorities` are certificates in PEM that are trusted in addition to the system's.
     ///
     /// # Errors
-    /// What is wrong with the address or the certificates.
+    /// The error in the address or the certificates.
     pub fn new(address: &str, token: ClearToken, authorities: Option<&[u8]>) -> Result<Self, Fault> {
         let url = wire_url(address)?;
         let read = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
@@ -51,9 +51,9 @@ impl Remote {
         let authorities = authorities.map_err(|error| {
             Fault::invalid(
                 "bad_certificates",
-                format!("the certificates cannot be read: {error}"),
+                format!("cannot read the certificates: {error}"),
             )
-            .hint("a file of certificates has the form PEM: -----BEGIN CERTIFICATE-----")
+            .hint("a certificate file must be in PEM format: -----BEGIN CERTIFICATE-----")
         })?;
         Ok(Self {
             url,
@@ -71,9 +71,7 @@ impl Remote {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         roots.add_parsable_certificates(self.authorities.iter().cloned());
         if roots.is_empty() {
-            return Err(unreachable(
-                "this machine has no certificates of authorities".to_owned(),
-            ));
+            return Err(unreachable("this machine has no CA certificates".to_owned()));
         }
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -95,12 +93,12 @@ impl Remote {
 /// The address of the wire of a daemon.
 ///
 /// # Errors
-/// What is wrong with the address.
+/// The error in the address.
 fn wire_url(address: &str) -> Result<Uri, Fault> {
     let bad = |why: &str| {
         Fault::invalid(
             "bad_address",
-            format!("{address:?} is no address of a daemon: {why}"),
+            format!("{address:?} is not the address of a daemon: {why}"),
         )
         .hint("write https://HOST:7433")
     };
@@ -151,7 +149,7 @@ pub(crate) async fn greet(remote: &Remote, options: &ConnectOptions) -> Result<G
             .map_err(|error| bad(error.to_string()))?;
         let bearer = format!("Bearer {}", remote.token.expose());
         let mut bearer = HeaderValue::try_from(bearer)
-            .map_err(|_| bad("the token has characters that no token has".to_owned()))?;
+            .map_err(|_| bad("the token contains characters that are not allowed in tokens".to_owned()))?;
         bearer.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, bearer);
         let most = FrameLimits::of_answers().max_frame_bytes;
@@ -184,7 +182,7 @@ struct Problem {
     hint: Option<String>,
 }
 
-/// What a daemon, or a proxy before it, says instead of taking the connection.
+/// The reason why a daemon, or a proxy in front of it, refuses the connection.
 fn refused(remote: &Remote, response: &Response<Option<Vec<u8>>>) -> ClientError {
     let body = response.body().as_deref().unwrap_or_default();
     if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
@@ -195,10 +193,10 @@ fn refused(remote: &Remote, response: &Response<Option<Vec<u8>>>) -> ClientError
     match response.status().as_u16() {
         401 => {
             let fault = Fault::denied("bad_token", "the token is not valid");
-            ClientError::Refused(fault.hint("it may be revoked or expired; ask for another one"))
+            ClientError::Refused(fault.hint("it may be revoked or expired; ask the operator for a new one"))
         }
         403 => ClientError::Refused(Fault::denied("refused", "the daemon refuses the connection")),
-        status => remote.unreachable(format!("it answers with the status {status}")),
+        status => remote.unreachable(format!("it responded with status {status}")),
     }
 }
 
@@ -207,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn i8_a_token_goes_over_tls_or_stays_on_this_machine() {
+    fn i8_a_token_is_sent_only_over_tls_or_to_this_machine() {
         let url = |text| {
             wire_url(text)
                 .map(|url| url.to_string())

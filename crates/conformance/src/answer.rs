@@ -154,7 +154,7 @@ fn shown(event: &ModelEvent) -> Option<&str> {
 /// Decoding may fail only if the recording itself reports a failure or ends too early.
 fn unexpected(error: &ModelError, evidence: &Evidence) -> Option<String> {
     if error.message.is_empty() {
-        return Some("an error that says nothing".to_owned());
+        return Some("an error without a message".to_owned());
     }
     let early = error.class == FailureClass::Transient && !evidence.ended;
     (!evidence.failed && !early).then(|| format!("{:?}: {error}", error.class))
@@ -179,7 +179,7 @@ pub(crate) fn check_error(then: &Then) -> Verdict {
     }
     let bare = error.message == format!("HTTP {}", then.status);
     if bare && !then.bytes().trim_ascii().is_empty() {
-        return Verdict::Failed("the error has a body, but its message says nothing".to_owned());
+        return Verdict::Failed("the error has a body, but its message is empty".to_owned());
     }
     Verdict::Passed
 }
@@ -218,7 +218,7 @@ mod tests {
     const END: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"completion_tokens\":1}}\n\ndata: [DONE]\n\n";
 
     #[test]
-    fn a_whole_stream_passes_and_one_that_was_cut_or_failed_may_fail() {
+    fn a_complete_stream_passes_and_a_cut_or_failed_one_may_fail() {
         let stream = |body: &str| failure(&answered(200, "text/event-stream", body));
         assert_eq!(stream(&format!("{PIECE}{END}")), None);
         assert_eq!(stream(PIECE), None);
@@ -229,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_well_and_cannot_be_read_is_a_failure() {
+    fn a_complete_stream_that_cannot_be_decoded_is_a_failure() {
         let broken = format!("{PIECE}data: not json\n\n{END}");
         let found = failure(&answered(200, "text/event-stream", &broken)).unwrap();
         assert!(found.starts_with("Transient: "), "{found}");
     }
 
     #[test]
-    fn an_error_is_classified_by_what_it_says() {
+    fn an_error_is_classified_by_its_content() {
         let error = |status, body| failure(&answered(status, "application/json", body));
         assert_eq!(error(401, r#"{"error":{"message":"bad key"}}"#), None);
         assert_eq!(error(429, "<html>slow down</html>"), None);

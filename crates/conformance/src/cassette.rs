@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_exchanges_and_what_is_none_is_told() {
+    fn documents_are_exchanges_and_others_are_reported() {
         let text =
             "when:\n  path: /v1/models\n  method: GET\nthen:\n  status: 401\n  body: 'no'\n---\nwhen: 3\n";
         let found = parse(text);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_known_by_its_header_or_its_look() {
+    fn a_stream_is_recognized_by_its_header_or_its_content() {
         let then = |kind: Option<&str>, body: &str| Then {
             status: 200,
             header: kind.map(|kind| {

@@ -184,7 +184,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_path_goes_through_lists_and_empties_objects() {
+    fn a_path_enters_lists_and_removes_empty_objects() {
         let mut value = json!({"a": {"b": 1}, "l": [{"x": 1, "y": 2}, {"x": 3}]});
         remove(&mut value, "a.b");
         remove(&mut value, "l[].x");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_named_with_its_place() {
+    fn the_first_difference_is_named_with_its_path() {
         let check = |left: Value, right: Value, expected: Option<&str>| {
             assert_eq!(difference(&left, &right, "$").as_deref(), expected);
         };

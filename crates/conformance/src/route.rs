@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_names_its_dialect_whoever_serves_it() {
+    fn a_path_determines_its_dialect_on_any_host() {
         let check = |method: &str, path: &str, expected: Route| {
             let when = When {
                 path: path.into(),

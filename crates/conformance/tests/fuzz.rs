@@ -279,7 +279,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_broken_stream_ends_the_same_however_it_is_cut(
+    fn a_broken_stream_gives_the_same_result_however_it_is_split(
         seed in any::<prop::sample::Index>(),
         harms in prop::collection::vec(harm(), 0..5),
         sizes in prop::collection::vec(1..64_usize, 1..6),
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_of_another_dialect_ends_the_same_however_it_is_cut(
+    fn a_stream_of_another_dialect_gives_the_same_result_however_it_is_split(
         seed in any::<prop::sample::Index>(),
         dialect in 0..DIALECTS.len(),
         sizes in prop::collection::vec(1..64_usize, 1..6),
@@ -300,7 +300,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_no_answer_and_no_panic(
+    fn noise_gives_neither_an_answer_nor_a_panic(
         bytes in noise(200),
         sizes in prop::collection::vec(1..16_usize, 1..6),
     ) {
@@ -311,7 +311,7 @@ proptest! {
 }
 
 #[test]
-fn i4_no_beginning_of_an_answer_passes_for_the_answer() {
+fn i4_a_prefix_of_an_answer_is_not_an_answer() {
     for seed in SEEDS.iter() {
         let (whole, _) = decode(seed.dialect, &seed.bytes, &[]);
         let whole = whole.unwrap();
@@ -326,7 +326,7 @@ fn i4_no_beginning_of_an_answer_passes_for_the_answer() {
 }
 
 #[test]
-fn lines_end_as_they_like() {
+fn lines_may_end_in_any_way() {
     for seed in SEEDS.iter().filter(|seed| seed.dialect != Dialect::Ollama) {
         let (whole, _) = decode(seed.dialect, &seed.bytes, &[]);
         let text = String::from_utf8(seed.bytes.clone()).unwrap();

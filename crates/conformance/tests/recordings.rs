@@ -22,7 +22,7 @@ fn i4_every_recording_decodes_and_every_request_is_rebuilt() {
 }
 
 #[test]
-fn a_suite_that_cannot_run_is_skipped_with_its_reason_and_a_missing_one_is_an_error() {
+fn a_suite_that_cannot_run_is_skipped_and_a_missing_one_is_an_error() {
     let dir = std::env::temp_dir().join(format!("conformance-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("apply-patch")).unwrap();
     std::fs::create_dir_all(dir.join("of-tomorrow/001_one")).unwrap();
@@ -68,7 +68,7 @@ fn scenario(
 }
 
 #[test]
-fn a_patch_must_leave_what_is_expected_and_a_refusal_must_be_an_error() {
+fn a_patch_must_give_the_expected_files_or_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let a = [("d/a", "1\n")];

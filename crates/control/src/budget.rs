@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_the_budget_itself_is_given_and_not_one_unit_more() {
+    fn i6_the_budget_is_granted_up_to_its_last_unit() {
         let budget = Arc::new(Budget::new(200 << 10));
         let (a, b) = (budget.account(), budget.account());
         let first = now(&a, 100 << 10).unwrap();

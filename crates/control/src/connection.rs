@@ -117,7 +117,7 @@ impl Connection {
                     ));
                 }
                 Err(ReadEnd::Crowded) => {
-                    let message = "the daemon did not get room for a large frame in time";
+                    let message = "not enough frame memory became free in time for a large frame";
                     return Some(
                         Fault::busy("frames_full", message)
                             .hint("try again later, or raise limits.frames_bytes"),

@@ -1,4 +1,4 @@
-//! What the connections of all transports share: seats, and memory for frames.
+//! The resources that connections of all transports share: seats, and memory for frames.
 
 use crate::budget::Budget;
 use crate::connection::Connection;
@@ -68,7 +68,7 @@ impl Connections {
         })
     }
 
-    /// The fault of a client for whom there is no seat.
+    /// The fault for a client when all seats are taken.
     pub(crate) fn full(&self) -> Fault {
         let most = self.most;
         Fault::busy(

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 /// The maximum number of subscriptions on one connection.
 const SUBSCRIPTIONS: usize = 256;
-/// How long requests may continue after the connection was asked to end.
+/// How long requests may continue after the connection was told to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// Requests and subscriptions; dropping it ends them all.

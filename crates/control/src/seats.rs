@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_a_connection_without_hello_goes_before_an_idle_one_and_that_before_none() {
+    fn i6_connections_without_hello_close_before_idle_ones() {
         let seats = Seats::new(3, 0);
         let [idle, mute, busy] = [1, 2, 3].map(|process| Arc::new(seats.take(process).unwrap()));
         idle.greeted();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_the_process_that_holds_most_gives_a_seat_first() {
+    fn i6_the_process_with_most_seats_gives_one_up_first() {
         let seats = Seats::new(3, 0);
         let [old, a, b] = [1, 2, 2].map(|process| seats.take(process).unwrap());
         for seat in [&old, &a, &b] {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_a_share_is_kept_for_processes_that_hold_no_seat() {
+    fn i6_some_seats_are_reserved_for_processes_without_one() {
         let seats = Seats::new(4, 1);
         let work = || {
             let seat = Arc::new(seats.take(1)?);

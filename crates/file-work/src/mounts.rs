@@ -118,7 +118,7 @@ broken line
 ";
 
     #[test]
-    fn a_path_lies_on_the_deepest_and_last_mount_around_it() {
+    fn a_path_belongs_to_the_deepest_and_latest_mount() {
         let mounts = parse(TEXT);
         let device = |path: &str| find(&mounts, Path::new(path)).device;
         assert_eq!(
@@ -130,7 +130,7 @@ broken line
     }
 
     #[test]
-    fn the_table_of_this_process_is_read_once_and_when_it_changed() {
+    fn the_mount_table_is_read_once_and_after_changes() {
         let mut mounts = Mounts::default();
         let root = mounts.of(Path::new("/"));
         assert_eq!(root.point, Path::new("/"));

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn i6_a_file_system_is_silent_from_a_late_probe_to_its_end() {
+    async fn i6_a_file_system_is_unresponsive_from_a_late_probe_until_it_ends() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut state = State::default();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_hangs_when_it_was_abandoned_and_its_thread_goes_on() {
+    async fn an_abandoned_call_hangs_while_its_thread_runs() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let (me, other): (Arc<str>, Arc<str>) = ("me".into(), "other".into());

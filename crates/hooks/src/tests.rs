@@ -88,7 +88,7 @@ fn narrowing(kind: VerdictKind, rule: &str, reason: &str) -> Option<Narrowing> {
 }
 
 #[tokio::test]
-async fn hooks_before_a_call_are_asked_in_order_and_each_sees_the_input_as_it_is_by_then() {
+async fn hooks_before_a_call_run_in_order_and_see_earlier_changes() {
     let ends = [
         ("a", says(r#"{"input": {"command": "make -n"}}"#)),
         ("b", says("")),
@@ -126,7 +126,7 @@ async fn hooks_before_a_call_are_asked_in_order_and_each_sees_the_input_as_it_is
 }
 
 #[tokio::test]
-async fn the_first_hook_that_denies_is_the_last_that_is_asked() {
+async fn no_hook_runs_after_one_that_denies() {
     let ends = [("a", exits(2, "", "not on a Friday\n")), ("b", says(""))];
     let (ran, told) = before(&ends, |_| {}).await;
     assert_eq!(
@@ -177,7 +177,7 @@ async fn i7_a_hook_that_fails_denies() {
 }
 
 #[tokio::test]
-async fn the_operator_may_let_failures_and_time_outs_pass_or_ask() {
+async fn the_operator_can_make_failures_and_timeouts_pass_or_ask() {
     let change = |hook: &mut HookConfig| {
         hook.on_failure = Some(HookFallback::Ignore);
         hook.on_timeout = Some(HookFallback::Ask);
@@ -231,7 +231,7 @@ impl Launch for Together {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_after_a_call_run_side_by_side_up_to_the_limit_and_speak_in_order() {
+async fn hooks_after_a_call_run_in_parallel_and_their_texts_stay_in_order() {
     let launch = Arc::new(Together {
         barrier: Barrier::new(5),
         running: AtomicUsize::new(0),
@@ -253,7 +253,7 @@ async fn hooks_after_a_call_run_side_by_side_up_to_the_limit_and_speak_in_order(
 }
 
 #[tokio::test]
-async fn a_hook_after_a_call_that_failed_hears_how_and_cannot_change_what_is_done() {
+async fn a_hook_after_a_failed_call_gets_the_error_and_cannot_change_it() {
     let launch = Arc::new(Scripted {
         ends: BTreeMap::from([
             ("a".to_owned(), exits(2, "", "see the wiki")),
@@ -306,14 +306,14 @@ async fn changed_by(names: &[&str]) -> Ran {
 }
 
 #[tokio::test]
-async fn i7_a_hook_that_has_not_seen_the_input_as_another_left_it_is_asked_again() {
+async fn i7_a_hook_runs_again_if_a_later_hook_changed_the_input() {
     let ran = changed_by(&["judge", "cleaner"]).await;
     assert_eq!(ran.narrowing, narrowing(VerdictKind::Deny, "hook:judge", "no rm"));
     assert_eq!(ran.records.len(), 3);
 }
 
 #[tokio::test]
-async fn i6_hooks_that_change_each_others_input_for_ever_deny() {
+async fn i6_hooks_that_keep_changing_each_others_input_deny() {
     let ran = changed_by(&["nice", "time"]).await;
     assert_eq!(ran.narrowing.unwrap().rule, "hook:changed");
     assert_eq!(ran.records.len(), 6);
@@ -326,7 +326,7 @@ async fn i6_hooks_that_change_each_others_input_for_ever_deny() {
 }
 
 #[tokio::test]
-async fn i7_an_answer_that_does_not_belong_to_its_event_is_a_failure() {
+async fn i7_an_answer_that_its_event_does_not_support_is_a_failure() {
     for (event, odd) in [
         (HookEvent::PreToolUse, json!({ "context": "x" })),
         (HookEvent::PermissionRequest, json!({ "input": {} })),
@@ -358,7 +358,7 @@ async fn i7_an_answer_that_does_not_belong_to_its_event_is_a_failure() {
 }
 
 #[tokio::test]
-async fn of_several_hooks_that_change_a_result_the_last_counts_and_has_what_it_replaced() {
+async fn the_last_hook_that_changes_a_result_wins_and_records_the_original() {
     let launch = Arc::new(Scripted {
         ends: BTreeMap::from([
             ("a".to_owned(), says(r#"{"output": "from a"}"#)),

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_others_reach_needs_encryption() {
+    async fn an_address_beyond_loopback_needs_tls() {
         let refused = bind(&at("0.0.0.0:0"), true).await.unwrap_err();
         assert!(refused.to_string().contains("http.behind_proxy"), "{refused}");
         let proxied = HttpConfig {

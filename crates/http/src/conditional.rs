@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_a_star_or_a_list_of_tags_on_any_number_of_lines() {
+    fn if_match_accepts_a_star_or_tags_on_several_lines() {
         let tag = |tag: &str, weak| (tag.to_owned(), weak);
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&["*"]).unwrap(), Some(Accepted::Any));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_same_tag_only_while_all_of_it_is_the_same() {
+    fn equal_answers_have_equal_tags() {
         let answer = json!({"settings_tag": "s", "seq": 1});
         let other = json!({"settings_tag": "s", "seq": 2});
         assert!(tag(&answer).starts_with("\"s-"), "{}", tag(&answer));

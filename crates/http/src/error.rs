@@ -11,7 +11,7 @@ pub enum HttpError {
     )]
     InUse(SocketAddr),
     /// The text is not an address.
-    #[error("http.listen = {0:?} is no address; write ADDRESS:PORT, such as 127.0.0.1:7433, or off")]
+    #[error("http.listen = {0:?} is not an address; write ADDRESS:PORT, such as 127.0.0.1:7433, or off")]
     NotAnAddress(String),
     /// Tokens would cross a network in clear text.
     #[error(

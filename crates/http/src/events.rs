@@ -132,7 +132,7 @@ async fn page_of_session(app: &App, who: &Principal, params: Value) -> Result<Re
     let after = params.get("after_seq").and_then(Value::as_u64).unwrap_or(0);
     let exported = app.api.call(who, "session.export", params).await?;
     let Exported { lines, head } = serde_json::from_value(exported)
-        .map_err(|error| Fault::internal("bad_answer", format!("an export cannot be read: {error}")))?;
+        .map_err(|error| Fault::internal("bad_answer", format!("cannot read the export: {error}")))?;
     let last = after + u64::try_from(lines.len()).unwrap_or(u64::MAX);
     let next = if last < head {
         last.to_string()

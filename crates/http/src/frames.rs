@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn i2_each_id_of_several_holds_the_positions_of_all_and_each_frame_names_its_session() {
+    fn i2_ids_of_a_combined_stream_hold_all_positions_and_frames_name_their_session() {
         let mut several = Several::new("m".to_owned());
         several.add(Followed::session(1, "a".to_owned(), 7)).unwrap();
         several.add(Followed::session(2, "b".to_owned(), 0)).unwrap();

@@ -77,7 +77,7 @@ mod tests {
     use agentd_protocol::SessionId;
 
     #[test]
-    fn a_full_page_names_the_place_of_the_next_one() {
+    fn a_full_page_names_the_start_of_the_next_one() {
         let [one, two] = [
             SessionId::NIL,
             "00000000-0000-0000-0000-000000000002".parse().unwrap(),

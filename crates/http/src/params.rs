@@ -53,7 +53,7 @@ pub(crate) fn key<'a>(route: &Route, headers: &'a HeaderMap) -> Result<Option<&'
             route.method
         );
         return Err(Fault::invalid("bad_key", message)
-            .hint("leave the header out; if the answer was lost, make another one"));
+            .hint("omit the header; if you lost the answer, create another one"));
     }
     let key = key
         .to_str()
@@ -111,7 +111,7 @@ fn refused(rejection: BytesRejection) -> Problem {
     let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
         Fault::invalid("body_too_large", "the body is over the limit http.max_body_bytes")
     } else {
-        Fault::invalid("bad_body", format!("the body cannot be read: {why}"))
+        Fault::invalid("bad_body", format!("cannot read the body: {why}"))
     };
     Problem::with(status, fault)
 }

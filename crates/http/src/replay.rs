@@ -135,11 +135,9 @@ fn make_room(own: &mut VecDeque<Kept>, most: usize) -> Result<(), Fault> {
         let idle = own.iter().position(|kept| !kept.runs());
         let Some(oldest) = idle.and_then(|at| own.remove(at)) else {
             let message = format!(
-                "{most} requests with an Idempotency-Key run, the most that http.keys_per_token allows"
+                "{most} requests with an Idempotency-Key are running, the most that http.keys_per_token allows"
             );
-            return Err(
-                Fault::busy("too_many_keys", message).hint("try again when one of them has its answer")
-            );
+            return Err(Fault::busy("too_many_keys", message).hint("try again when one of them is done"));
         };
         bytes -= oldest.bytes();
     }
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_failed_may_be_tried_again_also_with_another_body() {
+    async fn a_failed_request_can_be_repeated_with_another_body() {
         let replays = replays(9);
         for request in [1, 2] {
             let work = ready(Err(Fault::busy("no", "not now")));
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_repetition_waits_for_the_request_that_runs_even_if_its_client_has_gone() {
+    async fn a_repetition_waits_for_the_running_request_even_if_its_client_is_gone() {
         let replays = replays(9);
         let (open, opened) = oneshot::channel();
         let (started, running) = oneshot::channel();
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn i6_answers_are_kept_up_to_their_number_their_bytes_and_their_age() {
+    async fn i6_kept_answers_are_bounded_in_number_bytes_and_age() {
         let replays = replays(2);
         for (key, answer) in [("a", 1), ("b", 2), ("c", 3)] {
             seq(&replays, key, 1, answer).await;

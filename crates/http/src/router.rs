@@ -134,7 +134,7 @@ async fn unknown_path(uri: Uri) -> Problem {
 
 async fn unknown_verb(method: Method, uri: Uri) -> Problem {
     let path: String = uri.path().chars().take(200).collect();
-    let fault = Fault::invalid("unknown_verb", format!("{path} does not take {method}"));
+    let fault = Fault::invalid("unknown_verb", format!("{path} does not support {method}"));
     Problem::with(StatusCode::METHOD_NOT_ALLOWED, fault)
 }
 

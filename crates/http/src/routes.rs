@@ -275,7 +275,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_method_of_the_socket_has_one_place() {
+    fn every_socket_method_has_one_route() {
         let here = ROUTES.iter().map(|route| route.method);
         let here: Vec<&str> = here.chain(STREAMS.map(|(method, _)| method)).collect();
         let socket: BTreeSet<&str> = agentd_api::methods().map(|(method, _)| method).collect();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_has_two_methods() {
+    fn no_route_has_two_methods() {
         let places: BTreeSet<String> = ROUTES
             .iter()
             .map(|route| format!("{:?} {}", route.verb, route.path))
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_is_on_the_page() {
+    fn every_route_is_documented() {
         let page = include_str!("../../../docs/http.md");
         for route in &ROUTES {
             let mut rows = page.lines();

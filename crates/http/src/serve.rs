@@ -70,7 +70,7 @@ impl Server {
                 accepted = self.bound.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
                     Err(error) => {
-                        tracing::warn!(%error, "an HTTP connection could not be taken");
+                        tracing::warn!(%error, "could not accept an HTTP connection");
                         sleep(BREATH).await;
                         continue;
                     }
@@ -91,7 +91,10 @@ impl Server {
         drop(self.bound);
         let all = async { while open.join_next().await.is_some() {} };
         if timeout(FAREWELL, all).await.is_err() {
-            tracing::debug!(left = open.len(), "HTTP connections are cut off");
+            tracing::debug!(
+                left = open.len(),
+                "closing HTTP connections that did not end in time"
+            );
         }
     }
 }

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn i2_an_id_fits_only_the_stream_that_it_comes_from() {
+    fn i2_an_id_is_valid_only_for_its_stream() {
         let asked = |query| Asked::read(query, 9).unwrap();
         let mark = asked("sessions=a,b&fleet").mark();
         assert_eq!(

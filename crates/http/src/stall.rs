@@ -35,7 +35,7 @@ impl<S> Impatient<S> {
         match stalled.as_mut().poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(()) => {
-                tracing::info!("an HTTP client takes nothing any more; its connection is closed");
+                tracing::info!("closing the connection of an HTTP client that stopped reading");
                 Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the peer does not read")))
             }
         }
@@ -89,7 +89,7 @@ mod tests {
     use tokio::time::timeout;
 
     #[tokio::test(start_paused = true)]
-    async fn i6_a_peer_that_does_not_read_is_cut_and_a_slow_one_is_not() {
+    async fn i6_a_peer_that_does_not_read_is_disconnected_and_a_slow_one_is_not() {
         const LIMIT: Duration = Duration::from_secs(30);
         let (near, mut far) = duplex(4);
         let mut near = Impatient::new(near, LIMIT);

@@ -46,10 +46,10 @@ impl Tls {
             self.version = version;
             match read(&self.files).await {
                 Ok(acceptor) => {
-                    tracing::info!(cert = self.files.cert, "the TLS certificate was read again");
+                    tracing::info!(cert = self.files.cert, "reloaded the TLS certificate");
                     self.acceptor = acceptor;
                 }
-                Err(error) => tracing::error!(%error, "the former TLS certificate stays in use"),
+                Err(error) => tracing::error!(%error, "keeping the previous TLS certificate"),
             }
         }
         self.acceptor.clone()
@@ -78,7 +78,7 @@ async fn read(files: &TlsFiles) -> Result<TlsAcceptor, HttpError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let chain = chain.map_err(|error| wrong(cert, error.to_string()))?;
     if chain.is_empty() {
-        return Err(wrong(cert, "no certificate in PEM format is in it".to_owned()));
+        return Err(wrong(cert, "it contains no certificate in PEM format".to_owned()));
     }
     let text = tokio::fs::read(key)
         .await

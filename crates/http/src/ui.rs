@@ -162,7 +162,7 @@ mod tests {
     const MAX_PAGE: usize = 200_000;
 
     #[test]
-    fn the_page_is_small_and_loads_nothing_from_elsewhere() {
+    fn the_page_is_small_and_loads_nothing_from_other_hosts() {
         let page = Page::load();
         let sent: usize = page.assets.values().map(|asset| asset.gzip.len()).sum();
         assert!(sent + page.index.gzip.len() <= MAX_PAGE, "{sent} bytes");

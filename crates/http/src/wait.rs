@@ -25,7 +25,7 @@ const QUEUE: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Wait {
     within: Duration,
-    /// Nobody will answer its approvals, so they do not end the wait.
+    /// No client will answer its approvals, so they do not end the wait.
     headless: bool,
     /// The session of an input; a new session is in the answer.
     session: Option<Value>,
@@ -171,7 +171,7 @@ async fn follow(
         let blocked = match pushed.push {
             Push::Event { json, .. } => {
                 let event: Event = serde_json::from_slice(&json).map_err(|error| {
-                    Fault::internal("bad_event", format!("an event cannot be read: {error}"))
+                    Fault::internal("bad_event", format!("cannot parse an event: {error}"))
                 })?;
                 match &event.body {
                     EventBody::TurnStarted(started) => joined |= started.inputs.contains(&input),
@@ -211,10 +211,10 @@ async fn follow(
     }
     Err(Fault::unavailable(
         "stream_ended",
-        "the session cannot be followed to its end",
+        "cannot follow the session until its turn ends",
     ))
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {
-    Fault::internal("bad_answer", format!("the answer cannot be read: {error}"))
+    Fault::internal("bad_answer", format!("cannot parse the answer: {error}"))
 }

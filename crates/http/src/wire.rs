@@ -41,7 +41,7 @@ pub(crate) async fn upgrade(State(app): State<Arc<App>>, request: Request) -> Re
     let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &())
         .await
         .map_err(|error| {
-            let message = format!("this is no WebSocket request: {}", error.body_text());
+            let message = format!("this is not a WebSocket request: {}", error.body_text());
             Problem::with(error.status(), Fault::invalid("not_websocket", message))
         })?;
     let limit = app.api.loaded().settings.limits.max_frame_bytes;

@@ -63,7 +63,9 @@ pub(crate) async fn answer(
             Ok(vector) => Some(vector),
             Err(why) => {
                 tracing::warn!(why, "got no vector for a query; searching by words");
-                notes.push("The embedding model does not answer: this was found by words alone.".to_owned());
+                notes.push(
+                    "The embedding model does not answer: these results come from words alone.".to_owned(),
+                );
                 no_vector();
                 None
             }
@@ -87,7 +89,7 @@ pub(crate) async fn answer(
     found.complete |= progress.complete;
     if by_meaning && !progress.vectors {
         notes.push(format!(
-            "The vectors of the index are being made, {} in this pass so far: this was found by words. A later search may \
+            "The vectors of the index are being computed, {} in this pass so far: these results come from words. A later search may \
              find more.",
             progress.embedded
         ));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_file_is_one_piece() {
+    fn a_small_file_is_one_chunk() {
         let lines = ["fn a() {}", "", "fn b() {}"];
         let chunks = chunks(&lines, &[definition("a", 1), definition("b", 3)]);
         assert_eq!(ranges(&chunks), [(1, 3)]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_is_before_a_definition_and_what_is_said_of_it() {
+    fn a_chunk_starts_before_a_definition_and_its_comments() {
         let mut lines = vec!["    work();"; 100];
         lines[34] = "/// Says what it does.";
         lines[35] = "#[test]";
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn without_definitions_blank_lines_are_where_it_is_cut() {
+    fn without_definitions_chunks_start_at_blank_lines() {
         let mut lines = vec!["  indented text"; 100];
         (lines[30], lines[31]) = ("", "A new heading");
         (lines[38], lines[39]) = ("", "  nearer, but indented");
@@ -166,21 +166,21 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_make_small_pieces_and_a_huge_one_is_alone() {
+    fn long_lines_make_small_chunks_and_a_huge_one_is_alone() {
         let (long, huge) = ("x".repeat(5_000), "y".repeat(1_000_000));
         let lines = [long.as_str(), &long, &huge, "z"];
         assert_eq!(ranges(&chunks(&lines, &[])), [(1, 1), (2, 2), (3, 3), (4, 4)]);
     }
 
     #[test]
-    fn what_has_no_word_is_left_out() {
+    fn lines_without_words_are_left_out() {
         assert!(chunks(&["", "  ", "----"], &[]).is_empty());
         assert!(chunks(&[], &[]).is_empty());
     }
 
     proptest! {
         #[test]
-        fn every_line_with_a_word_is_in_one_piece(
+        fn every_line_with_a_word_is_in_one_chunk(
             lines in proptest::collection::vec("[a-z{} \t]{0,12}", 0..300),
             at in proptest::collection::vec(0_u32..400, 0..40),
         ) {

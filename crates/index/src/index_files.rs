@@ -61,7 +61,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_index_that_was_not_used_for_longest_goes_first() {
+    fn the_least_recently_used_index_is_removed_first() {
         let dir = tempfile::tempdir().unwrap();
         let file = |n: u64| dir.path().join(format!("{n}.db"));
         let at = |n: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(n);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_directory_has_a_file_of_its_own() {
+    fn each_directory_has_its_own_file() {
         let of = |workdir: &str| file_of(Path::new("/d"), Path::new(workdir));
         assert_ne!(of("/a"), of("/b"));
         assert_eq!(of("/a"), of("/a"));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rest_is_as_long_as_the_share_wants() {
+    fn a_pause_follows_from_the_cpu_share() {
         let ms = Duration::from_millis;
         assert_eq!(due(ms(20), 50), ms(20));
         assert_eq!(due(ms(20), 25), ms(60));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_who_is_ended_does_not_rest_first() {
+    fn i6_a_cancelled_pass_does_not_pause_first() {
         let (pace, leash) = Pace::new(1);
         assert!(!pace.is_over());
         drop(leash);

@@ -139,7 +139,7 @@ impl<'a> Pass<'a> {
             Some(error) if error.is_full() => {
                 self.writer.roll_back();
                 self.leave_out(format!(
-                    "its index has {} MB, which is all it may have (index.max_index_bytes)",
+                    "its index has {} MB, the limit (index.max_index_bytes)",
                     self.job.limits.max_index_bytes / 1_000_000
                 ));
             }
@@ -178,7 +178,7 @@ impl<'a> Pass<'a> {
         let limits = &self.job.limits;
         if self.progress.files >= limits.max_files {
             let why = format!(
-                "only the first {} files are in it (index.max_files)",
+                "the index contains only the first {} files (index.max_files)",
                 limits.max_files
             );
             self.leave_out(why);
@@ -197,7 +197,7 @@ impl<'a> Pass<'a> {
         };
         if self.progress.bytes.saturating_add(opened.bytes) > limits.max_bytes {
             let why = format!(
-                "only the first {} MB of files are in it (index.max_bytes)",
+                "the index contains only the first {} MB of files (index.max_bytes)",
                 limits.max_bytes / 1_000_000
             );
             self.leave_out(why);

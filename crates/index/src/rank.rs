@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_high_in_both_lists_is_first() {
+    fn a_chunk_ranked_high_in_both_lists_comes_first() {
         let fused = fuse(&[vec![1, 2, 3], vec![2, 3]]);
         let ids: Vec<i64> = fused.iter().map(|(id, _)| *id).collect();
         assert_eq!(ids, [2, 3, 1]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn words_find_the_name_that_they_make() {
+    fn words_find_the_name_that_they_form() {
         let query = "open a session";
         let whole = worth(query, "a.rs", &["openSession"], &["function openSession() {"]);
         let part = worth(query, "a.rs", &["open_file"], &["fn open_file() {"]);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_file_counts() {
+    fn the_path_of_the_file_counts() {
         let at = |path| worth("retry budget", path, &[], &["nothing"]);
         assert!(at("src/retry/mod.rs") > at("src/other/mod.rs"));
     }
 
     #[test]
-    fn the_best_line_is_told() {
+    fn the_best_line_is_reported() {
         let lines = ["use x::open_session;", "", "pub fn open_session() {"];
         let candidate = Candidate {
             path: "a.rs",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_does_not_take_every_place() {
+    fn one_file_does_not_fill_all_results() {
         let found: Vec<(f64, (&str, u32))> = (0..6_u32)
             .map(|n| (f64::from(n), ("a", n)))
             .chain([(0.5, ("b", 9))])

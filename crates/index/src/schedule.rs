@@ -85,7 +85,7 @@ mod tests {
     const FRESH: Duration = Duration::from_secs(10);
 
     #[test]
-    fn one_at_a_time_in_the_order_of_asking() {
+    fn passes_run_one_at_a_time_in_order() {
         let mut schedule = Schedule::default();
         let (a, b) = (Path::new("/a"), Path::new("/b"));
         let wishes = [a, b, a].map(|dir| schedule.want(dir, 0, FRESH));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fresh_is_left_alone() {
+    fn a_fresh_index_is_not_updated() {
         let mut schedule = Schedule::default();
         let a = Path::new("/a");
         schedule.want(a, 0, FRESH);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_the_line_has_an_end() {
+    fn i6_the_queue_is_bounded() {
         let mut schedule = Schedule::default();
         let dir = |n: usize| PathBuf::from(format!("/{n}"));
         for n in 0..MAX_WAITING {

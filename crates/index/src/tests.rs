@@ -108,7 +108,7 @@ fn the_definition_is_the_first_hit_with_its_lines() {
 }
 
 #[test]
-fn a_search_can_be_held_to_a_directory() {
+fn a_search_can_be_limited_to_a_directory() {
     let world = World::new();
     world
         .put("a/x.rs", "fn needle_one() {}")
@@ -120,7 +120,7 @@ fn a_search_can_be_held_to_a_directory() {
 }
 
 #[test]
-fn only_what_changed_is_read_again_and_what_is_gone_leaves() {
+fn only_changed_files_are_read_again_and_deleted_ones_removed() {
     let world = World::new();
     world
         .put("a.rs", "fn alpha_beast() {}")
@@ -144,7 +144,7 @@ fn only_what_changed_is_read_again_and_what_is_gone_leaves() {
 }
 
 #[test]
-fn i7_what_may_not_be_read_is_not_indexed() {
+fn i7_unreadable_files_are_not_indexed() {
     let mut world = World::new();
     world
         .put("ok.rs", "canary_word ok")
@@ -179,7 +179,7 @@ fn i7_a_file_that_became_a_link_is_not_shown() {
 }
 
 #[test]
-fn i6_files_and_bytes_have_a_bound_and_it_is_told() {
+fn i6_files_and_bytes_are_bounded_and_the_result_says_so() {
     let mut world = World::new();
     for n in 0..4 {
         world.put(&format!("{n}.rs"), format!("fn number_{n}() {{}}\n"));
@@ -222,7 +222,7 @@ fn i6_a_full_index_answers_with_what_it_has() {
 }
 
 #[test]
-fn a_search_of_nothing_finds_nothing() {
+fn an_empty_search_finds_nothing() {
     let world = World::new();
     assert_eq!(world.ask("anything", ""), SearchFound::default());
     world.put("a.rs", "fn a_thing() {}");
@@ -231,7 +231,7 @@ fn a_search_of_nothing_finds_nothing() {
 }
 
 #[test]
-fn i6_a_pass_that_is_ended_stops_and_the_next_goes_on() {
+fn i6_a_cancelled_pass_stops_and_the_next_continues_it() {
     let world = World::new();
     world.put("a.rs", "fn a_thing() {}");
     let (tell, heard) = watch::channel(Progress::default());

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn likeness_is_the_angle_and_not_the_length() {
+    fn similarity_depends_on_the_angle_only() {
         let bytes = |vector: &[f32]| to_bytes(vector).unwrap();
         let near = |a: Option<f32>, b: f32| (a.unwrap() - b).abs() < 1e-5;
         assert!(near(likeness(&bytes(&[3.0, 0.0]), &bytes(&[0.5, 0.0])), 1.0));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_direction_is_no_vector() {
+    fn a_zero_vector_is_refused() {
         assert_eq!(to_bytes(&[0.0, 0.0]), None);
         assert_eq!(to_bytes(&[f32::NAN]), None);
         assert_eq!(to_bytes(&[f32::INFINITY]), None);

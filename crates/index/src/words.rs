@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_parts_however_they_are_written() {
+    fn names_are_split_in_every_naming_style() {
         assert_eq!(split("parseHTTPHeader"), ["parse", "HTTP", "Header"]);
         assert_eq!(split("parse_http_header"), ["parse", "http", "header"]);
         assert_eq!(split("MAX_BYTES"), ["MAX", "BYTES"]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_written_down_with_the_parts_of_its_names() {
+    fn a_text_is_indexed_with_the_parts_of_its_names() {
         let mut down = String::new();
         write_down("fn openSession(name: &str) -> Über", &mut down);
         assert_eq!(down, "fn opensession open session name str über ");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_of_common_words_means_them() {
+    fn a_query_of_only_common_words_uses_them() {
         assert_eq!(Wanted::read("what is it").words, ["what", "is", "it"]);
         assert!(Wanted::read(" ?! ").asked().is_empty());
     }

@@ -30,7 +30,8 @@ impl State {
         self.wakes.remove(session);
         let done = Done::cast(&self.me, move |woken| {
             // There is no answer: the task panicked while folding this log.
-            let woken = woken.unwrap_or_else(|| Woken::Faulted("its log could not be folded".to_owned()));
+            let woken =
+                woken.unwrap_or_else(|| Woken::Faulted("cannot compute its state from its log".to_owned()));
             SupervisorMsg::Loaded {
                 session,
                 ticket,
@@ -67,7 +68,7 @@ impl State {
     fn heat(&mut self, session: SessionId, actor: ActorRef<SessionMsg>, waiting: VecDeque<Routed>) {
         if actor.get_status() >= ActorStatus::Stopping {
             // The loop died before it was registered, so its exit was not reported.
-            self.crashed(session, "it failed at its start", waiting);
+            self.crashed(session, "it failed to start", waiting);
             return;
         }
         self.loops.insert(actor.get_id(), session);
@@ -103,7 +104,7 @@ impl State {
             routed.done.answer(Err(fault.clone()));
         }
         if loading.by_itself && fault.class != FaultClass::NotFound {
-            tracing::warn!(%session, %fault, "a session could not be woken; trying again");
+            tracing::warn!(%session, %fault, "could not wake a session; retrying");
             self.wakes.set(session, self.now().plus_ms(RETRY_MS));
         }
     }

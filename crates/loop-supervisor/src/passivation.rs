@@ -76,7 +76,7 @@ impl State {
             );
         }
         for routed in waiting {
-            let fault = Fault::unavailable("retry", "the session failed while it was loaded");
+            let fault = Fault::unavailable("retry", "the session failed while agentd was loading it");
             routed.done.answer(Err(fault.hint("retry with the same key")));
         }
         self.wake_soon(session);
@@ -110,7 +110,8 @@ impl State {
         }
         if let Some(Slot::Loading(loading)) = self.vacate(session) {
             for routed in loading.waiting {
-                let fault = Fault::unavailable("evicted", "the session was stopped while it was loaded");
+                let fault =
+                    Fault::unavailable("evicted", "the session was stopped while agentd was loading it");
                 routed.done.answer(Err(fault.hint("retry with the same key")));
             }
         }

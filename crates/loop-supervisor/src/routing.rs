@@ -22,7 +22,7 @@ impl State {
             Some(Slot::Loading(loading)) if loading.waiting.len() >= most => {
                 let fault = Fault::busy(
                     "session_loading",
-                    "too many commands wait while the session is loaded",
+                    "too many commands are waiting for the session to be loaded",
                 );
                 routed.done.answer(Err(fault.hint("try again in a moment")));
             }

@@ -159,5 +159,5 @@ async fn look(services: &Services, me: &ActorRef<SupervisorMsg>, session: Sessio
             Ok(Err(_)) | Err(_) => tokio::time::sleep(ASK_AGAIN).await,
         }
     }
-    tracing::warn!(%session, "the store does not say whether the session goes on; the next command will tell");
+    tracing::warn!(%session, "cannot read from the store whether the session must continue; its next command will load it");
 }

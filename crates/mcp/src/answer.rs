@@ -48,9 +48,9 @@ impl CallAnswer {
         }
         if reading.text.is_empty() {
             let said = if failed {
-                "It failed and said nothing."
+                "The call failed without a message."
             } else {
-                "It is done and said nothing."
+                "The call succeeded without output."
             };
             reading.line(said);
         }
@@ -79,7 +79,7 @@ impl CallAnswer {
                 "E_TIMEOUT",
                 ToolStatus::Timeout,
                 true,
-                "It was told to stop. Whether it did anything is unknown: look before you call it again, and ask for less.",
+                "agentd asked the server to stop the call. Whether it had an effect is unknown: check before you call it again, and request less at once.",
             ),
             McpError::Slow { .. } => (
                 "E_TIMEOUT",
@@ -91,26 +91,26 @@ impl CallAnswer {
                 "E_TOOL",
                 ToolStatus::Error,
                 true,
-                "Whether the call did anything is unknown: look before you call it again. The server is started again at the next call.",
+                "Whether the call had an effect is unknown: check before you call it again. The next call restarts the server.",
             ),
             McpError::Refused { .. } => (
                 "E_TOOL",
                 ToolStatus::Error,
                 false,
-                "Look at the arguments and the tool's description.",
+                "Check the arguments against the tool's description.",
             ),
             McpError::Resting { .. } => (
                 "E_TOOL",
                 ToolStatus::Error,
                 false,
-                "The tool was not called. Go on without it, or try later.",
+                "The tool was not called. Continue without it, or try later.",
             ),
             McpError::Full { .. } => ("E_TOOL", ToolStatus::Error, false, "Try again later."),
             _ => (
                 "E_TOOL",
                 ToolStatus::Error,
                 false,
-                "The tool was not called. Go on without it and tell the user.",
+                "The tool was not called. Continue without it and tell the user.",
             ),
         };
         Self::refused(code, status, format!("{error}. {advice}")).unknown(unknown)
@@ -120,11 +120,11 @@ impl CallAnswer {
     pub(crate) fn no_such_tool(name: &str, server: &str, tools: &[&str]) -> Self {
         let name = words(name);
         let text = if tools.is_empty() {
-            format!("`{name}` is not offered: the tool server {server} has no tools at present.")
+            format!("`{name}` is not available: the tool server {server} has no tools at present.")
         } else {
             let shown = tools.get(..tools.len().min(40)).unwrap_or_default();
             format!(
-                "`{name}` is not offered (any more). The tools of {server} are: {}.",
+                "`{name}` is not available (any more). The tools of {server} are: {}.",
                 shown.join(", ")
             )
         };
@@ -206,9 +206,9 @@ impl Reading {
                         blob,
                     );
                 }
-                _ => self.line("[a resource of a kind that is not known here]"),
+                _ => self.line("[a resource of an unknown kind]"),
             },
-            _ => self.line("[content of a kind that is not known here]"),
+            _ => self.line("[content of an unknown kind]"),
         }
     }
 
@@ -219,7 +219,7 @@ impl Reading {
         let fate = if kept {
             "not shown as text"
         } else {
-            "left out: too much"
+            "omitted: too much content"
         };
         self.line(&format!("[{kind} {media_type}, about {bytes} bytes, {fate}]"));
         if kept {
@@ -246,7 +246,7 @@ fn shortened(text: &str, max_bytes: usize) -> (String, Option<Truncated>) {
         spill: None,
     };
     (
-        format!("{head}\n[... {missing} bytes left out ...]\n{tail}"),
+        format!("{head}\n[... {missing} bytes omitted ...]\n{tail}"),
         Some(truncated),
     )
 }
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(
             answer.outcome.llm_text,
             format!(
-                "{}\n[... 181 bytes left out ...]\n{}",
+                "{}\n[... 181 bytes omitted ...]\n{}",
                 "a".repeat(10),
                 "\u{20ac}".repeat(3)
             )

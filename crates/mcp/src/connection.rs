@@ -238,7 +238,7 @@ impl Connection {
     async fn prove_alive(&self) {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         if timeout(PROOF_WITHIN, self.peer.send_request(ping)).await.is_err() {
-            self.condemn("it hangs: a call timed out, and then it did not answer");
+            self.condemn("it hangs: a call timed out, and then it did not answer a ping");
         }
     }
 }
@@ -265,8 +265,10 @@ impl Drop for Pending {
         runtime.spawn(async move {
             connection.hearing.routes.lock().await.remove(&token);
             if open && connection.ended().is_none() {
-                let cancel =
-                    CancelledNotificationParam::new(Some(id), Some("nobody waits for it".to_owned()));
+                let cancel = CancelledNotificationParam::new(
+                    Some(id),
+                    Some("no caller waits for the result".to_owned()),
+                );
                 let _ = timeout(SAY_WITHIN, connection.peer.notify_cancelled(cancel)).await;
             }
             if suspicious {

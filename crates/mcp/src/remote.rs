@@ -99,7 +99,7 @@ fn finished(answer: CallAnswer, max_lines: usize, limits: &ToolLimits) -> Finish
         let kept: Vec<&str> = whole_text.lines().take(max_lines).collect();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         outcome.llm_text = format!(
-            "{}\n[... {} lines left out ...]",
+            "{}\n[... {} lines omitted ...]",
             kept.join("\n"),
             lines - max_lines
         );
@@ -151,7 +151,7 @@ mod tests {
         let all = of(3);
         assert!(all.spilled.is_none() && all.outcome.truncated.is_none());
         let cut = of(2);
-        assert_eq!(cut.outcome.llm_text, "one\ntwo\n[... 1 lines left out ...]");
+        assert_eq!(cut.outcome.llm_text, "one\ntwo\n[... 1 lines omitted ...]");
         assert_eq!(
             cut.outcome.truncated.map(|cut| (cut.bytes, cut.lines)),
             Some((13, 3))
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_of_images_only_those_are_shown_that_a_provider_takes_and_that_have_room() {
+    fn i6_only_images_that_a_provider_accepts_and_that_fit_are_shown() {
         let of = |kind: &str, base64: &str| Media {
             media_type: kind.to_owned(),
             base64: base64.to_owned(),

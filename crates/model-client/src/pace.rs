@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(
             pace.eta_ms(2, Timestamp(900_000)),
             None,
-            "what is long ago says nothing"
+            "old measurements do not count"
         );
     }
 }

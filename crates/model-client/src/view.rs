@@ -5,7 +5,7 @@ use agentd_actor_kit::{Hold, ProviderStatus, QueuePosition};
 use agentd_protocol::{FailureClass, LastCall, SessionId, Timestamp};
 use std::collections::BTreeSet;
 
-/// What a failed call says about its provider, if anything.
+/// The message of a failed call about its provider, if there is one.
 pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall> {
     let failed = match class {
         FailureClass::Internal | FailureClass::Cancelled => return None,

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_goes_on_after_a_restart_and_over_rotation_and_no_file_is_deleted() {
+    fn the_chain_continues_over_restart_and_rotation_and_no_file_is_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         for cursor in 1..=40 {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failed_write_the_file_is_mended_before_the_next() {
+    fn after_a_failed_write_the_file_is_repaired_before_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         let mut audit = Audit::open(&path, 1_000_000, 0).unwrap();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_just_rotated_file_goes_on_where_the_older_one_ended() {
+    fn a_rotated_file_continues_the_chain_of_the_older_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("audit.jsonl");
         Audit::open(&path, 1_000, 0).unwrap().write(&line(7)).unwrap();

@@ -17,7 +17,7 @@ pub(crate) async fn open(loaded: &Loaded) -> Result<Option<Bound>, NodeError> {
     let fixed = loaded.origins.get("http.listen").is_some_and(Origin::is_operator);
     let bound = bind(&loaded.settings.http, fixed).await?;
     if let Some(bound) = &bound {
-        tracing::info!(url = bound.url(), "HTTP is served");
+        tracing::info!(url = bound.url(), "serving HTTP");
     }
     Ok(bound)
 }

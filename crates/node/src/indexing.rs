@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn i7_what_the_rules_forbid_or_ask_about_is_not_indexed() {
+    fn i7_files_that_rules_deny_or_ask_about_are_not_indexed() {
         let rules = configured_rules(&Settings::default().permission).unwrap();
         let policy = Policy::new(Some("/home/ana")).with(rules);
         let allowed = |path: &str| may_read(&policy, Path::new("/w"), path);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_content_counts_once_and_only_when_it_rests() {
+    fn a_new_key_is_used_once_and_only_after_the_file_settled() {
         let (a, b, c) = (one((1, 9, 0, 0)), one((1, 4, 1, 0)), one((1, 9, 1, 5)));
         let mut looks = Looks::new(a.clone());
         assert!(!looks.settled(a));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_or_empty_has_no_mark() {
+    fn a_missing_or_empty_file_has_no_fingerprint() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         let path = file.to_str().unwrap();

@@ -103,7 +103,7 @@ impl<R: LogReader> LogFollower<R> {
                     match round {
                         Ok(Ok(())) => {}
                         Ok(Err(error)) => {
-                            tracing::warn!(reader = R::NAME, %error, "could not take an event; retrying");
+                            tracing::warn!(reader = R::NAME, %error, "could not process an event; retrying");
                             sleep(PAUSE).await;
                         }
                         Err(_) => {

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn modes_that_were_changed_are_set_back() {
+    async fn changed_modes_are_restored() {
         let dir = tempfile::tempdir().unwrap();
         let (data, socket) = (dir.path().join("data"), dir.path().join("data/agentd.sock"));
         fs::create_dir(&data).unwrap();

@@ -184,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shipped_settings_name_is_there() {
+    fn files_named_in_the_shipped_settings_exist() {
         checked("").unwrap();
         checked("[[hooks.run]]\nname = \"a\"\nevent = \"Stop\"\ncommand = [\"/bin/sh\"]\n").unwrap();
     }
 
     #[test]
-    fn each_file_that_cannot_be_used_is_told_with_its_place_and_what_to_do() {
+    fn each_unusable_file_is_reported_with_its_place_and_a_fix() {
         let dir = tempfile::tempdir().unwrap();
         let bad = dir.path().join("bad.toml");
         fs::write(&bad, "[[turn]]\ntxet = 1\n").unwrap();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_runtime_directory_or_with_an_own_data_directory_it_is_in_the_data_directory() {
+    fn otherwise_the_socket_is_in_the_data_directory() {
         let paths = Paths::choose(&surroundings(None), None, None).unwrap();
         assert_eq!(
             paths.socket,
@@ -140,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_the_error_says_what_to_give() {
+    fn without_a_home_the_error_names_the_option() {
         let error = Paths::choose(&Surroundings::default(), None, None).unwrap_err();
         assert!(error.to_string().contains("--data-dir"), "{error}");
     }
 
     #[test]
-    fn directories_are_closed_to_others() {
+    fn directories_are_inaccessible_to_others() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::choose(&Surroundings::default(), Some(&dir.path().join("x")), None).unwrap();
         paths.create().unwrap();

@@ -232,7 +232,7 @@ impl Reloader {
 
     /// A session that cannot resume now resumes at its own time.
     async fn resume(&self, session: SessionId) -> bool {
-        let reason = "the credentials were read again".to_owned();
+        let reason = "reloaded the credentials".to_owned();
         let routed = |done| {
             SupervisorMsg::Route(Routed {
                 session,

@@ -118,7 +118,7 @@ impl Tree {
         }
     }
 
-    /// What the children start from.
+    /// The inputs from which the children start.
     pub(crate) const fn child_args(&self) -> &ChildArgs {
         &self.args.child_args
     }

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_file_moves_aside_and_the_oldest_goes() {
+    fn a_full_file_is_rotated_and_the_oldest_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let mut log = Rotated::open(&path, 10, 3).unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_at_its_size_exactly_stays() {
+    fn a_file_of_exactly_the_limit_is_not_rotated() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
         let mut log = Rotated::open(&path, 10, 2).unwrap();

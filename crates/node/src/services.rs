@@ -1,4 +1,4 @@
-//! The services of a node: what runs beside the actors, as children of the root.
+//! The services of a node: children of the root that are not part of the session path.
 
 use crate::audit_log::Audit;
 use crate::audit_writer::AuditWriter;
@@ -66,23 +66,18 @@ fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -
 
 /// Counts the fleet each minute, for its history.
 pub(crate) fn counts(api: &Arc<Api>) -> Service {
-    Service::new(
-        "the counts of the fleet",
-        Phase::Front,
-        Arc::clone(api),
-        |api, _| {
-            Box::pin(async move {
-                let mut minutes = interval(MINUTE);
-                minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                loop {
-                    minutes.tick().await;
-                    if let Err(fault) = api.count_minute().await {
-                        tracing::debug!(%fault, "could not count the fleet");
-                    }
+    Service::new("the fleet counter", Phase::Front, Arc::clone(api), |api, _| {
+        Box::pin(async move {
+            let mut minutes = interval(MINUTE);
+            minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                minutes.tick().await;
+                if let Err(fault) = api.count_minute().await {
+                    tracing::debug!(%fault, "could not count the fleet");
                 }
-            })
-        },
-    )
+            }
+        })
+    })
 }
 
 /// The counter of usage by day, and what keeps its file.
@@ -129,7 +124,7 @@ pub(crate) fn reloads(
             },
         ),
         Service::new(
-            "the watch over key files",
+            "the monitor of key files",
             Phase::Log,
             Arc::clone(reloader),
             |reloader, _| Box::pin(reloader.watch_keys()),
@@ -147,12 +142,12 @@ pub(crate) fn beside(
     let modes = crate::modes::required(&args.paths.data_dir, &args.paths.socket);
     let mut services = vec![
         Service::new(
-            "the upkeep of the store",
+            "store maintenance",
             Phase::Log,
             Arc::clone(backend),
             move |backend, _| Box::pin(crate::upkeep::upkeep(Arc::clone(backend), clock)),
         ),
-        Service::new("the watch over file modes", Phase::Log, modes, |modes, _| {
+        Service::new("the monitor of file modes", Phase::Log, modes, |modes, _| {
             Box::pin(crate::modes::watch(modes))
         }),
     ];

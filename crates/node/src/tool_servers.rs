@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_what_a_server_is_given_is_looked_up_and_never_shown() {
+    fn i8_values_for_a_server_are_looked_up_and_never_shown() {
         let spec = of(&McpServer {
             url: "https://host/mcp".to_owned(),
             headers: BTreeMap::from([("Authorization".to_owned(), "TOKEN".to_owned())]),

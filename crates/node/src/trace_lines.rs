@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_audit_line_says_who_what_why_and_when() {
+    fn an_audit_line_records_who_what_why_and_when() {
         let line = audit(
             7,
             &event(
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_one_record() {
+    fn a_stage_gives_one_record() {
         let done = StageDone {
             at: Timestamp(1_763_629_200_123),
             session: SessionId::NIL,
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_where_it_goes_with_what_settings_and_its_last_messages() {
+    fn a_request_record_has_address_settings_and_last_messages() {
         let message = |role, text: String| {
             let content = vec![Block::text(text)];
             Arc::new(Message { role, content })
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_is_cut_on_a_character() {
+    fn a_preview_is_cut_at_a_character_boundary() {
         assert_eq!(preview("日本語", 2), "日本…");
         assert_eq!(preview("日本", 2), "日本");
     }

@@ -44,7 +44,7 @@ pub enum Subject {
 pub struct Request<'a> {
     /// The canonical tool name.
     pub tool: &'a str,
-    /// What the call acts on.
+    /// The target of the call.
     pub subject: &'a Subject,
     /// The effect on the world.
     pub effect: EffectClass,

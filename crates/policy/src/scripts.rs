@@ -1,4 +1,4 @@
-//! The files that decide what a command does: the scripts that it runs, and files that programs are told to read or change.
+//! The files that determine the effect of a command: the scripts that it runs, and files that it passes to programs.
 
 use crate::danger::danger;
 use crate::nested::base;

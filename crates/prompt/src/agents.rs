@@ -19,7 +19,7 @@ const MAX_DESCRIPTION: usize = 200;
 pub struct AgentDefinition {
     /// Its name: the file's, without `.md`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// The only tools that it has; none means all.
     pub tools: Option<Vec<String>>,
@@ -55,7 +55,7 @@ struct Front {
 pub fn agent(places: &Places, workdir: &Path, name: &str) -> Result<AgentDefinition, String> {
     if !named(name) {
         return Err(format!(
-            "{name:?} is no name of an agent: use letters, digits, - and _"
+            "{name:?} is not a valid agent name: use letters, digits, - and _"
         ));
     }
     let library = Library::open(places, workdir, "agents");
@@ -94,7 +94,7 @@ pub(crate) fn agent_list(places: &Places, workdir: &Path) -> Option<PromptPart> 
 fn parse(name: &str, text: &str, origin: Origin, path: &str) -> Result<AgentDefinition, String> {
     let (front, prompt) = split::<Front>(text)?;
     if prompt.is_empty() {
-        return Err("it says nothing after the block at the top".to_owned());
+        return Err("it has no text after the block at the top".to_owned());
     }
     let inherits = |model: &String| !matches!(model.as_str(), "" | "inherit" | "auto" | "default");
     Ok(AgentDefinition {
@@ -180,11 +180,11 @@ mod tests {
         ]);
         let why = |name| agent(&places(None), workdir.path(), name).unwrap_err();
         assert!(
-            why("a").contains("cannot be read") && why("a").contains("a.md"),
+            why("a").contains("cannot parse") && why("a").contains("a.md"),
             "{}",
             why("a")
         );
-        assert!(why("b").contains("says nothing"), "{}", why("b"));
+        assert!(why("b").contains("has no text"), "{}", why("b"));
         assert!(why("c").contains("there are: a, b"), "{}", why("c"));
         assert!(why("../a").contains("no name"), "{}", why("../a"));
     }

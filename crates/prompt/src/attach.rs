@@ -120,7 +120,7 @@ fn read(
     }
     let opened = beneath.open_file(&path).map_err(|error| error.to_string())?;
     if show(&opened.real) != place.real {
-        return Err("it leads to another place now".to_owned());
+        return Err("it now leads to another place".to_owned());
     }
     // The mentioned lines may be far into the file; this bounds how far to read.
     let most = limits.all.saturating_mul(16).max(limits.image.saturating_add(1));
@@ -136,10 +136,10 @@ fn read(
     }
     let room = limits.bytes.min(left);
     if room == 0 {
-        return Err("there is no room left for it".to_owned());
+        return Err("there is no space left for it".to_owned());
     }
     if bytes.contains(&0) {
-        return Err("it is no text".to_owned());
+        return Err("it is not text".to_owned());
     }
     lines(place, &String::from_utf8_lossy(&bytes), (limits.lines, room)).map(Piece::Text)
 }
@@ -313,7 +313,7 @@ mod tests {
         assert!(
             attached(dir, &places_of(dir, mentions("@end")), none)
                 .text
-                .contains("no room left")
+                .contains("no space left")
         );
     }
 }

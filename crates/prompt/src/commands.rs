@@ -36,7 +36,7 @@ pub fn command_text(
     };
     let (_, text) = split::<Front>(&found.text).map_err(|why| format!("the command /{name}: {why}"))?;
     if text.is_empty() {
-        return Err(format!("the command /{name}: {} says nothing", found.path));
+        return Err(format!("the command /{name}: {} has no text", found.path));
     }
     Ok(Some(filled(text, arguments)))
 }

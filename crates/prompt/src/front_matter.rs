@@ -37,7 +37,7 @@ fn block_of<T: DeserializeOwned + Default>(block: &str) -> Result<T, String> {
     if block.trim().is_empty() {
         return Ok(T::default());
     }
-    serde_norway::from_str(block).map_err(|error| format!("the block at the top cannot be read: {error}"))
+    serde_norway::from_str(block).map_err(|error| format!("cannot parse the block at the top: {error}"))
 }
 
 fn first_line(text: &str) -> Option<(&str, &str)> {
@@ -103,7 +103,7 @@ mod tests {
     fn a_bad_block_says_what_is_wrong() {
         let wrong = |text: &str| split::<Front>(text).unwrap_err();
         assert!(wrong("---\nname: a\n").contains("no end"));
-        assert!(wrong("---\nname: [a\n---\n").contains("cannot be read"));
+        assert!(wrong("---\nname: [a\n---\n").contains("cannot parse"));
         let long = format!("---\nname: {}\n---\n", "x".repeat(MAX_BYTES));
         assert!(wrong(&long).contains("16384 bytes"));
     }

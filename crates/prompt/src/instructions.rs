@@ -116,11 +116,11 @@ impl Room<'_> {
             .map_err(|error| error.to_string())?;
         let cut = opened.bytes > u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if cut && bytes.is_empty() {
-            return Err("there was no room left for it (agents.instruction_bytes)".to_owned());
+            return Err("there was no space left for it (agents.instruction_bytes)".to_owned());
         }
         let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
         if !text.is_empty() && !self.told.insert(text.clone()) {
-            return Err("the same text as in a file that is told already".to_owned());
+            return Err("the same text as in a file that is already included".to_owned());
         }
         self.left = self.left.saturating_sub(bytes.len());
         if !cut {

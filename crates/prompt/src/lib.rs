@@ -1,4 +1,4 @@
-//! What a model is told apart from the conversation: a session's system prompt with its layers, instruction files,
+//! Everything that a model reads in addition to the conversation: the system prompt with its layers, instruction files,
 //! custom agents, skills, and commands defined by files.
 //!
 //! All files are read once, when a session is created, and kept in its first event: a session always produces the same

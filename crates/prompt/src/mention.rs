@@ -14,7 +14,7 @@ pub struct Mention {
 const MAX_PATH: usize = 1_024;
 
 impl Mention {
-    /// Whether the path starts at the root or the home directory and is thus outside of the working directory.
+    /// Whether the path starts at the root or the home directory and is thus outside the working directory.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.path.starts_with(['/', '~'])

@@ -48,7 +48,7 @@ impl ReadJudge {
     pub(crate) fn may(&self, root: &Path, path: &Path, real: &Path) -> Result<(), String> {
         if real != path && !is_words(real) {
             let real = real.display();
-            return Err(format!("it leads to {real}, which is no file of instructions"));
+            return Err(format!("it leads to {real}, which is not an instruction file"));
         }
         (self.0)(&root.join(real))
     }

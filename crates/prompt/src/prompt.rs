@@ -142,7 +142,7 @@ fn words_of(part: &PromptPart) -> String {
     }
 }
 
-/// What a new session's prompt contains apart from its settings. Blocks: it reads files.
+/// The contents of a new session's prompt apart from its settings. Blocks: it reads files.
 #[must_use]
 pub fn sources(places: &Places, workdir: &Path, template: &str, agent: Option<PromptPart>) -> PromptSources {
     let mut parts: Vec<PromptPart> = agent.into_iter().collect();

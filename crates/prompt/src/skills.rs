@@ -18,7 +18,7 @@ const MAX_DESCRIPTION: usize = 300;
 /// A skill that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Its instructions.
     pub text: String,
@@ -39,7 +39,7 @@ struct Front {
 pub fn skill(places: &Places, workdir: &Path, name: &str) -> Result<Skill, String> {
     let library = Library::open(places, workdir, "skills");
     let unknown = || match library.names(None) {
-        names if names.is_empty() => format!("there is no skill {name:?}: there are none at all"),
+        names if names.is_empty() => format!("there is no skill {name:?}: no skills are installed"),
         names => format!("there is no skill {name:?}; there are: {}", names.join(", ")),
     };
     if !named(name) {
@@ -139,7 +139,7 @@ mod tests {
             "positive control"
         );
         let why = skill(&places, workdir.path(), "key").unwrap_err();
-        assert!(why.contains("no file of instructions"), "{why}");
+        assert!(why.contains("not an instruction file"), "{why}");
         // If the directory is a link, its target is judged.
         assert_eq!(
             skill(&places, workdir.path(), "hush").unwrap().text,

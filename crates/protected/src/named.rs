@@ -237,7 +237,7 @@ impl Reader<'_> {
         self.found.everything.get_or_insert(why);
     }
 
-    /// The text of a regular file; `None` if it does not exist. An unreadable file outside of the working directory counts
+    /// The text of a regular file; `None` if it does not exist. An unreadable file outside the working directory counts
     /// as missing, too: no agent made it unreadable.
     fn read(&mut self, path: &Path) -> Option<String> {
         let text = match self.files.checked_sub(1) {

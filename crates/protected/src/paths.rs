@@ -125,7 +125,7 @@ impl ProtectedPaths {
         self
     }
 
-    /// Why every path is protected, if so: nobody can tell which files git runs. A sentence for people.
+    /// Why every path is protected, if so: agentd cannot tell which files git runs. A sentence for people.
     #[must_use]
     pub fn everything(&self) -> Option<&str> {
         self.everything.as_deref()

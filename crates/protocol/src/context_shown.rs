@@ -61,7 +61,7 @@ pub struct ContextItem {
     pub tokens: u64,
 }
 
-/// What the provider's prompt cache did for a session.
+/// The effect of the provider's prompt cache on a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct CacheEffect {

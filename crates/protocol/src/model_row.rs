@@ -90,17 +90,17 @@ pub struct CredentialStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RateBucket {
-    /// What it limits.
+    /// The resource that it limits.
     pub kind: RateKind,
     /// The most that can be left.
     pub limit: u64,
     /// How much refills in a minute.
     pub per_minute: u64,
-    /// What is left now.
+    /// The remaining amount.
     pub left: u64,
 }
 
-/// What a rate limit counts.
+/// The unit of a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

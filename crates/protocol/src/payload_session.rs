@@ -172,8 +172,8 @@ pub struct ContextCompacted {
     /// The configured name of the model that wrote the summary; absent: no model did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarised_by: Option<String>,
-    /// Why that model read the conversation retold in parts and uncached; absent: it was asked at the end of the cached
-    /// conversation, or no model wrote the summary.
+    /// Why that model read the conversation retold in parts and uncached; absent: it read the cached
+    /// conversation itself, or no model wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retold_because: Option<String>,
     /// The tokens that the summary cost.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a check of the store found.
+/// The findings of a check of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct StoreCheck {

@@ -13,7 +13,7 @@ pub struct CreateTokenParams {
     /// The name: what `by` says in events is `token:NAME`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub name: String,
-    /// What the token may do: `read`, `steer`, `approve`, `import`, `admin`.
+    /// The scopes of the token: `read`, `steer`, `approve`, `import`, `admin`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub scopes: Vec<String>,
     /// The token reaches only sessions with all of these labels; none: all sessions.
@@ -29,7 +29,7 @@ pub struct CreateTokenParams {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkTokenParams {
-    /// What the page may do; none: `read`, `steer` and `approve`.
+    /// The scopes of the page; none: `read`, `steer` and `approve`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// How long the browser stays signed in, in milliseconds; absent: 12 hours.
@@ -77,7 +77,7 @@ pub struct TokenRow {
     pub name: String,
     /// `live`, `expired` or `revoked`.
     pub state: String,
-    /// What it may do.
+    /// Its scopes.
     pub scopes: Vec<String>,
     /// The labels that every session in its reach has; empty: all sessions.
     pub labels: Labels,

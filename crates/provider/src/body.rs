@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct ToolDef {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its purpose and use.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,

@@ -21,7 +21,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::time::timeout_at;
 
-/// What to send, and to which model.
+/// The request, and the model that gets it.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The model to call.

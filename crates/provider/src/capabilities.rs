@@ -19,7 +19,7 @@ struct File {
     model: Vec<Row>,
 }
 
-/// What the list says about the models that match a pattern.
+/// A row of the list: the capabilities of the models that match a pattern.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -36,7 +36,7 @@ struct Row {
     min_cache_tokens: Option<u64>,
 }
 
-/// What one model can do.
+/// The capabilities of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// It accepts images.
@@ -253,13 +253,13 @@ mod tests {
         check("gemini-2.5-pro", Budget, &[Minimal, Low, Medium, High, Max], true);
         check("gemini-3-pro-preview", Effort, &[Low, High], true);
         check("qwen3:8b", Switch, &[Off, Medium], true);
-        check("nobody-knows", Effort, &[], true);
+        check("unknown-model", Effort, &[], true);
     }
 
     #[test]
     fn an_unknown_model_is_not_sent_what_its_server_may_refuse() {
         let of = |dialect| {
-            let known = of(dialect, "nobody-knows");
+            let known = of(dialect, "unknown-model");
             (known.images, known.structured_output)
         };
         assert_eq!(of(Dialect::OpenaiChat), (false, false));
@@ -286,7 +286,7 @@ mod tests {
             min_cache_tokens: 7,
         };
         assert_eq!(
-            Capabilities::of(Dialect::OpenaiChat, "nobody-knows", &config),
+            Capabilities::of(Dialect::OpenaiChat, "unknown-model", &config),
             expected
         );
     }
@@ -299,7 +299,7 @@ mod tests {
         };
         assert_eq!(of("gpt-4.1"), (Some(1_047_576), Some(32_768)));
         assert_eq!(of("claude-3-7-sonnet-20250219"), (Some(200_000), Some(64_000)));
-        assert_eq!(of("nobody-knows"), (None, None));
+        assert_eq!(of("unknown-model"), (None, None));
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn names(body: &Value) -> String {
     names.join(" ")
 }
 
-/// What is known of a failure apart from its message.
+/// The facts about a failure apart from its message.
 struct Signs {
     status: Option<u16>,
     /// The requested wait.

@@ -64,7 +64,7 @@ impl Pace {
     }
 }
 
-/// What a session shows besides the main job.
+/// An extra that a session shows in addition to the main job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Nothing.

@@ -94,7 +94,7 @@ fn bounded(mut message: String) -> String {
     message
 }
 
-/// What is wrong with a configured model, a script, or the HTTP client.
+/// The error of a configured model, a script, or the HTTP client.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// The HTTP client could not be built.
@@ -105,7 +105,7 @@ pub enum ProviderError {
     Script {
         /// The script's file or name.
         name: String,
-        /// What is wrong, and where.
+        /// The error and its place.
         reason: String,
     },
 }

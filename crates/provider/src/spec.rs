@@ -166,7 +166,7 @@ pub struct ModelSpec {
     pub max_concurrent: u32,
     /// The differences of the server from others of its dialect.
     pub compat: Compat,
-    /// What the model can do.
+    /// The capabilities of the model.
     pub capabilities: Capabilities,
     /// The cache marks of this request ask for an hour.
     pub cache_hour: bool,
@@ -284,7 +284,7 @@ pub struct Adjust {
     pub cache_hour: bool,
 }
 
-/// What the encoding of a conversation depends on, apart from the conversation.
+/// Everything apart from the conversation that affects its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HistoryKey {
     name: String,

@@ -25,7 +25,7 @@ const COMMON: usize = 5;
 /// The factor for a file's uses of names that it defines itself.
 const OWN: f64 = 0.1;
 
-/// What the reader works on.
+/// The current work of the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Focus {
     /// Paths of files.

@@ -13,7 +13,7 @@ use tree_sitter::{
 
 /// Larger files are generated or data, and left out.
 pub const MAX_FILE_BYTES: usize = 2_000_000;
-/// The parser, and then the search, may report progress once per so many bytes before they are stopped. Ordinary code
+/// The parser, and then the search, may report progress once per this many bytes before they are stopped. Ordinary code
 /// causes a report about every 35 bytes; the constant below it gives small files some more.
 const BYTES_PER_REPORT: usize = 12;
 const MORE_REPORTS: usize = 4_000;

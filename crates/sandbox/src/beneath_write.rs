@@ -201,7 +201,7 @@ fn refuse_unless_plain(stat: &rustix::fs::Stat, path: &Path) -> Result<(), Sandb
     }
 }
 
-/// A temporary file beside its target; removed unless it is renamed to that.
+/// A temporary file next to its target; removed unless it is renamed to that.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: String,

@@ -7,7 +7,7 @@ use std::fs;
 /// The memory bound where the machine's memory size is unknown.
 const LEAST_MEMORY: u64 = 1 << 30;
 
-/// What the commands of one session may use together.
+/// The resources that the commands of one session may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Processes and threads at the same time.

@@ -26,7 +26,7 @@ const AGAIN: Timespec = Timespec {
     tv_nsec: 20_000_000,
 };
 
-/// What the kernel limits on this machine.
+/// The limits that the kernel enforces on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KernelLimits {
     /// The number of processes per session.
@@ -39,7 +39,7 @@ pub struct KernelLimits {
 static PLACE: LazyLock<Option<Parent>> = LazyLock::new(find);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// What the kernel would limit for the sessions of this process.
+/// The limits that the kernel would enforce for the sessions of this process.
 #[must_use]
 pub fn kernel_limits() -> KernelLimits {
     PLACE

@@ -18,7 +18,7 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 const DRAIN_WITHIN: Duration = Duration::from_millis(100);
 /// How long to wait for a terminal to close after its leader's exit. Others may hold it forever.
 const HANG_UP_WITHIN: Duration = Duration::from_millis(500);
-/// The deadline for a command that was told to end (the warden kills it after 500 ms).
+/// The deadline for a command after its signal to end (the warden kills it after 500 ms).
 const KILL_WITHIN: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 << 10;
 
@@ -27,7 +27,7 @@ const CHUNK: usize = 64 << 10;
 pub struct CollectSpec {
     /// The command's time limit.
     pub time: Duration,
-    /// What to keep in memory.
+    /// The part to keep in memory.
     pub limits: CaptureLimits,
     /// Where to write the whole output if it is longer than the kept beginning.
     pub spill_dir: PathBuf,

@@ -1,4 +1,4 @@
-//! What a confined warden and its commands may access.
+//! The access rights of a confined warden and its commands.
 
 use crate::environment::Environment;
 use crate::hidden::Hidden;
@@ -16,7 +16,7 @@ pub struct Confinement {
     pub level: SandboxLevel,
     /// The session's temporary directory; created if missing.
     pub temp: PathBuf,
-    /// What may be read and run apart from these two: [`readable`].
+    /// The directories that may be read and run apart from these two: [`readable`].
     pub read: Vec<PathBuf>,
     /// What creates the namespaces of an isolated session.
     #[serde(default)]

@@ -9,9 +9,9 @@ pub enum SandboxError {
     /// Commands cannot be confined as the settings ask.
     #[error("cannot run commands: {message}; {fix}")]
     Unsupported {
-        /// What is missing.
+        /// The missing feature.
         message: String,
-        /// What to do.
+        /// The remedy.
         fix: String,
     },
     /// The warden could not be started.
@@ -34,7 +34,7 @@ pub enum SandboxError {
     /// A command could not be started.
     #[error("cannot start {program}: {message}")]
     CommandStart {
-        /// What was to be started.
+        /// The program to start.
         program: String,
         /// The operating system's number for the reason.
         errno: Option<i32>,

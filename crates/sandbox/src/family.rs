@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_are_nobodys_while_another_command_runs() {
+    fn orphans_are_unassigned_while_another_command_runs() {
         let mut family = Family::of(process(20, HOME, 20, 100).1);
         let table = Table::from([
             process(HOME, 1, HOME, 50),

@@ -54,7 +54,7 @@ enum Needs {
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
-    /// What it guards, in words.
+    /// The protected object, in words.
     pub what: &'static str,
     isolated: Hold,
     confined: Hold,
@@ -85,7 +85,7 @@ const fn needing(needs: Needs, guard: Guard) -> Guard {
 /// Every guard.
 const GUARDS: [Guard; 21] = [
     row(
-        "writes outside of the working directory",
+        "writes outside the working directory",
         By("mounts, Landlock"),
         By("Landlock"),
         Text,
@@ -257,7 +257,7 @@ impl Guard {
     }
 }
 
-/// What a hostile tool can still do at the level none, for the log and `agentctl doctor`.
+/// The remaining abilities of a hostile tool at the level none, for the log and `agentctl doctor`.
 pub const RISK_OF_NONE: &str = "a hostile tool acts as the daemon's user: it can change the user's files, read the tokens that the \
     user keeps in files, kill the daemon, and start a process through cron or systemd that answers other sessions' approvals \
     (control.local_approvals = false refuses all answers over the socket)";
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stronger_level_never_has_a_gap_that_a_weaker_one_has_not() {
+    fn a_stronger_level_never_has_additional_gaps() {
         for guard in guards() {
             let holds = |level| guard.at(level).holds();
             assert!(
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_is_a_gap() {
+    fn a_missing_machine_feature_is_a_gap() {
         let signals = "signals to other processes";
         assert!(!gaps_in_words(Confined, Some(&machine(6, true))).contains(signals));
         assert!(gaps_in_words(Confined, Some(&machine(5, true))).contains(signals));
@@ -363,7 +363,7 @@ mod tests {
 
     /// docs/security.md has this table, word for word.
     #[test]
-    fn the_documentation_has_the_table() {
+    fn the_documentation_contains_the_table() {
         let page = include_str!("../../../docs/security.md");
         let page = page.split("## Comparison").next().unwrap();
         for guard in guards() {

@@ -30,7 +30,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-/// The deadline for the exit of a warden that was told to end.
+/// The deadline for the exit of a warden after its signal to end.
 const END_WITHIN: Duration = Duration::from_secs(15);
 /// The deadline for inspecting the working directory.
 const LOOK_WITHIN: Duration = Duration::from_secs(10);

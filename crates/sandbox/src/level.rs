@@ -7,7 +7,7 @@ use agentd_protocol::SandboxLevel;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};
 
-/// What the probe found about a level.
+/// The probe's findings about a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -25,7 +25,7 @@ impl Finding {
     }
 }
 
-/// What is missing, and how to fix it.
+/// The missing feature, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The missing part.
@@ -43,7 +43,7 @@ impl From<Refusal> for SandboxError {
     }
 }
 
-/// What the probe found about this machine.
+/// The probe's findings about this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     /// Namespaces, Landlock and seccomp.
@@ -61,7 +61,7 @@ pub struct Findings {
     /// works, and work without it.
     #[serde(default = "unknown")]
     pub broker: Finding,
-    /// What the kernel itself limits per session.
+    /// The limits that the kernel itself enforces per session.
     #[serde(default)]
     pub kernel: KernelLimits,
 }
@@ -87,7 +87,7 @@ pub enum Wanted {
 /// by a lower one (I7).
 ///
 /// # Errors
-/// What is missing, and how to fix it.
+/// The missing feature, and its remedy.
 pub fn choose(wanted: Wanted, require: SandboxLevel, found: &Findings) -> Result<SandboxLevel, Refusal> {
     let finding = |level| match level {
         SandboxLevel::Isolated => Some(&found.isolated),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_level_that_is_not_there_is_refused_and_never_lowered() {
+    fn i7_an_unavailable_level_is_refused_and_never_lowered() {
         let chosen = |wanted, require, isolated, confined| {
             choose(wanted, require, &found(isolated, confined)).map_err(|refusal| refusal.message)
         };

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_has_the_temporary_directory_first_and_what_is_narrower_last() {
+    fn mounts_are_ordered_from_wide_to_narrow() {
         let dir = tempfile::tempdir().unwrap();
         let root = real(dir.path()).unwrap();
         let [workdir, temp, lib, secret] = ["w", "t", "lib", "w/secret"].map(|name| root.join(name));

@@ -31,7 +31,7 @@ impl Network {
         Self(gate)
     }
 
-    /// Opens the gate for one warden, beside its temporary directory.
+    /// Opens the gate for one warden, next to its temporary directory.
     pub(crate) fn open(&self, temp: &Path) -> Result<Opened, SandboxError> {
         let dir = temp.with_extension("net");
         let failed = |source: io::Error| SandboxError::Io {

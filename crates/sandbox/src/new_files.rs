@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn young_files_are_counted_at_every_depth_and_links_are_not_followed() {
+    fn new_files_are_counted_at_every_depth_and_links_are_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         fs::write(dir.path().join("a/b/c"), "").unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_within_another_one_does_not_count_twice() {
+    fn a_nested_directory_does_not_count_twice() {
         let places = ["/tmp/w", "/tmp-2", "/tmp", "/tmp/w/v"].map(PathBuf::from);
         assert_eq!(
             outermost(places.to_vec()),

@@ -1,4 +1,4 @@
-//! What one call may write: a [`Beneath`](crate::Beneath) changes only paths that a permit covers.
+//! The write permit of one call: a [`Beneath`](crate::Beneath) changes only paths that a permit covers.
 
 use crate::beneath::show;
 use crate::error::SandboxError;
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn i7_only_judged_paths_are_written_and_protected_ones_only_when_approved() {
+    fn i7_only_judged_paths_are_written_and_protected_ones_only_with_approval() {
         let declared = || vec![PathBuf::from("a/b"), PathBuf::from("d/.envrc")];
         let (plain, approved) = (
             WritePermit::new(declared(), ProtectedPaths::default()),

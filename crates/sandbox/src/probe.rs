@@ -63,7 +63,7 @@ fn read(data_dir: &Path) -> Option<Record> {
     serde_json::from_slice(&fs::read(data_dir.join(FILE)).ok()?).ok()
 }
 
-/// What the running daemon chose from them.
+/// The choice of the running daemon.
 const IN_USE: &str = "sandbox-in-use.json";
 
 /// Records the level at which a daemon runs commands, or why it runs none, for later queries.

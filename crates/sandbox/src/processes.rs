@@ -171,7 +171,7 @@ const LOOK_AGAIN: Timespec = Timespec {
     tv_nsec: 20_000_000,
 };
 
-/// What the environment of a process shows.
+/// The facts in the environment of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Ours,
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a process to be found")]
-    fn what_is_below_a_process_is_found_without_the_others() {
+    fn only_descendants_of_a_process_are_found() {
         let script = "sleep 600 & wait";
         let mut child = std::process::Command::new("sh")
             .args(["-c", script])

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_by_itself_is_found_and_links_are_not_followed() {
+    fn files_that_run_by_themselves_are_found_without_following_links() {
         let dir = tempfile::tempdir().unwrap();
         let w = dir.path();
         for made in [

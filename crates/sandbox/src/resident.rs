@@ -70,7 +70,7 @@ pub fn warden_main() -> ExitCode {
     }
 }
 
-/// A command that was told to end.
+/// A command that got its signal to end.
 struct Ending {
     family: Family,
     due: Instant,
@@ -302,7 +302,7 @@ impl Resident {
         self.escalate();
     }
 
-    /// Leaders of the running commands except `id` and those that were told to end.
+    /// Leaders of the running commands except `id` and those that got their signal to end.
     fn others(&self, id: Option<u64>) -> BTreeSet<i32> {
         self.leaders
             .iter()
@@ -311,7 +311,7 @@ impl Resident {
             .collect()
     }
 
-    /// Kills commands that were told to end and did not, until nothing of them is left.
+    /// Kills commands that ignored their signal to end, until nothing of them is left.
     fn escalate(&mut self) {
         let now = Instant::now();
         if self.ending.iter().all(|ending| ending.due > now) {

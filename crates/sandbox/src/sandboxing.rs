@@ -23,7 +23,7 @@ pub enum Sandboxing {
         temp: PathBuf,
         /// What commands may read apart from their own directories.
         read: Vec<PathBuf>,
-        /// What they must not read there.
+        /// The paths there that they must not read.
         hidden: Hidden,
         /// Which paths of a working directory commands must not write.
         protected: ProtectedPaths,

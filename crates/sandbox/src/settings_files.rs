@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_without_its_settings_knows_whose_commits_it_makes() {
+    fn git_without_its_settings_still_knows_the_author() {
         let home = home(
             ".gitconfig",
             "[user]\n name = Ana B\n email = \"ana@example.com\"\n signingkey = x\n[github]\n token = x\n",

@@ -134,7 +134,7 @@ Anonymous:           900 kB
     }
 
     #[test]
-    fn only_memory_files_are_looked_at() {
+    fn only_memory_files_are_examined() {
         let memory = |link: &str, deleted| is_memory(Path::new(link), deleted);
         assert!(memory("/memfd:x (deleted)", false));
         assert!(memory("/dev/shm/x (deleted)", true));
@@ -144,7 +144,7 @@ Anonymous:           900 kB
     }
 
     #[test]
-    fn a_memory_file_that_nobody_maps_counts_once() {
+    fn an_unmapped_memory_file_counts_once() {
         use std::io::Write as _;
         let own = std::process::id().cast_signed();
         let before = MemoryFiles::open_in([own], true).bytes();

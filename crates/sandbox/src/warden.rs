@@ -36,7 +36,7 @@ pub struct CommandSpec {
     pub argv: Vec<String>,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// Its variables besides the session's environment.
+    /// Its variables in addition to the session's environment.
     pub env: Vec<(String, String)>,
 }
 

@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_secs(1);
 /// Checks may take at most one part in this many of the time.
 const SHARE: u32 = 100;
 
-/// What to watch, and when to check next.
+/// The processes to watch, and the time of the next check.
 pub(crate) struct Watch {
     bounds: Bounds,
     page: u64,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_grow_is_looked_at_less_often() {
+    fn commands_that_do_not_grow_are_checked_less_often() {
         let mut watch = watch(99);
         let usage = |threads, pages| Usage { threads, pages };
         assert_eq!(watch.next_pause(usage(2, 800)), SOON, "it has begun");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_only_while_something_runs() {
+    fn checks_run_only_while_a_command_runs() {
         let mut watch = watch(5);
         assert_eq!(watch.due(), None);
         watch.wake();

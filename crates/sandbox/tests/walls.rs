@@ -346,7 +346,7 @@ END
     }
 
     async fn redteam_26_a_repository_is_not_led_to_another_configuration(found: Findings) {
-        // What the person's next git command would run.
+        // The program that the person's next git command would run.
         let attack = "mkdir evil && cp -r .git/. evil/ && git config --file evil/config core.fsmonitor 'echo x > ran; false' \
                       && echo \"$PWD/evil\" > .git/commondir && echo yes";
         let ran = |world: &World| {
@@ -833,7 +833,7 @@ END
             let refused = |slot: WardenSlot| async move { slot.get().await.unwrap_err().to_string() };
             let session = slot(level, dir.path(), &workdir, &environment());
             session.get().await.unwrap();
-            // What a command of a session in a parent directory could do while the warden is away.
+            // The abilities of a command of a session in a parent directory while the warden is away.
             assert!(session.release_idle(Duration::ZERO));
             std::fs::rename(&workdir, dir.path().join("away")).unwrap();
             std::os::unix::fs::symlink(&outside, &workdir).unwrap();

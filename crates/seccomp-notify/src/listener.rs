@@ -84,7 +84,7 @@ impl Listener {
             )
         };
         let descriptor = c_int::try_from(checked(made)?).map_err(io::Error::other)?;
-        // SAFETY: the kernel just made this descriptor for us, and nobody else knows its number.
+        // SAFETY: the kernel just made this descriptor for us, and no other code knows its number.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         // Caller and supervisor alternate, so they run best on one CPU. Kernels before 6.6 lack this.
         // SAFETY: the argument is a number, and no memory is read or written.

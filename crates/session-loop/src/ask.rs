@@ -1,4 +1,4 @@
-//! What a model call requests of its provider: its group, its urgency, and its estimated usage.
+//! The requirements that a model call states to its provider's scheduler: its group, its urgency, and its estimated usage.
 
 use agentd_actor_kit::{Ask, Lane};
 use agentd_protocol::{SessionCreated, SessionId};

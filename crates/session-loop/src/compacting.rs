@@ -42,7 +42,7 @@ pub(crate) struct Compacting {
     /// The current model call.
     pub(crate) call: CallId,
     pub(crate) by: Summariser,
-    /// The question was asked at the end of the conversation. Otherwise the conversation is retold in parts.
+    /// The request for a summary stands at the end of the conversation. Otherwise the conversation is retold in parts.
     pub(crate) in_conversation: bool,
     /// The model that reads the parts.
     pub(crate) spec: Arc<ModelSpec>,
@@ -229,7 +229,7 @@ impl Shell {
     }
 
     fn part_told(&mut self, answer: &ModelAnswer) -> Result<(), &'static str> {
-        let compacting = self.compacting.as_mut().ok_or("nobody asked")?;
+        let compacting = self.compacting.as_mut().ok_or("no one asked")?;
         compacting.usage = compacting.usage.plus(answer.usage);
         if let Some(cost) = answer.cost_usd {
             *compacting.cost_usd.get_or_insert_default() += cost;
@@ -262,13 +262,13 @@ impl Shell {
                 told.cost_usd = compacting.cost_usd;
                 self.shrunk(compacting.id, Shrunk::Compacted(told));
             }
-            None => self.without_a_model(compacting, "the model's summary is no gain"),
+            None => self.without_a_model(compacting, "the model's summary would save nothing"),
         }
     }
 
     /// Uses the summary that needs no model. The cost of the other one is still counted.
     pub(crate) fn without_a_model(&mut self, compacting: Compacting, why: &str) {
-        tracing::warn!(session = %self.session, why, "no model wrote the summary; it is made without one");
+        tracing::warn!(session = %self.session, why, "no model wrote the summary; making one without a model");
         self.running.kill(&Work::Model {
             call: compacting.call,
             attempt: 1,
@@ -306,7 +306,7 @@ impl Shell {
                 call,
                 purpose: SidePurpose::Compaction,
                 model: compacting.by.model,
-                text: Err("nobody waits for it any more".to_owned()),
+                text: Err("no caller waits for the result any more".to_owned()),
                 usage: compacting.usage,
                 cost_usd: compacting.cost_usd,
             })));

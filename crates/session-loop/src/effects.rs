@@ -304,7 +304,7 @@ impl Shell {
         let session = self.session;
         let done = Done::new(move |stored| match stored {
             Some(Ok(())) => {}
-            Some(Err(why)) => tracing::warn!(%session, why, "an always-rule could not be kept"),
+            Some(Err(why)) => tracing::warn!(%session, why, "could not store an always-rule"),
             None => tracing::warn!(%session, "an always-rule was lost: the gate is down"),
         });
         self.services.gate.cast(GateMsg::AddRule {

@@ -8,10 +8,10 @@ use agentd_turn::FoldError;
 #[derive(Debug, thiserror::Error)]
 pub enum LoopError {
     /// The log cannot be read: the session is faulted until a person looks at it.
-    #[error("the log is not understood: {0}")]
+    #[error("cannot interpret the log: {0}")]
     Fold(#[from] FoldError),
     /// A line of the log is not an event.
-    #[error("event {seq} cannot be read: {source}")]
+    #[error("cannot parse event {seq}: {source}")]
     Line {
         /// The line's seq.
         seq: u64,
@@ -19,7 +19,7 @@ pub enum LoopError {
         source: StoreError,
     },
     /// A line of the log differs from what was written.
-    #[error("event {seq} of the log was damaged: its bytes are not those that were written")]
+    #[error("event {seq} of the log is damaged: its bytes differ from what was written")]
     Damaged {
         /// The line's seq.
         seq: u64,
@@ -36,7 +36,7 @@ pub enum LoopError {
     #[error("{0}")]
     Refused(Fault),
     /// An event cannot be encoded.
-    #[error("an event cannot be encoded: {0}")]
+    #[error("cannot encode an event: {0}")]
     Encode(StoreError),
 }
 

@@ -64,7 +64,7 @@ impl Shell {
         let order = self.prepare(name, input).map(|prepared| loop_request(&prepared));
         let new = match order {
             Ok(Some(LoopRequest::Delegate(order))) => self.new_subagent(tool_call, order),
-            Ok(_) => Err("it is no task for a sub-agent".to_owned()),
+            Ok(_) => Err("it is not a task for a sub-agent".to_owned()),
             Err(outcome) => Err(outcome.llm_text),
         };
         tokio::spawn(async move {
@@ -81,7 +81,10 @@ impl Shell {
         order: Delegation,
     ) -> Result<(NewSubagent, String), String> {
         let durable = self.core.agent.durable();
-        let settings = durable.settings.clone().ok_or("its parent was not created")?;
+        let settings = durable
+            .settings
+            .clone()
+            .ok_or("its parent session does not exist")?;
         let mut path = durable.path();
         if path.is_empty() {
             path.push(settings.title.clone());
@@ -159,7 +162,7 @@ impl Shell {
 impl SessionMessenger {
     /// Creates a child, or asks an existing one to report.
     async fn bring_up(&self, child: SessionId, new: NewSubagent, prompt: String) {
-        let mut why = "nobody answered".to_owned();
+        let mut why = "no one answered".to_owned();
         for pause in pauses() {
             match self.bring_up_once(child, &new, &prompt).await {
                 Ok(()) => return,
@@ -217,7 +220,7 @@ impl SessionMessenger {
             }
             tokio::time::sleep(pause).await;
         }
-        tracing::warn!(%child, "a sub-agent could not be told of its parent; it looks before its next step");
+        tracing::warn!(%child, "could not notify a sub-agent of its parent's change; it checks before its next step");
     }
 
     /// A child cannot be created: its call gets the reason as its result.
@@ -246,7 +249,7 @@ impl SessionMessenger {
             }
             tokio::time::sleep(pause).await;
         }
-        tracing::warn!(%child, "a sub-agent could not be closed; it is tried again when its parent wakes");
+        tracing::warn!(%child, "could not close a sub-agent; retrying when its parent wakes");
     }
 
     /// Reports to a parent how a child ended. True when the parent knows, or does not want to know.
@@ -264,7 +267,7 @@ impl SessionMessenger {
             }
             tokio::time::sleep(pause).await;
         }
-        tracing::warn!(%parent, %child, "a parent could not be told that its sub-agent ended");
+        tracing::warn!(%parent, %child, "could not notify a parent that its sub-agent ended");
         false
     }
 
@@ -283,7 +286,7 @@ impl SessionMessenger {
             key: None,
             done,
         };
-        let gone = || Fault::unavailable("supervisor_gone", "the loop supervisor is gone");
+        let gone = || Fault::unavailable("supervisor_gone", "the loop supervisor is not running");
         if self.supervisor.cast(SupervisorMsg::Route(routed)).is_err() {
             return Err(gone());
         }

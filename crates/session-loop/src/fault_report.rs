@@ -49,6 +49,6 @@ impl SessionMessenger {
             }
             tokio::time::sleep(pause).await;
         }
-        tracing::warn!(session = %self.session, "whom a faulted session works for cannot be read");
+        tracing::warn!(session = %self.session, "cannot read the parent of a faulted session");
     }
 }

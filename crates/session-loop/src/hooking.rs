@@ -141,7 +141,7 @@ impl Shell {
         let judgement = planned
             .judgement
             .take()
-            .unwrap_or_else(|| Judgement::denied("hook:error", "what the rules decided was lost"));
+            .unwrap_or_else(|| Judgement::denied("hook:error", "the verdict of the rules was lost"));
         if event == HookEvent::PermissionRequest {
             return self.answered(tool_call, judgement, ran).await;
         }
@@ -175,7 +175,7 @@ impl Shell {
         self.advance(Input::Hooked { tool_call, records }).await?;
         match changed {
             Some(_) if decided && !denied => {
-                let why = "after the restart a hook wants another input than the one that was decided about";
+                let why = "after the restart, a hook requires another input than the one that was approved";
                 self.judged(tool_call, Judgement::denied("hook:changed", why))
                     .await
             }

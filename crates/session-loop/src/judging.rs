@@ -60,7 +60,7 @@ impl Shell {
         let offered = |name: &str| self.toolset.offered().iter().any(|tool| tool == name);
         if registry.get(name).is_some_and(|spec| !offered(&spec.name)) {
             let text = format!(
-                "There is no tool {name:?} in this session. The tools are: {}.",
+                "This session has no tool {name:?}. The tools are: {}.",
                 self.toolset.offered().join(", ")
             );
             return Err(Box::new(ToolOutcome {
@@ -98,7 +98,7 @@ impl Shell {
         }
     }
 
-    /// What a call may do when it runs: what a person approved, and who judges the address that a server redirects it to.
+    /// The rights of a call when it runs: the approved binding, and who judges the address of a redirect.
     /// `permitted` says whether a hook answered the rules' question.
     pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared, permitted: bool) -> Mandate {
         let durable = self.core.agent.durable();
@@ -197,7 +197,7 @@ impl Shell {
         let Some(judgement) = planned.judgement.take() else {
             return Ok(());
         };
-        let lost = || "what exactly it would do could not be found out".to_owned();
+        let lost = || "agentd could not determine what the call would do".to_owned();
         let (detail, binding) = detail.map_or_else(
             || (planned.prepared.title.clone(), Err(lost())),
             |detail| (detail.text, detail.binding),
@@ -252,14 +252,14 @@ pub fn verdict(
     }
 }
 
-/// What is known about a call in question besides its action.
+/// The known facts about a call in question apart from its action.
 fn about(prepared: &Prepared, judgement: &Judgement, binding: Option<&Binding>) -> About {
     if judgement.verdict.kind != VerdictKind::Ask {
         return About::default();
     }
     let mut risks = judgement.risks.clone();
     risks.extend(binding.iter().flat_map(|binding| partly_watched(binding)).map(|root| {
-        format!("it runs code from {root}, where more files are than can be watched (tools.max_watched): a change may go unnoticed")
+        format!("it runs code from {root}, which has more files than agentd can watch (tools.max_watched): a change may go unnoticed")
     }));
     About {
         risks,

@@ -115,7 +115,7 @@ fn in_line(status: &Status, place: Option<QueuePosition>, now: Timestamp) -> Sta
     };
     let what = match hold {
         Some(Hold::Rate) => "the provider's rate limit",
-        Some(Hold::Circuit) => "the provider, which fails: one call finds out when it works again",
+        Some(Hold::Circuit) => "the provider, which keeps failing: one call probes it",
         None => "a permit of the provider",
     };
     // The position comes first: lists show only the beginning.

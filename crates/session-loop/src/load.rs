@@ -151,12 +151,12 @@ async fn mend_row(services: &Services, folded: &Folded) -> Result<(), LoopError>
         .call(services.timing.load, |done| StoreMsg::Append { append, done });
     match outcome.await {
         Ok(Outcome::Committed { .. } | Outcome::Duplicate { .. }) => {
-            tracing::warn!(%session, "the list row was damaged; it was rebuilt from the log");
+            tracing::warn!(%session, "rebuilt the damaged list row from the log");
             Ok(())
         }
         Ok(outcome) => Err(LoopError::Refused(Fault::unavailable(
             "row_not_mended",
-            format!("the damaged list row could not be rebuilt: {outcome:?}"),
+            format!("cannot rebuild the damaged list row: {outcome:?}"),
         ))),
         Err(error) => Err(LoopError::Refused(Fault::unavailable(
             "store_down",
@@ -280,7 +280,7 @@ async fn system_prompt(
         let files = FileWork::of_directory(&workdir);
         let sources = files.run(&workdir, services.timing.load, read).await;
         let sources = sources.map_err(|failed| {
-            let message = format!("the instruction files could not be read: {failed}");
+            let message = format!("cannot read the instruction files: {failed}");
             LoopError::Refused(Fault::unavailable("workdir_unavailable", message))
         })?;
         created.prompt = Some(Box::new(sources));

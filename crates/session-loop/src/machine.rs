@@ -54,7 +54,7 @@ pub struct Machine {
     mutant: Option<Mutant>,
 }
 
-/// What a decision needs to know about the world outside.
+/// The facts about the world outside that a decision needs.
 pub struct Outside<'a> {
     /// The time and the entropy of the decision.
     pub stamp: Stamp,

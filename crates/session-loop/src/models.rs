@@ -33,7 +33,7 @@ impl Models {
         }
     }
 
-    /// What one session learned about the cache marks of a provider holds for all: adds it to `without`, or keeps it.
+    /// Shares the lessons of one session about a provider's cache marks with all sessions: adds them to `without`, or keeps them.
     pub(crate) fn marks(&self, provider: &str, without: &mut Vec<RequestPart>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         for part in [RequestPart::CacheMarks, RequestPart::CacheHour] {

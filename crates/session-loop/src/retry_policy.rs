@@ -15,7 +15,7 @@ pub const COMMAND: Duration = Duration::from_secs(30);
 /// The fault code of a session that is stopped until a person resumes it.
 const FAULTED: &str = "faulted";
 
-/// What to do after a refused try.
+/// The next action after a refused try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: this daemon, or this supervisor, is ending, and the next one starts over.
@@ -45,7 +45,7 @@ pub fn after_creation(fault: &Fault) -> Next {
 #[must_use]
 pub fn after_stop(fault: &Fault) -> Next {
     match fault.class {
-        FaultClass::NotFound => Next::GiveUp("it is not there any more".to_owned()),
+        FaultClass::NotFound => Next::GiveUp("it no longer exists".to_owned()),
         _ if fault.code == "session_closed" => Next::Tell,
         _ if fault.code == FAULTED => Next::GiveUp(said(fault)),
         _ if ends(fault) => Next::Over,
@@ -67,7 +67,7 @@ pub fn after_report(fault: &Fault) -> Option<bool> {
 /// out; a retry finds out.
 #[must_use]
 pub fn unanswered() -> Fault {
-    Fault::unavailable("no_answer", "the session went down before it answered")
+    Fault::unavailable("no_answer", "the session stopped before it answered")
 }
 
 /// Whether a child may have missed a change in its parent: a stricter mode, a pause or its end.
@@ -77,7 +77,7 @@ pub fn missed(child: &Summary, parent: &Summary) -> bool {
     child.status.state != RunState::Closed && (!strict || parent.paused || child.paused)
 }
 
-/// What a session spent, including the sessions below it that have ended.
+/// The spending of a session, including the sessions below it that have ended.
 #[must_use]
 pub fn spent_of(summary: &Summary) -> Spent {
     let own = Spent {

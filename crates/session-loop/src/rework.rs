@@ -57,7 +57,7 @@ impl Shell {
 fn not_done(why: &str) -> Reworked {
     Reworked::Failed(HistoryFailed {
         code: "E_TOOL".to_owned(),
-        message: format!("the files could not be put back: {why}; some of them may be"),
+        message: format!("cannot restore the files: {why}; some may already be restored"),
     })
 }
 

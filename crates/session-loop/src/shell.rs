@@ -31,7 +31,7 @@ pub struct Shell {
     pub(crate) supervisor: ActorRef<SupervisorMsg>,
     pub(crate) services: Arc<Services>,
     pub(crate) session: SessionId,
-    /// What the session's log and messages determine.
+    /// The state that the session's log and messages determine.
     pub(crate) core: Machine,
     /// Background jobs. They end with this loop.
     pub(crate) jobs: Jobs,

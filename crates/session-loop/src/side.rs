@@ -105,7 +105,7 @@ impl Shell {
             .get(&side.model)
             .map_err(|error| error.message)?;
         if of.dialect == Dialect::Scripted {
-            return Err("a script knows its own conversation only".to_owned());
+            return Err("a scripted model knows only its own conversation".to_owned());
         }
         let SideQuestion { system, text } = self.question(&side)?;
         let question = Question {
@@ -137,7 +137,7 @@ impl Shell {
             SidePurpose::Title => title_question(&self.core.transcript.digest(TITLE_BYTES)),
             SidePurpose::Summary => summary_question(&self.core.transcript.digest(SUMMARY_BYTES)),
             SidePurpose::Intent => intent_question(&side.words),
-            SidePurpose::Compaction => return Err("a compaction is asked for otherwise".to_owned()),
+            SidePurpose::Compaction => return Err("a compaction uses another request".to_owned()),
         })
     }
 
@@ -261,7 +261,7 @@ pub(crate) fn words_of(answer: &ModelAnswer) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The request parts to leave out of a question that is asked once: what nobody reads again is not written to the cache.
+/// The request parts to leave out of a one-time question: no later request reads them, so they are not written to the cache.
 pub(crate) fn once(mut without: Vec<RequestPart>) -> Vec<RequestPart> {
     without.push(RequestPart::CacheMarks);
     without

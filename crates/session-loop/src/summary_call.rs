@@ -138,7 +138,7 @@ impl Shell {
 
     /// Has the model read the conversation in parts, with a system prompt of their own.
     pub(crate) async fn retell(&mut self, mut compacting: Box<Compacting>, why: &str) {
-        tracing::info!(session = %self.session, why, "the summary is not asked for in the conversation");
+        tracing::info!(session = %self.session, why, "a summary within the conversation is not possible here");
         let Ok((of, _)) = self.services.models.get(&compacting.by.model) else {
             return self.without_a_model(*compacting, "the model is not ready");
         };
@@ -188,7 +188,9 @@ pub(crate) fn no_summary(answer: &ModelAnswer) -> Option<&'static str> {
 pub(crate) const fn other_way(failure: &ModelFailure) -> Option<&'static str> {
     match failure.class {
         FailureClass::ContextOverflow => Some("the conversation no longer fits the model's window"),
-        FailureClass::InvalidRequest => Some("the provider refused the question in the conversation"),
+        FailureClass::InvalidRequest => {
+            Some("the provider refused the request for a summary in the conversation")
+        }
         _ => None,
     }
 }

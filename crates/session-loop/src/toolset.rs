@@ -101,7 +101,7 @@ impl Toolset {
         let (server, _) = name.strip_prefix(REMOTE_PREFIX)?.split_once("__")?;
         let (_, why) = self.missing.iter().find(|(missing, _)| missing == server)?;
         Some(format!(
-            "{name} cannot be called now: {why}. Go on without it. The server is tried again after this turn."
+            "{name} cannot be called now: {why}. Continue without it. agentd tries the server again after this turn."
         ))
     }
 }
@@ -198,7 +198,7 @@ mod tests {
         let toolset = toolset(&["mcp__*"], vec![down, offer("mail", &["send"])]);
         let why = toolset.why_not("mcp__files__read").unwrap();
         assert!(
-            why.contains("it does not start") && why.contains("Go on without it"),
+            why.contains("it does not start") && why.contains("Continue without it"),
             "{why}"
         );
         assert_eq!(toolset.why_not("mcp__mail__read"), None);

@@ -9,12 +9,12 @@ use agentd_turn::{Above, TreeSpent};
 const MOST_SESSIONS: usize = 10_000;
 
 impl SessionMessenger {
-    /// What a sub-agent needs to know before a step. `None`: it cannot be read.
+    /// The facts that a sub-agent needs before a step. `None`: they cannot be read.
     pub(crate) async fn tree(&self, root: SessionId, parent: Option<SessionId>) -> Option<TreeSpent> {
         for pause in pauses().take(8) {
             match self.tree_once(root, parent).await {
                 Ok(spent) => return Some(spent),
-                Err(fault) => tracing::debug!(%root, %fault, "what a tree spent cannot be read now"),
+                Err(fault) => tracing::debug!(%root, %fault, "cannot read now what the tree has spent"),
             }
             tokio::time::sleep(pause).await;
         }

@@ -35,7 +35,7 @@ pub(crate) struct Planned {
     pub(crate) input: Value,
     /// Rules that people granted for the session.
     pub(crate) grants: Vec<String>,
-    /// The worker that asks the hooks, and the event that they are asked about.
+    /// The worker that runs the hooks, and the event that the hooks handle.
     pub(crate) hooking: Option<(u32, HookEvent)>,
     /// Whether the hooks before the call were asked.
     pub(crate) hooked: bool,

@@ -27,7 +27,7 @@ pub struct ModelJob {
     pub spec: Arc<ModelSpec>,
     /// Grants its permit.
     pub client: Handle<ModelMsg>,
-    /// What it requests from the permit actor.
+    /// The requirements that it states to the provider's scheduler.
     pub ask: Ask,
     /// The names of the tools, for models that write calls as text.
     pub tools: Vec<String>,

@@ -169,7 +169,7 @@ impl Check<'_> {
         }
     }
 
-    /// Who is notified of questions, and how questions end.
+    /// The recipients of questions, and how questions end.
     fn asking(&mut self) {
         let permission = self.settings().permission.clone();
         if let Err(bad) = permission.protected() {

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_makes_no_sense_is_refused() {
+    fn an_invalid_hook_is_refused() {
         for bad in [
             r#"{ name = "", event = "PreToolUse", command = ["/a"] }"#,
             r#"{ name = "a b", event = "PreToolUse", command = ["/a"] }"#,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_a_hook_without_an_answer_prevents_what_it_may_prevent_and_never_answers_a_person() {
+    fn i7_a_failed_hook_blocks_its_action_and_never_answers_for_a_person() {
         let of = |event| HookConfig::new("a", event, &["/a"]).fallback(true);
         for event in HookEvent::ALL {
             let expected = match (event.prevents(), event) {

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_servers_can_be_part_of_names_of_tools() {
+    fn server_names_are_valid_in_tool_names() {
         let of = |name: &str| {
             let server = McpServer {
                 command: vec!["x".to_owned()],

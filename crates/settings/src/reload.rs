@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_changes_and_the_rest_is_named() {
+    fn live_keys_change_and_others_are_named() {
         let keys = ["retry.max_retries", "limits.connections"];
         let old = loaded(|_| {}, &keys, 1);
         let change = |settings: &mut Settings| {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_provider_and_its_models_wait_for_a_restart_and_a_removed_one_goes() {
+    fn a_new_provider_waits_for_a_restart_and_a_removed_one_goes() {
         let old = loaded(|_| {}, &[], 1);
         let reload = old.reload(loaded(
             |settings| {

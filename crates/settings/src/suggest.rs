@@ -34,7 +34,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn a_typing_error_finds_its_key_and_nonsense_finds_none() {
+    fn a_typo_suggests_its_key_and_nonsense_suggests_none() {
         let keys = ["max_turns", "turn_cap", "on_limit"];
         assert_eq!(nearest("max_turn", keys), Some("max_turns"));
         assert_eq!(nearest("Onlimit", keys), Some("on_limit"));

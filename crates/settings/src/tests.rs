@@ -68,7 +68,7 @@ fn the_shipped_file_is_the_defaults() {
 }
 
 #[test]
-fn the_shipped_file_has_every_key_and_each_section_has_words() {
+fn the_shipped_file_has_every_key_and_comments_each_section() {
     let shipped: Table = toml::from_str(SHIPPED).unwrap();
     let defaults = Table::try_from(Settings::default()).unwrap();
     assert_eq!(all_keys(&shipped), all_keys(&defaults));
@@ -168,7 +168,7 @@ fn rules_of_all_layers_add_up_and_the_builtin_ones_can_be_replaced() {
 }
 
 #[test]
-fn a_wrong_key_says_where_what_and_how() {
+fn an_unknown_key_is_reported_with_place_and_fix() {
     assert_eq!(
         problem("[loop]\nmax_turn = 3\n"),
         "line 2: loop.max_turn: unknown key `max_turn`; did you mean `max_turns`?"
@@ -197,7 +197,7 @@ fn a_wrong_key_says_where_what_and_how() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn a_value_out_of_range_says_where_what_and_how() {
+fn a_value_out_of_range_is_reported_with_place_and_fix() {
     for (text, expected) in [
         (
             "[loop]\nturn_cap = 0",
@@ -265,7 +265,7 @@ fn a_value_out_of_range_says_where_what_and_how() {
 }
 
 #[test]
-fn a_model_without_a_name_is_one_problem() {
+fn a_model_without_a_name_gives_one_error() {
     let text = problem("[models.x]\nprovider = \"openai\"");
     assert_eq!(
         text,
@@ -274,7 +274,7 @@ fn a_model_without_a_name_is_one_problem() {
 }
 
 #[test]
-fn a_header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
+fn an_invalid_header_is_refused_without_showing_its_value() {
     let header = |header: &str| problem(&format!("[providers.openai]\nheaders = {{ {header} }}"));
     assert_eq!(
         header("\"x:team\" = \"s3cret\""),
@@ -287,7 +287,7 @@ fn a_header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
 }
 
 #[test]
-fn i7_what_the_web_guard_cannot_read_stops_the_start() {
+fn i7_an_invalid_entry_of_the_web_guard_prevents_the_start() {
     assert_eq!(
         problem("[tools.web]\nallow_private = [\"10.0.0.0/8\", \"10.0.0\"]"),
         "line 2: tools.web.allow_private: \"10.0.0\" is not a network, address or host; give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\""
@@ -299,7 +299,7 @@ fn i7_what_the_web_guard_cannot_read_stops_the_start() {
 }
 
 #[test]
-fn wrong_variables_and_flags_are_named() {
+fn invalid_variables_and_flags_are_named() {
     let environment = vec![("AGENTD_LOOP__MAX_TURNZ".to_owned(), "3".to_owned())];
     let error = load(&Sources {
         environment,
@@ -319,7 +319,7 @@ fn wrong_variables_and_flags_are_named() {
 }
 
 #[test]
-fn a_named_file_must_be_there() {
+fn a_named_file_must_exist() {
     let sources = Sources {
         file: Some("/nowhere/x.toml".into()),
         ..Sources::default()
@@ -332,7 +332,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn the_view_reads_back_as_the_same_settings() {
+fn the_printed_settings_parse_back_unchanged() {
     let loaded = load(&flags(&[
         ("permission.rules", "[{ deny = \"Read(a)\" }]"),
         ("node.name", "a\"b"),
@@ -356,7 +356,7 @@ fn the_view_reads_back_as_the_same_settings() {
 }
 
 #[test]
-fn i8_the_view_hides_passwords_in_urls() {
+fn i8_the_printed_settings_hide_passwords_in_urls() {
     let loaded = load(&flags(&[("store.url", "postgres://ana:hunter2@db/x")])).unwrap();
     assert!(
         loaded
@@ -383,7 +383,7 @@ fn a_limit_on_messages_leaves_room_for_a_call_and_its_result() {
 }
 
 #[test]
-fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
+fn unsupported_settings_prevent_the_start() {
     let text = "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]";
     let said = problem(text);
     let wanted = "line 2: providers.openai.credentials: this version does not support exec; ";
@@ -395,7 +395,7 @@ fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
 }
 
 #[test]
-fn odd_values_have_their_types() {
+fn unusual_values_have_the_right_types() {
     let text = "budget.session = { tokens = 5, usd = 2, time = \"1h 30m\", steps = 0 }\nsandbox.require = \"none\"\n\
                 providers.x = { base_url = \"http://x\", credentials = [{ name = \"k\", file = \"/run/key\" }] }\n";
     let settings = with_file(text).0.unwrap().settings;
@@ -420,7 +420,7 @@ fn odd_values_have_their_types() {
 }
 
 #[test]
-fn a_bad_hook_is_named_by_its_place() {
+fn an_invalid_hook_is_named_by_its_position() {
     let (result, _) =
         with_file("[hooks]\nrun = [{ name = \"a\", event = \"PreToolUse\", command = [\"check\"] }]");
     let error = result.unwrap_err().to_string();

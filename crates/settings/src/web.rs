@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_is_named() {
+    fn an_invalid_entry_is_named() {
         let config = WebConfig {
             allow_private: vec!["10.0.0.0/8".to_owned(), "10.0.0".to_owned()],
             ..WebConfig::default()

@@ -1,4 +1,4 @@
-//! `[permission.webhook]`: where agentd posts approval questions, and what happens if nobody answers in time.
+//! `[permission.webhook]`: where agentd posts approval questions, and what happens if no answer comes in time.
 
 use serde::{Deserialize, Serialize};
 

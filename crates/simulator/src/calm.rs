@@ -71,7 +71,7 @@ impl World {
             .values()
             .map(|provider| provider.admission.running());
         if running.sum::<u32>() > 0 {
-            return Some("a permit is out, and nobody has it".to_owned());
+            return Some("a permit is out, but no call has it".to_owned());
         }
         let behind = |session: &SessionId, seen: u64| {
             let told = !self.disk.deleted.contains(session);

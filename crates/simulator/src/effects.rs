@@ -255,7 +255,10 @@ impl World {
         });
         let judgement = match &binding {
             Some(_) => judgement,
-            None => Judgement::denied("gate:unbound", "what exactly it would do could not be found out"),
+            None => Judgement::denied(
+                "gate:unbound",
+                "agentd could not determine what the call would do",
+            ),
         };
         let judged = verdict(
             &planned.prepared,
@@ -302,7 +305,7 @@ impl World {
             let end = agentd_turn::JobEnd::Exited {
                 exit_code: None,
                 signal: Some(15),
-                stopped: Some("it was told to stop".into()),
+                stopped: Some("it was stopped".into()),
             };
             self.tell(hot.number, 500, Message::JobEnded { job, end });
         }

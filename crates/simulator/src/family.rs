@@ -51,7 +51,7 @@ impl World {
         let order = self.registry.prepare(name, input);
         let created = match order.map(|prepared| loop_request(&prepared)) {
             Ok(Some(LoopRequest::Delegate(order))) => first_event(hot, of.0, order),
-            Ok(_) => Err("it is no task for a sub-agent".to_owned()),
+            Ok(_) => Err("it is not a task for a sub-agent".to_owned()),
             Err(outcome) => Err(outcome.llm_text),
         };
         match created {
@@ -156,7 +156,10 @@ fn first_event(
     order: Delegation,
 ) -> Result<(Box<SessionCreated>, String), String> {
     let durable = hot.core.agent().durable();
-    let settings = durable.settings.clone().ok_or("its parent was not created")?;
+    let settings = durable
+        .settings
+        .clone()
+        .ok_or("its parent session does not exist")?;
     let mut path = durable.path();
     if path.is_empty() {
         path.push(settings.title.clone());

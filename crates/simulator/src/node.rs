@@ -215,7 +215,7 @@ impl World {
     fn gone(&mut self, hot: Hot, unknown: bool) {
         let (session, era) = (hot.session, self.era);
         let current = self.vacate(&hot);
-        // Whoever waits for an answer of this loop learns that there is none.
+        // Notifies callers that wait for an answer of this loop: there is none.
         drop(hot);
         self.take_answers();
         if current {

@@ -111,7 +111,7 @@ impl World {
         self.advance(hot, Input::SideEnded(ended));
     }
 
-    /// A model's answer to such a question: now and then not what was asked for.
+    /// A model's answer to such a question; sometimes it does not have the requested form.
     fn beside(&mut self, purpose: SidePurpose, content: &[Block]) -> String {
         if self.dice.percent(20) {
             return content.iter().map(|block| format!("{block:?}")).collect();

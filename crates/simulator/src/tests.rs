@@ -64,7 +64,7 @@ fn i4_effects_before_their_intent_and_effects_twice_are_found() {
     assert!(["I4", "I5"].contains(&again.as_str()), "{again}");
 }
 
-/// Bugs planted in the shipped loop, besides those below that are named for what they break.
+/// Bugs planted in the shipped loop, in addition to those below that are named for what they break.
 #[test]
 fn i4_i6_mutants_of_the_shipped_loop_are_found() {
     let busy = "tools=85,mode=3,children=0";

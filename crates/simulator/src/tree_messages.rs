@@ -247,7 +247,7 @@ impl World {
         message.tries += 1;
         let Some(pause) = pause.filter(|_| pauses().count() > message.tries as usize) else {
             return match message.what {
-                What::BringUp { .. } => self.give_up(&message, "nobody answered".to_owned()),
+                What::BringUp { .. } => self.give_up(&message, "no one answered".to_owned()),
                 What::Stop { .. } | What::Lead { .. } | What::Report { .. } | What::Look { .. } => {
                     self.message_done(&message, false);
                 }

@@ -25,7 +25,7 @@ impl World {
             true => Ok(()),
             false => Err(Violation::of(
                 "I4",
-                "a sub-agent is created before its parent's log tells of it",
+                "a sub-agent is created before its parent's log records it",
             )),
         }
     }
@@ -46,7 +46,10 @@ impl World {
         let over = ended.is_some_and(|at: Timestamp| self.now.since_ms(at) > GOES_ON_MS);
         match over {
             false => Ok(()),
-            true => Err(Violation::of("I5", "a sub-agent works, and nobody waits for it")),
+            true => Err(Violation::of(
+                "I5",
+                "a sub-agent works, and no caller waits for the result",
+            )),
         }
     }
 
@@ -96,7 +99,7 @@ impl World {
             return Ok(());
         }
         let told = finished.spent.steps;
-        let what = format!("a sub-agent made {steps} steps, its parent was told of {told}");
+        let what = format!("a sub-agent made {steps} steps, but its parent was notified of {told}");
         Err(Violation::of("budget", what))
     }
 

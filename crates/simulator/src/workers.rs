@@ -249,7 +249,10 @@ impl Worker {
                 if streams || beside(call.id.0) {
                     Ok(())
                 } else {
-                    Err(Violation::of("I5", "a model call runs that nobody waits for"))
+                    Err(Violation::of(
+                        "I5",
+                        "a model call runs, but no session waits for it",
+                    ))
                 }
             }
             Work::Job(_) if durable.closed.is_some() => {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joiners_belong_to_scripts_and_emoji_and_to_nothing_else() {
+    fn joiners_are_valid_only_in_scripts_and_emoji() {
         let fits = |text: &str| {
             let chars: Vec<char> = text.chars().collect();
             let at = chars.iter().position(|c| is_joiner(*c)).unwrap();

@@ -153,7 +153,7 @@ impl Question<'_> {
         page.ours(&format!("{}:", self.kind.name()));
         page.foreign(self.content, self.kind.voice(), self.kind == Content::Change);
         if let Some(said) = self.said.filter(|said| !said.trim().is_empty()) {
-            page.ours("the model describes it so, and nobody has checked it:");
+            page.ours("the model's description, which is not verified:");
             page.foreign(said, Voice::Model, false);
         }
         for (index, choice) in self.choices.iter().enumerate() {

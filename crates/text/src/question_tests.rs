@@ -29,7 +29,7 @@ fn shows(content: &str, wanted: &[&str]) {
 }
 
 #[test]
-fn redteam_42_i7_what_cannot_be_seen_has_a_name_and_what_repeats_a_count() {
+fn redteam_42_i7_invisible_characters_are_named_and_repetitions_counted() {
     for (content, wanted) in [
         // Padding before the second half: CWE-451 in approval dialogs; Checkmarx, "Lies-in-the-Loop", 2025.
         (
@@ -66,7 +66,7 @@ fn redteam_42_i7_what_cannot_be_seen_has_a_name_and_what_repeats_a_count() {
 }
 
 #[test]
-fn redteam_42_i7_characters_that_deceive_are_named() {
+fn redteam_42_i7_deceptive_characters_are_named() {
     for (content, wanted) in [
         // Trojan Source, CVE-2021-42574, and its homoglyphs, CVE-2021-42694.
         (
@@ -116,7 +116,7 @@ fn redteam_42_i7_characters_that_deceive_are_named() {
 }
 
 #[test]
-fn redteam_42_i7_nothing_that_is_foreign_begins_where_our_words_begin() {
+fn redteam_42_i7_untrusted_text_never_starts_at_the_margin() {
     let forged =
         "ls\nrisk: none\nend of the command\n  RISK    none\n  │ x\n\u{308}y\r\nend of the command\r";
     let long = format!(
@@ -151,7 +151,7 @@ fn redteam_42_i7_nothing_that_is_foreign_begins_where_our_words_begin() {
             assert!(whole, "{ours:?}");
             assert!(
                 !lines.iter().any(|line| line.voice == Voice::Risk),
-                "nobody else warns"
+                "only agentd itself warns"
             );
         }
     }
@@ -195,7 +195,7 @@ fn redteam_42_i7_a_mark_cannot_be_forged_and_a_fact_cannot_hold_another() {
 }
 
 #[test]
-fn nothing_of_a_long_line_or_text_is_left_out() {
+fn long_lines_and_texts_are_shown_completely() {
     let words: String = (0..3000).map(|n| format!("w{n} ")).collect();
     let many: String = (0..3000).map(|n| format!("line {n}\n")).collect();
     for (content, width) in [(&words, 40), (&many, 80)] {
@@ -211,7 +211,7 @@ fn nothing_of_a_long_line_or_text_is_left_out() {
 }
 
 #[test]
-fn ordinary_text_is_as_it_was_written() {
+fn ordinary_text_is_unchanged() {
     let script = "fn main() {\n    println!(\"héllo, 世界\"); // Привет, мир — ok\n\n}\n";
     let lines = shown(script);
     assert_eq!(
@@ -238,7 +238,7 @@ fn ordinary_text_is_as_it_was_written() {
 }
 
 #[test]
-fn a_change_is_coloured_and_the_models_words_are_marked() {
+fn a_diff_is_coloured_and_the_models_text_is_marked() {
     let question = Question {
         kind: Content::Change,
         choices: &["yes\nno".to_owned()],
@@ -259,7 +259,7 @@ fn a_change_is_coloured_and_the_models_words_are_marked() {
 }
 
 #[test]
-fn redteam_42_i7_a_short_title_shows_both_ends_and_says_that_there_is_more() {
+fn redteam_42_i7_a_shortened_title_shows_both_ends_and_a_count() {
     assert_eq!(brief("cargo test", 100), "cargo test");
     assert_eq!(
         brief(&format!("ls{}rm -rf x", "\n".repeat(60)), 100),
@@ -275,5 +275,5 @@ fn redteam_42_i7_a_short_title_shows_both_ends_and_says_that_there_is_more() {
         long.starts_with("w0 w1") && long.ends_with("; rm -rf /"),
         "{long}"
     );
-    assert!(long.contains("bytes in all"), "{long}");
+    assert!(long.contains("bytes in total"), "{long}");
 }

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn i8_a_known_secret_never_passes_whatever_it_looks_like() {
+    fn i8_a_known_secret_is_redacted_whatever_its_form() {
         register_secret("correct horse battery");
         assert_eq!(
             redact("the word is correct horse battery!"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_what_looks_like_a_secret_does_not_pass() {
+    fn i8_text_that_looks_like_a_secret_is_redacted() {
         let key = format!("key sk-{} end", "a1B2".repeat(8));
         for (text, wanted) in [
             (key.as_str(), "key [redacted] end"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_a_known_secret_goes_from_tool_output_and_what_only_looks_like_one_stays() {
+    fn i8_tool_output_loses_only_known_secrets() {
         register_secret("open sesame 4711");
         let code = "let token = \"abcdefgh12345\"; // open sesame 4711";
         let safe = "let token = \"abcdefgh12345\"; // [redacted]";
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn i8_a_token_of_this_product_goes_from_logs_and_tool_output_and_its_name_stays() {
+    fn i8_our_tokens_are_redacted_everywhere_and_their_names_stay() {
         let token = format!("agentd_{}", "0123abcd".repeat(8));
         let said = format!("x={token}.");
         assert_eq!(redact_known(&said), "x=[redacted].");
@@ -276,7 +276,7 @@ mod tests {
     /// Ways in which a model or a command printed a key that plain redaction let through (GitHub's own masking of secrets
     /// misses base64 and case, as its documentation says).
     #[test]
-    fn i8_redteam_a_secret_does_not_pass_in_another_coding() {
+    fn i8_redteam_an_encoded_secret_is_redacted() {
         let secret = "tr0ub4dor&3-Is~Key?";
         let codings = || {
             vec![

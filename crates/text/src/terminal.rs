@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left() {
+    fn no_terminal_control_sequence_remains() {
         let attacks = [
             "\x1b]52;c;ZXZpbA==\x07",
             "\x1b]8;;http://evil\x1b\\click\x1b]8;;\x1b\\",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_shown_as_the_whole_text_would_be() {
+    fn pieces_give_the_same_output_as_the_whole_text() {
         for text in [
             "plain text\n",
             "one\r\ntwo\rthree\r",

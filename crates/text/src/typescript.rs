@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_taken_out_and_words_stay() {
+    fn escape_sequences_are_removed_and_text_stays() {
         for (said, read) in [
             ("\u{1b}[1;31merror\u{1b}[0m: no\r\n", "error: no\n"),
             ("\u{1b}]0;a title\u{7}> ", "> "),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_where_a_piece_ends() {
+    fn the_split_of_pieces_does_not_matter() {
         let said = "one \u{1b}[31mtwo\u{1b}[0m \u{1b}]0;title\u{1b}\\three\r\n";
         let whole = Typescript::default().text_of(said);
         for (at, _) in said.char_indices() {
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn an_order_without_end_swallows_no_more_than_its_limit() {
+    fn an_unterminated_sequence_removes_no_more_than_its_limit() {
         let said = format!("\u{1b}]{}", "x".repeat(MAX_STRING + 5));
         assert_eq!(plain(&said), "x".repeat(5));
     }
 
     #[test]
-    fn a_line_that_was_written_over_is_there_once() {
+    fn an_overwritten_line_appears_once() {
         assert_eq!(plain("10%\r50%\r100%\r\ndone\r\n"), "100%\ndone\n");
         assert_eq!(plain("passwort\u{8}d\r\n\u{8}\u{8}a"), "password\na");
         assert_eq!(plain("begun\r"), "begun");

@@ -71,7 +71,7 @@ pub fn brief(text: &str, max: usize) -> String {
     let (head, tail) = (max * 3 / 5, max * 2 / 5);
     let first: String = shown.chars().take(head).collect();
     let last: String = shown.chars().skip(count.saturating_sub(tail)).collect();
-    format!("{first}⟨… {} bytes in all …⟩{last}", whole.len())
+    format!("{first}⟨… {} bytes in total …⟩{last}", whole.len())
 }
 
 fn is_blank(line: &str) -> bool {

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn code_tables_and_long_words_stay_as_they_are() {
+    fn code_tables_and_long_words_are_unchanged() {
         let code = "```rust\nlet a = \"a line that is longer than the terminal\";\n```";
         let table = "| a | b | a row that is longer than it |";
         let indented = "    a line of code that is longer than it";
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_shown_as_it_comes_and_moves_when_it_gets_too_long() {
+    fn a_growing_word_moves_to_the_next_line() {
         let mut wrap = Wrap::default();
         let mut next = |piece: &str| {
             let shown = wrap.next(piece, 20);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_give_what_the_whole_gives() {
+    fn pieces_wrap_like_the_whole_text() {
         let text = "# A heading that is long\n\nSome *words* and `code here` go on.\n```\nx  y\n```\n1. item with more words\n\tend of it";
         let whole = wrapped(text, 20);
         for size in 1..9 {

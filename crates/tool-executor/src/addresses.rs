@@ -84,7 +84,7 @@ mod tests {
     use agentd_protocol::Verdict;
 
     #[test]
-    fn i7_only_an_allow_is_an_allow() {
+    fn i7_only_an_allow_verdict_allows() {
         for (kind, rule, expected) in [
             (VerdictKind::Allow, "WebFetch(domain:docs.rs)", Hop::Allowed),
             (VerdictKind::Ask, "mode:default", Hop::Unjudged),

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_the_preset_react_wants_them_whatever_the_daemon_says() {
+    fn the_preset_react_overrides_the_daemons_shape() {
         let created = |keyword_windows| {
             let limits = LoopLimits {
                 keyword_windows,
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_about_the_last_input_are_found_when_that_is_wanted() {
+    async fn lines_about_the_last_input_are_found_on_request() {
         let mut limits = ToolsConfig::default();
         assert!(
             Focus::of(&limits, &asked("why is needle missing?")).is_none(),

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn i7_what_git_names_since_the_verdict_needs_an_approval() {
+    async fn i7_a_path_that_git_names_after_the_verdict_needs_an_approval() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(".git")).unwrap();
         let refuses = |guarding: &Guarding, path: &str| match guarding {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_too_many_is_turned_away() {
+    fn one_waiter_too_many_is_refused() {
         let mut permits = Permits::new(2);
         for _ in 0..MAX_WAITING {
             permits.line_up(session(1), EffectClass::Exec, ()).unwrap();

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn i8_what_is_small_and_has_no_credential_travels_with_the_result_and_the_rest_is_named() {
+    async fn i8_small_contents_without_credentials_are_stored_and_others_named() {
         const SECRET: &str = "a key that is in a file, too";
         agentd_text::register_secret(SECRET);
         // No store is running to take a larger content.

@@ -126,7 +126,7 @@ pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
 }
 
 fn failed(why: &str) -> ToolOutcome {
-    ToolOutcome::text(ToolStatus::Error, format!("The tool could not be run: {why}.")).coded("E_TOOL")
+    ToolOutcome::text(ToolStatus::Error, format!("Cannot run the tool: {why}.")).coded("E_TOOL")
 }
 
 /// Waits for a permit. There is no deadline: the wait ends with a permit or a kill, and is visible to the session.

@@ -263,7 +263,7 @@ impl World {
 const ENDED: &str = "killed ended without a result";
 
 #[tokio::test]
-async fn i3_the_result_comes_before_the_end_of_the_kid() {
+async fn i3_the_result_comes_before_the_end_of_the_worker() {
     let mut world = World::new(4).await;
     for _ in 0..50 {
         world.start("read").await;
@@ -273,7 +273,7 @@ async fn i3_the_result_comes_before_the_end_of_the_kid() {
 }
 
 #[tokio::test]
-async fn i6_a_panic_of_a_tool_is_told_to_its_session_and_costs_nothing_else() {
+async fn i6_a_panic_of_a_tool_fails_only_its_call() {
     let mut world = World::new(2).await;
     for _ in 0..5 {
         world.start("panic").await;
@@ -327,7 +327,7 @@ async fn i6_a_call_that_is_killed_while_it_waits_costs_no_permit() {
 }
 
 #[tokio::test]
-async fn i6_output_is_sent_on_credit_and_never_floods() {
+async fn i6_output_is_sent_on_credit_only() {
     let mut world = World::new(2).await;
     let worker = world.start("talk").await;
     // Recorded messages keep their credits until they are inspected below.
@@ -341,7 +341,7 @@ async fn i6_output_is_sent_on_credit_and_never_floods() {
 }
 
 #[tokio::test]
-async fn a_small_spilled_output_travels_with_the_result() {
+async fn a_small_stored_output_is_attached_to_the_result() {
     let mut world = World::new(2).await;
     world.start("spill").await;
     // The SHA-256 of `whole` starts with this.
@@ -418,7 +418,7 @@ async fn an_executor_that_is_down_is_an_error_result_in_the_end() {
 }
 
 #[tokio::test]
-async fn the_detail_of_a_call_is_made_beside_the_mailbox() {
+async fn the_detail_of_a_call_is_made_outside_the_mailbox() {
     let world = World::new(2).await;
     let handle = Handle::fixed("the tool executor", world.executor.clone());
     let registry = Registry::builtin(&ToolLimits::default());

@@ -37,10 +37,10 @@ pub struct ToolStart {
     pub mandate: Mandate,
 }
 
-/// What a call may do beyond its plan.
+/// The rights of a call beyond its plan.
 #[derive(Debug, Default)]
 pub struct Mandate {
-    /// What a person approved: the call runs only if this still holds.
+    /// The approved binding: the call runs only if this still holds.
     pub bound: Option<Binding>,
     /// Whether a person with the right to answer questions approved it.
     pub approved: bool,

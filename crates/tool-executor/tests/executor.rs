@@ -355,7 +355,7 @@ mod cases {
             .await;
         assert_eq!(outcome.status, ToolStatus::Error);
         assert!(
-            outcome.llm_text.contains("changed since it was read"),
+            outcome.llm_text.contains("changed after you read it"),
             "{}",
             outcome.llm_text
         );

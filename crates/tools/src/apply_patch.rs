@@ -180,7 +180,7 @@ fn changes(
         let bytes = after.as_ref().map_or(0, Vec::len);
         if u64::try_from(bytes).unwrap_or(u64::MAX) > max {
             let text = format!(
-                "ApplyPatch: {} would have {bytes} bytes, at most {max} are taken. Nothing was changed.",
+                "ApplyPatch: {} would have {bytes} bytes; the limit is {max}. Nothing was changed.",
                 path.display()
             );
             return Err(refuse(Code::TooLarge, text));
@@ -208,13 +208,13 @@ fn not_taken(malformed: &Malformed) -> ToolOutcome {
         Malformed::Outside { path } => refuse(
             Code::Denied,
             format!(
-                "ApplyPatch: `{path}` is absolute or leads out of the working directory. Paths of a patch are relative to it. Nothing was changed."
+                "ApplyPatch: `{path}` is absolute or leads outside the working directory. Paths in a patch are relative to it. Nothing was changed."
             ),
         ),
         Malformed::TooMuch { what, found, max } => refuse(
             Code::TooLarge,
             format!(
-                "ApplyPatch: the patch has {found} {what} or more, at most {max} are taken. Split it. Nothing was changed."
+                "ApplyPatch: the patch has {found} {what} or more; the limit is {max}. Split it. Nothing was changed."
             ),
         ),
     }
@@ -230,16 +230,19 @@ fn not_possible(workdir: &Beneath, refused: &Refused) -> ToolOutcome {
         }
         Refused::Unknown { path, seen } => match unless_seen(*seen, path) {
             Err(outcome) => outcome,
-            Ok(()) => refuse(Code::Exists, format!("{} exists already.", path.display())),
+            Ok(()) => refuse(Code::Exists, format!("{} already exists.", path.display())),
         },
         Refused::Binary(path) => refuse(
             Code::Binary,
-            format!("{} is no text file, so it has no lines to patch.", path.display()),
+            format!(
+                "{} is not a text file, so it has no lines to patch.",
+                path.display()
+            ),
         ),
         Refused::Misfit { path, misfit } => misses(path, misfit),
         Refused::Same => refuse(
             Code::Validation,
-            "ApplyPatch: the patch would change nothing: all files are already as it makes them.",
+            "ApplyPatch: the patch would change nothing: all files already have that content.",
         ),
     };
     outcome.llm_text.push_str(" Nothing was changed.");
@@ -260,10 +263,10 @@ fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
             let hint = match differs {
                 Some((number, there, wanted)) => {
                     format!(
-                        "They begin to fit, but line {number} of the file is {there:?} where the hunk has {wanted:?}."
+                        "The first lines match, but line {number} of the file is {there:?} where the hunk has {wanted:?}."
                     )
                 }
-                None => "None of the file's lines is like the first one of them.".to_owned(),
+                None => "No line of the file is similar to the first line of the hunk.".to_owned(),
             };
             refuse(
                 Code::NotFound,
@@ -275,7 +278,7 @@ fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
         Misfit::Several { at, lines } => refuse(
             Code::NotUnique,
             format!(
-                "ApplyPatch: the hunk in line {at} of the patch fits {path} in {} places (lines {}). Add lines around it, or `@@` with a line before it, or Read the file first: then the first place is taken.",
+                "ApplyPatch: the hunk in line {at} of the patch fits {path} in {} places (lines {}). Add surrounding lines, or `@@` with a line before it, or Read the file first: then the first match is used.",
                 lines.len(),
                 first_lines(lines)
             ),
@@ -283,7 +286,7 @@ fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
         Misfit::Nowhere { at } => refuse(
             Code::NotRead,
             format!(
-                "ApplyPatch: the hunk in line {at} of the patch only adds lines and does not say where in {path}. Read the file first: then they come at its end; or add a line before them."
+                "ApplyPatch: the hunk in line {at} of the patch only adds lines and does not say where in {path}. Read the file first, and they are added at its end; or add a line before them."
             ),
         ),
     }

@@ -145,7 +145,7 @@ pub(crate) fn lost(error: &SandboxError) -> ToolOutcome {
     outcome.outcome_unknown = true;
     outcome
         .llm_text
-        .push_str(" The command may have been started; what it did is not known.");
+        .push_str(" The command may have started; its effects are unknown.");
     outcome
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
 fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Code>, String) {
     if timed_out {
         let text = format!(
-            "[stopped after {} ms: the time was over. Give a larger `timeout_ms`, or do less at once.]\n",
+            "[stopped after {} ms: time limit reached. Give a larger `timeout_ms`, or do less at once.]\n",
             time.as_millis()
         );
         return (ToolStatus::Timeout, Some(Code::Timeout), text);
@@ -260,12 +260,12 @@ fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Co
     let left = match exit.exceeded {
         Some(exceeded) if exceeded.earlier => {
             format!(
-                "[before this, what an earlier command had left running was killed: it used {exceeded}]\n"
+                "[before this, agentd killed processes that an earlier command had left running: they used {exceeded}]\n"
             )
         }
         Some(exceeded) => {
             let text = format!(
-                "[killed, with all that ran in this session: it used {exceeded}, and no more is allowed. Do less at once.]\n"
+                "[killed, together with everything running in this session, because it used {exceeded}. Do less at once.]\n"
             );
             return (ToolStatus::Error, Some(Code::Exec), text);
         }

@@ -84,7 +84,7 @@ impl Prepared {
             what.push_str(&format!(" and {more} more"));
         }
         let text = format!(
-            "{} was not run: since a person approved it this has changed: {what}. The approval was for what was there before. Look again, \
+            "{} was not run: {what} changed after a person approved the call. The approval covered the earlier state. Check again, \
              and make the call once more if it is still right: a person is asked anew.",
             self.name
         );

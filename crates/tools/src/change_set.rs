@@ -140,7 +140,7 @@ fn take_one_back(workdir: &Beneath, permit: &WritePermit, change: &FileChange) -
     let max = u64::try_from(after.len()).unwrap_or(u64::MAX);
     let (now, opened) = workdir.read(&change.path, max).map_err(said)?;
     if now != *after {
-        return Err("it was changed meanwhile by somebody else".to_owned());
+        return Err("someone else changed it in the meantime".to_owned());
     }
     match &change.before {
         Some(before) => workdir.replace(path, &before.content, &opened.version),
@@ -154,7 +154,7 @@ fn after_failure(stuck: &[String]) -> String {
         return " Nothing was changed.".to_owned();
     }
     format!(
-        " What was changed before that was taken back, except: {}. Look at these files.",
+        " Earlier changes were reverted, except: {}. Check these files.",
         stuck.join(", ")
     )
 }

@@ -66,7 +66,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_list_or_a_directory_beside_the_command_becomes_one_line() {
+    fn a_word_list_or_a_directory_becomes_one_command_line() {
         let rows = [
             (json!({"command": "ls"}), "ls"),
             (json!({"command": ["bash", "-lc", "echo $X"]}), "echo $X"),

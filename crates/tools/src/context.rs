@@ -193,7 +193,7 @@ impl fmt::Debug for FileGate {
     }
 }
 
-/// What is known about the protected paths among those that a call writes.
+/// The facts about the protected paths among those that a call writes.
 #[derive(Debug, Clone)]
 pub enum Guarding {
     /// None of these may be written.

@@ -1,4 +1,4 @@
-//! What a tool server declared about a tool: a hash that detects changes of the declaration, and a check for arguments
+//! The declaration of a tool by its server: a hash that detects changes of it, and a check for arguments
 //! that it did not declare.
 
 use serde_json::{Map, Value};
@@ -120,7 +120,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn i7_redteam_a_tool_that_says_something_else_is_another_one() {
+    fn i7_redteam_a_changed_declaration_is_a_different_tool() {
         let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
         let same = json!({ "properties": { "a": { "type": "string" } }, "type": "object" });
         let version = |description: &str, schema: &Value| super::version(description, schema);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_nobody_declared_are_found() {
+    fn undeclared_arguments_are_found() {
         let schema = json!({
             "type": "object",
             "properties": {

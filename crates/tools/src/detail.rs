@@ -52,7 +52,7 @@ impl Prepared {
     }
 }
 
-/// What a search looks for, and where.
+/// The target and the place of a search.
 pub(crate) fn sought(call: &Prepared, argument: &str) -> String {
     format!("{} {:?} in {}", call.name, call.text(argument), call.path())
 }

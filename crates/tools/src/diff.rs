@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_comes_from_nothing() {
+    fn a_new_file_is_a_diff_from_nothing() {
         let made = change("f", None, Some(b"x\n"));
         assert_eq!(made.text, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
         assert_eq!((made.added, made.removed), (1, 0));

@@ -243,12 +243,14 @@ pub(crate) fn unless_seen(seen: Seen, path: &Path) -> Result<(), ToolOutcome> {
         Seen::Same => Ok(()),
         Seen::Never => Err(refuse(
             Code::NotRead,
-            format!("{name} exists and was not read in this session. Read it first, then change it."),
+            format!(
+                "{name} exists, but you have not read it in this session. Read it first, then change it."
+            ),
         )),
         Seen::Changed => Err(refuse(
             Code::Changed,
             format!(
-                "{name} changed since it was read, by somebody else or by a command. Read it again, then change it."
+                "{name} changed after you read it, by someone else or by a command. Read it again, then change it."
             ),
         )),
     }

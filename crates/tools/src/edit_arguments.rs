@@ -16,7 +16,7 @@ pub(crate) fn differ(
         return Ok(());
     }
     let why = format!(
-        "{tool}: `{old}` and `{new}`{which} are equal, so nothing would change. Give the text as it should become in `{new}`."
+        "{tool}: `{old}` and `{new}`{which} are equal, so nothing would change. Give the intended text in `{new}`."
     );
     Err(refuse(Code::InvalidArgs, why))
 }

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_something_are_kept_once() {
+    fn significant_words_are_kept_once() {
         assert_eq!(
             words("Please fix the parse_header test: what does Parse_Header do with über?"),
             ["parse_header", "test", "über"]

@@ -7,7 +7,7 @@ use std::io;
 /// The longest part of a line to show.
 const LINE_CHARS: usize = 500;
 
-/// What the result shows of hits.
+/// The form in which the result shows hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// The matching lines.

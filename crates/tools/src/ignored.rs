@@ -1,4 +1,4 @@
-//! What the ignore files leave out of a walk, as in ripgrep: `.ignore`, `.gitignore` and `.git/info/exclude`, deeper
+//! The files that a walk skips because of ignore files, as in ripgrep: `.ignore`, `.gitignore`, `.git/info/exclude`, deeper
 //! ones first. The files are untrusted, so they are opened beneath the working directory and their size is bounded.
 
 use agentd_policy::check_glob;

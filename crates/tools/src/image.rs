@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_by_their_first_bytes() {
+    fn image_types_are_recognized_by_their_first_bytes() {
         assert_eq!(image_media_type(b"GIF89a..."), Some("image/gif"));
         assert_eq!(image_media_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
         assert_eq!(image_media_type(b"%PDF-1.7"), None);

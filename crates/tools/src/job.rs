@@ -61,7 +61,7 @@ impl Unread {
         if missing > 0 {
             self.partial = true;
             self.text
-                .push_str(&format!("\n[... {missing} bytes are left out ...]\n"));
+                .push_str(&format!("\n[... {missing} bytes omitted ...]\n"));
         }
         self.next = fresh.offset.saturating_add(size(&fresh.text));
         match &mut self.terminal {
@@ -243,7 +243,7 @@ mod tests {
         let mut unread = Unread::default();
         unread.push(&fresh(0, "one\n"));
         unread.push(&fresh(10, "two\n"));
-        assert_eq!(unread.text, "one\n\n[... 6 bytes are left out ...]\ntwo\n");
+        assert_eq!(unread.text, "one\n\n[... 6 bytes omitted ...]\ntwo\n");
         let mut unread = Unread::default();
         unread.push(&fresh(0, &"x".repeat(UNREAD)));
         assert_eq!((unread.text.len(), unread.dropped), (UNREAD, 0));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_for_a_terminal_does_not_reach_readers_nor_count_as_missing() {
+    fn terminal_control_sequences_are_neither_shown_nor_counted() {
         let mut unread = Unread {
             terminal: Some(Typescript::default()),
             ..Unread::default()

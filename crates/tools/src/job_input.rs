@@ -78,7 +78,7 @@ impl Tool for BashWrite {
     }
 }
 
-/// What the gate judges and a person reads.
+/// The line that the gate judges and a person reads.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn about(input: &Value) -> Result<About, ToolOutcome> {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -88,7 +88,7 @@ fn about(input: &Value) -> Result<About, ToolOutcome> {
         return Err(refuse(Code::InvalidArgs, what));
     }
     if typed.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-        let what = "BashWrite: `input` has control characters in it; name the key in `key` instead.";
+        let what = "BashWrite: `input` contains control characters; name the key in `key` instead.";
         return Err(refuse(Code::InvalidArgs, what));
     }
     let job = input.get("job").and_then(Value::as_u64).unwrap_or_default();
@@ -122,7 +122,7 @@ async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         && job.end().is_none()
     {
         let text = format!(
-            "Job {number} did not take all that was typed ({error}); some of it may have been read. BashPoll shows how it is."
+            "Job {number} did not accept all input ({error}); it may have read some of it. BashPoll shows its state."
         );
         return refuse(Code::Exec, text).into();
     }

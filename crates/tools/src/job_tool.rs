@@ -46,7 +46,7 @@ impl Tool for JobTool {
                     "job": { "type": "integer", "minimum": 1, "description": "read, write, stop: the number" },
                     "input": { "type": "string", "maxLength": MAX_INPUT },
                     "key": { "type": "string", "enum": KEYS.map(|(name, _)| name) },
-                    "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "read: wait so long for its end; write: for an answer" }
+                    "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "read: wait up to this long for its end; write: for an answer" }
                 }),
                 &["action"],
             ),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn i7_an_action_is_judged_as_the_tool_that_it_stands_for() {
+    fn i7_an_action_is_judged_as_its_tool() {
         let (name, subject, effect, input) =
             prepared(&json!({ "action": "start", "command": "make", "job": 3 })).unwrap();
         assert_eq!((name.as_str(), effect), ("BashStart", EffectClass::Exec));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_without_its_arguments_says_which() {
+    fn a_missing_argument_of_an_action_is_named() {
         for (input, missing) in [
             (json!({ "action": "start" }), "command"),
             (json!({ "action": "read" }), "job"),

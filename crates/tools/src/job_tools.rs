@@ -100,7 +100,7 @@ impl Tool for BashPoll {
             name: self.name().into(),
             aliases: &["bash_poll", "bash_output", "poll_job"],
             title: "Read a background job".into(),
-            description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits so long for the job's end."
+            description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits up to this long for the job's end."
                 .to_owned(),
             schema: object(
                 &json!({
@@ -229,7 +229,7 @@ pub(crate) fn most(ctx: &ToolContext) -> usize {
 
 fn too_many(ctx: &ToolContext) -> ToolOutcome {
     let text = format!(
-        "{} background jobs run already; end one first (Job, action stop). The jobs are: {}.",
+        "{} background jobs are already running; end one first (Job, action stop). The jobs are: {}.",
         ctx.limits.max_jobs,
         numbers(ctx)
     );
@@ -261,7 +261,7 @@ async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Ok(()) => said(number, &job, ctx, None),
         Err(_) => refuse(
             Code::Timeout,
-            format!("Job {number} was told to end and still runs; poll it later."),
+            format!("Job {number} got its signal to end but is still running; poll it later."),
         )
         .into(),
     }
@@ -296,7 +296,7 @@ pub(crate) fn said(number: u32, job: &Job, ctx: &ToolContext, words: Option<Stri
     let mut text = String::new();
     if unread.dropped > 0 {
         text.push_str(&format!(
-            "[... {} bytes of older output are left out ...]\n",
+            "[... {} bytes of older output omitted ...]\n",
             unread.dropped
         ));
     }

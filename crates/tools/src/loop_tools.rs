@@ -73,7 +73,7 @@ impl Tool for AskUser {
             name: self.name().into(),
             aliases: &["ask_user", "ask_user_question", "ask_followup_question", "ask_human"],
             title: "Ask the person".into(),
-            description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; perhaps nobody answers.".to_owned(),
+            description: "Asks the person a question and waits for the answer. Use it only for things that you cannot find out or decide yourself; the answer may never come.".to_owned(),
             schema: object(
                 &json!({
                     "question": { "type": "string", "minLength": 1, "maxLength": MAX_QUESTION },
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_about_nothing_outside_the_session() {
+    fn their_subject_is_the_session_itself() {
         let item = json!({ "content": "a", "status": "pending" });
         let talks = [
             ("TodoWrite", json!({ "todos": [item] }), "TodoWrite 1 item"),

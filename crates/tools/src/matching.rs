@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn one_occurrence_is_replaced_and_several_only_when_told_so() {
+    fn several_occurrences_are_replaced_only_on_request() {
         assert_eq!(done("a b c", "b", "x", false), Ok(("a x c".to_owned(), 1)));
         assert_eq!(
             done("a\nb\na", "a", "x", false),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_differs_in_whitespace_is_pointed_at() {
+    fn a_line_that_differs_only_in_whitespace_is_named() {
         let near = Some((2, "\tlet a = 1;".to_owned()));
         assert_eq!(
             done("x\n\tlet a = 1;\n", "  let a  = 1;", "y", false),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn crlf_and_bom_stay() {
+    fn crlf_and_bom_are_preserved() {
         assert_eq!(
             done("\u{feff}a\r\nb\r\nc\r\n", "a\nb", "a\nB\nB", false),
             Ok(("\u{feff}a\r\nB\r\nB\r\nc\r\n".to_owned(), 1))
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_stay() {
+    fn bytes_that_are_not_utf8_are_preserved() {
         assert_eq!(
             replace(b"\xff a \xfe", "a", "b", false),
             Ok((b"\xff b \xfe".to_vec(), 1))

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_about_nothing_outside_the_session() {
+    fn their_subject_is_the_session_itself() {
         let step = json!({ "title": "a", "check": "b" });
         for (name, input, title) in [
             (

@@ -29,7 +29,7 @@ pub struct Prepared {
     pub effect: EffectClass,
     /// Whether it may be run again after a crash.
     pub idempotent: bool,
-    /// What the gate judges.
+    /// The subject that the gate judges.
     pub subject: Subject,
     /// The argument that the subject was taken from.
     pub(crate) field: Option<&'static str>,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_cleaned_as_text() {
+    fn paths_are_normalized_as_text() {
         for (path, expected) in [
             ("a", "a"),
             ("./a//b/.", "a/b"),

@@ -92,7 +92,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_map_for_a_prompt_shows_what_is_left_within_its_tokens() {
+    fn a_map_for_a_prompt_stays_within_its_tokens() {
         let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(dir.path().join("a.rs"), "fn first_thing() {}\n").unwrap();
         std::fs::write(dir.path().join("b.rs"), "fn secret_thing() {}\n".repeat(200)).unwrap();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_a_map_for_a_prompt_ends_when_its_time_is_over_and_shows_no_more_files_than_are_judged() {
+    fn i6_a_map_for_a_prompt_is_bounded_in_time_and_files() {
         let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for n in 0..=MAX_FILES {
             std::fs::write(dir.path().join(format!("f{n}.rs")), format!("fn f{n}() {{}}\n")).unwrap();

@@ -94,22 +94,20 @@ fn blob(prepared: &Prepared) -> Option<&str> {
 /// Reads an output that was too long for its result. Only outputs of the same session can be read.
 async fn read_blob(prepared: &Prepared, ctx: &ToolContext, name: &str) -> ToolOutcome {
     let Some(full) = ctx.seen.kept_output(name) else {
-        let text =
-            format!("Read: this session has no kept output {BLOB}{name}. Results that were cut name theirs.");
+        let text = format!(
+            "Read: this session has no stored output {BLOB}{name}. A truncated result names its stored output."
+        );
         return refuse(Code::NotFound, text);
     };
     let content = match ctx.blobs.fetch(full).await {
         Ok(Some(content)) => content,
         Ok(None) => {
-            return refuse(
-                Code::NotFound,
-                format!("Read: {BLOB}{name} is not there any more."),
-            );
+            return refuse(Code::NotFound, format!("Read: {BLOB}{name} no longer exists."));
         }
         Err(why) => {
             return refuse(
                 Code::Tool,
-                format!("Read: {BLOB}{name} cannot be read: {why}. Try again."),
+                format!("Read: cannot read {BLOB}{name}: {why}. Try again."),
             );
         }
     };
@@ -194,7 +192,7 @@ fn show(
     let mut notes = Vec::new();
     if let Some(bytes) = cut_of {
         notes.push(format!(
-            "{name} has {bytes} bytes; only its first {} are shown by Read and it cannot be edited with Edit. For the rest use Grep, or Bash with `sed -n`.",
+            "{name} has {bytes} bytes; Read shows only the first {}, and Edit cannot change it. For the rest use Grep, or Bash with `sed -n`.",
             content.len()
         ));
     }
@@ -205,7 +203,7 @@ fn show(
         ));
     }
     if lossy {
-        notes.push("The file is not valid UTF-8; what is not is shown as \u{fffd}.".to_owned());
+        notes.push("The file is not valid UTF-8; invalid bytes are shown as \u{fffd}.".to_owned());
     }
     let notes: String = notes.iter().map(|note| format!("[{note}]\n")).collect();
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, format!("{}{notes}", page.text));
@@ -302,8 +300,8 @@ pub(crate) fn explain(workdir: &Beneath, path: &Path, error: &SandboxError) -> T
 
 pub(crate) fn refuse_binary(path: &Path, kind: &str, bytes: u64) -> ToolOutcome {
     let hint = match kind {
-        "a PDF document" => "Use Bash with a program that takes its text out, such as `pdftotext FILE -`.",
-        _ => "It cannot be read as text; use Bash with a program that understands it.",
+        "a PDF document" => "Use Bash with a program that extracts its text, such as `pdftotext FILE -`.",
+        _ => "It is not text; use Bash with a program that can read the format.",
     };
     refuse(
         Code::Binary,

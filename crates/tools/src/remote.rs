@@ -50,7 +50,7 @@ pub trait Remote: Debug + Send + Sync {
 pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let Some(remote) = &ctx.remote else {
         let text = format!(
-            "{} belongs to a tool server, and there are none here.",
+            "{} belongs to a tool server, but no tool server is configured.",
             prepared.name
         );
         return refuse(Code::UnknownTool, text).into();

@@ -106,9 +106,9 @@ fn by_similarity(
         Unlike::TooLong { max } => failed(format!(
             "`old` is longer than {max} bytes, too long to compare by similarity."
         )),
-        Unlike::Best(None) => failed(format!("nothing in {name} is like `old`.")),
+        Unlike::Best(None) => failed(format!("nothing in {name} is similar to `old`.")),
         Unlike::Best(Some(best)) => failed(format!(
-            "nothing in {name} is like `old` enough: line {} is {:.0} % alike, {:.0} % are needed.",
+            "nothing in {name} is similar enough to `old`: line {} is {:.0} % alike; {:.0} % is required.",
             best.line,
             best.ratio * 100.0,
             min * 100.0

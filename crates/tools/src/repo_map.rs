@@ -171,24 +171,26 @@ fn outcome(
         };
         let _ = writeln!(
             text,
-            "No definition was found below {}. Ls and Glob show what is there.",
+            "No definitions found below {}. Ls and Glob show its files.",
             place.display()
         );
     } else {
         let _ = writeln!(
             text,
-            "[{} definitions of {} files; {files} source files in all. More: `path`, `focus`, `names` or a larger `tokens`.]",
+            "[{} definitions of {} files; {files} source files in total. For more, use `path`, `focus`, `names` or a larger `tokens`.]",
             shown.definitions, shown.files
         );
     }
     if left_out > 0 {
         let _ = writeln!(
             text,
-            "[Files left out, as the rules do not let them be read here: {left_out}.]"
+            "[Files omitted because the rules do not allow reading them here: {left_out}.]"
         );
     }
     if !complete {
-        text.push_str("[Not every file was looked at: there are too many, or it took too long. Map a directory below.]\n");
+        text.push_str(
+            "[Some files were not examined: there are too many, or it took too long. Map a subdirectory.]\n",
+        );
     }
     ToolOutcome {
         details: Some(json!({

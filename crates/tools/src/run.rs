@@ -54,7 +54,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
         None => remote::run(prepared, &ctx).await,
         Some(Runs::Loop(_) | Runs::SubAgent) => refuse(
             Code::UnknownTool,
-            format!("{} cannot be run here.", prepared.name),
+            format!("{} is not available here.", prepared.name),
         )
         .into(),
     };
@@ -83,6 +83,6 @@ pub(crate) async fn on_files(
 pub fn unanswered(tool: &str, failed: Failed) -> ToolOutcome {
     match failed {
         Failed::Panicked(panic) => std::panic::resume_unwind(panic),
-        failed => refuse(Code::Timeout, format!("{tool} was given up: {failed}.")),
+        failed => refuse(Code::Timeout, format!("{tool} was abandoned: {failed}.")),
     }
 }

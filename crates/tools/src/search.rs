@@ -196,14 +196,14 @@ async fn show(found: SearchFound, limit: usize, ctx: &ToolContext) -> ToolOutcom
         shown.push(json!({ "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line }));
     }
     if shown.is_empty() && found.complete {
-        text.push_str("Nothing was found. Other words may help; Grep finds exact text.\n");
+        text.push_str("No results. Other words may help; Grep finds exact text.\n");
     } else if shown.is_empty() {
-        text.push_str("Nothing was found yet. Search again in a moment; Grep finds exact text now.\n");
+        text.push_str("No results yet. Search again in a moment; Grep finds exact text now.\n");
     }
     if !found.complete {
         let _ = writeln!(
             text,
-            "[The index is being made: {} files so far. A later search may find more.]",
+            "[The index is being built: {} files so far. A later search may find more.]",
             found.files
         );
     }

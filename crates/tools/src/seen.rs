@@ -70,7 +70,7 @@ impl UndoFile {
     }
 }
 
-/// What a session knows about a file.
+/// A session's knowledge of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     /// It was never read.
@@ -185,7 +185,7 @@ impl FilesSeen {
         self.undos.iter().rev().find(|undo| undo.id == id)
     }
 
-    /// What the session knows about a file with this hash.
+    /// The session's knowledge of a file with this hash.
     #[must_use]
     pub fn check(&self, path: &str, sha256: &str) -> Seen {
         match self.known.get(path) {
@@ -212,7 +212,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_seen_is_learned_from_the_details_of_results() {
+    fn seen_files_are_learned_from_result_details() {
         let mut seen = FilesSeen::default();
         assert_eq!(seen.check("a", "1"), Seen::Never);
         seen.apply(Some(&json!({ "path": "a", "sha256": "1" })));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_several_files_are_learned_and_old_ones_forgotten() {
+    fn changes_of_several_files_are_learned_and_old_ones_dropped() {
         let change = |id: usize| {
             json!({ "undo_id": id.to_string(), "changes": [
                 { "path": "a", "before_sha256": null, "after_sha256": "1", "mode": null },

@@ -87,7 +87,7 @@ pub(crate) fn left_out(first: &str, last: &str, lines: u64, bytes: u64) -> Strin
     let missing = bytes.saturating_sub((first.len() + last.len()) as u64);
     let gone = lines.saturating_sub(count(first) + last.lines().count() as u64);
     format!(
-        "[... {missing} of {bytes} bytes are left out here: {gone} of {lines} lines, from line {} on ...]",
+        "[... {missing} of {bytes} bytes omitted: {gone} of {lines} lines, starting at line {} ...]",
         count(first) + 1
     )
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_on_a_character() {
+    fn a_long_line_is_cut_at_a_character_boundary() {
         assert_eq!(cut_line("abc", 3), "abc");
         assert_eq!(
             cut_line("\u{e4}\u{f6}\u{fc}x", 2),
@@ -188,26 +188,26 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_not_cut() {
+    fn short_output_is_not_cut() {
         assert_eq!(ends("a\nb\n", "", 0, 2, 4), None);
         assert_eq!(ends("a\nb\n", "c\n", 0, 3, 6), None);
     }
 
     #[test]
-    fn what_is_missing_is_counted() {
+    fn missing_bytes_and_lines_are_counted() {
         let cut = |total: (u64, u64)| left_out("1\n2\n", "9\n10\n", total.0, total.1);
         assert_eq!(
             cut((10, 21)),
-            "[... 12 of 21 bytes are left out here: 6 of 10 lines, from line 3 on ...]"
+            "[... 12 of 21 bytes omitted: 6 of 10 lines, starting at line 3 ...]"
         );
         assert_eq!(
             left_out("aa", "a\n", 1, 10),
-            "[... 6 of 10 bytes are left out here: 0 of 1 lines, from line 1 on ...]"
+            "[... 6 of 10 bytes omitted: 0 of 1 lines, starting at line 1 ...]"
         );
     }
 
     #[test]
-    fn too_many_lines_leave_the_first_and_the_last_ones() {
+    fn too_many_lines_keep_the_first_and_the_last() {
         let text: String = (1..=10).map(|n| format!("{n}\n")).collect();
         assert_eq!(
             ends(&text, "", 0, 4, 1000),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_bytes_leave_both_ends_without_splitting_characters() {
+    fn too_many_bytes_keep_both_ends_without_splitting_characters() {
         let (head, tail) = ends(&"\u{20ac}".repeat(100), "", 0, 10, 20).unwrap();
         assert_eq!((head, tail), ("\u{20ac}".repeat(3), "\u{20ac}".repeat(3)));
         let (head, tail) = ends("aaa\nbbb\n", "yyy\nzzz\n", 5, 100, 100).unwrap();

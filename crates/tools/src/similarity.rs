@@ -137,7 +137,7 @@ mod tests {
     const FILE: &str = "fn one() {\n    let total = 1;\n}\nfn two() {\n    let other = 2;\n}\n";
 
     #[test]
-    fn the_place_that_is_most_alike_is_found() {
+    fn the_most_similar_place_is_found() {
         let found = similar(FILE.as_bytes(), "fn one() {\n   let totals = 1;\n}", 0.9).unwrap();
         let places: Vec<(usize, &str)> = found
             .iter()
@@ -149,16 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_alike_enough_is_named() {
+    fn insufficient_similarity_is_reported() {
         let Err(Unlike::Best(Some(best))) = similar(FILE.as_bytes(), "    let ether = 3;", 0.99) else {
-            panic!("it is not so much alike");
+            panic!("it is not similar enough");
         };
         assert_eq!(best.line, 5);
         assert!((0.85..0.95).contains(&best.ratio), "{best:?}");
     }
 
     #[test]
-    fn several_places_are_given_in_their_order() {
+    fn several_places_are_returned_in_order() {
         let found = similar(b"let a = 10;\nx\nlet b = 10;\n", "let c = 10;", 0.9).unwrap();
         assert_eq!(found.iter().map(|like| like.line).collect::<Vec<_>>(), [1, 3]);
     }

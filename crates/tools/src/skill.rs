@@ -73,7 +73,7 @@ fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
 fn judge(ctx: &ToolContext) -> ReadJudge {
     let (files, workdir) = (ctx.files.clone(), ctx.workdir.path().to_owned());
     ReadJudge::new(move |real| match real.strip_prefix(&workdir) {
-        Ok(inner) if !files.lets_read(inner) => Err("the rules do not let it be read".to_owned()),
+        Ok(inner) if !files.lets_read(inner) => Err("the rules do not allow reading it".to_owned()),
         Ok(_) | Err(_) => Ok(()),
     })
 }
@@ -83,7 +83,7 @@ fn cut(mut text: String, max_bytes: u64) -> String {
     if text.len() > max {
         let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
-        text.push_str("\n[cut here: the skill is longer than a result may be]");
+        text.push_str("\n[cut here: the skill exceeds the limit for results]");
     }
     text
 }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words_are_suggested_and_far_ones_are_not() {
+    fn similar_words_are_suggested_and_others_are_not() {
         assert_eq!(nearest("Reed", ["Read", "Write"]), Some("Read"));
         assert_eq!(nearest("file_pth", ["offset", "file_path"]), Some("file_path"));
         assert_eq!(nearest("deploy", ["Read", "Write"]), None);

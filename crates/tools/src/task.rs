@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_task_is_about_nothing_outside_the_session_and_has_limits() {
+    fn a_task_concerns_only_the_session_and_has_limits() {
         let tools = Registry::builtin(&ToolsConfig::default());
         let input = json!({ "description": "count", "prompt": "Count the files." });
         let prepared = tools.prepare("task", &input).unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_are_said_in_the_same_place_among_the_tools() {
+    fn the_list_of_agents_has_a_fixed_place_among_the_tools() {
         let plain = Registry::builtin(&ToolsConfig::default());
         let told = plain.with_agents("- reviewer: Reads code");
         let names = |of: &Registry| of.specs().map(|spec| spec.name.clone()).collect::<Vec<_>>();

@@ -168,7 +168,7 @@ pub enum LoopCall {
     Plan,
 }
 
-/// What a call is about: the subject for the gate, and the words of the title.
+/// The topic of a call: the subject for the gate, and the words of the title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub(crate) subject: Subject,
@@ -235,7 +235,7 @@ impl About {
     pub fn command(field: &'static str, input: &Value) -> Result<Self, ToolOutcome> {
         let command = required(field, input)?.to_owned();
         if command.contains('\0') {
-            let text = format!("`{field}` has a NUL character in it, which no command can have.");
+            let text = format!("`{field}` contains a NUL character, which a command cannot contain.");
             return Err(refuse(Code::InvalidArgs, text));
         }
         Ok(Self::typed(command.clone(), command))

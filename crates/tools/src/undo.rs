@@ -76,7 +76,7 @@ fn find<'a>(prepared: &Prepared, seen: &'a FilesSeen) -> Result<&'a Undo, ToolOu
     seen.undo(id).ok_or_else(|| {
         let id: String = id.chars().take(40).collect();
         let text = format!(
-            "UndoPatch: there is no change `{id}` in this session, or it is too old. What commands did cannot be undone; use git or edit the files."
+            "UndoPatch: this session has no change `{id}`, or it is too old. UndoPatch cannot revert what commands did; use git or edit the files."
         );
         refuse(Code::UndoNotFound, text)
     })

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_without_a_slash_is_for_names_at_any_depth() {
+    fn a_pattern_without_a_slash_matches_names_at_any_depth() {
         for (pattern, path, expected) in [
             ("*.rs", "a.rs", true),
             ("*.rs", "x/y/a.rs", true),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_things_are_wanted_when_named() {
+    fn hidden_files_are_included_when_named() {
         assert!(names_hidden(".github/**") && names_hidden("a/.env"));
         assert!(!names_hidden("./a/../b") && !names_hidden("*.rs") && !names_hidden("."));
     }

@@ -78,7 +78,7 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     let max = ctx.limits.max_file_bytes;
     if u64::try_from(content.len()).unwrap_or(u64::MAX) > max {
         let text = format!(
-            "Write: the content has {} bytes, at most {max} are taken. Write it in parts with Bash.",
+            "Write: the content has {} bytes; the limit is {max}. Write it in parts with Bash.",
             content.len()
         );
         return Err(refuse(Code::TooLarge, text));
@@ -86,7 +86,7 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     let before = existing(ctx, &path)?;
     let name = path.display();
     if before.as_ref().is_some_and(|before| before.content == content) {
-        let outcome = ToolOutcome::text(ToolStatus::Ok, format!("{name} has this content already."));
+        let outcome = ToolOutcome::text(ToolStatus::Ok, format!("{name} already has this content."));
         let details = json!({ "path": path.to_string_lossy(), "sha256": sha256(content) });
         return Ok(ToolOutcome {
             details: Some(details),

@@ -41,7 +41,7 @@ pub(crate) async fn run(
     match ctx.jobs.keep(command, &job, collecting, most(ctx)) {
         Ok(number) => {
             let how = format!(
-                "[it still runs after {} ms and continues as background job {number}: read on with Job, action read; end it with action stop]\n",
+                "[still running after {} ms; it continues as background job {number}: read its output with Job, action read; end it with action stop]\n",
                 patience.as_millis()
             );
             said(number, &job, ctx, Some(how))

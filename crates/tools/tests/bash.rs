@@ -227,7 +227,7 @@ mod cases {
             "{}",
             text.len()
         );
-        assert!(text.contains("of 100012 bytes are left out here: 0 of 3 lines, from line 2 on"));
+        assert!(text.contains("of 100012 bytes omitted: 0 of 3 lines, starting at line 2"));
         assert!(text.len() < 17_000, "{}", text.len());
         assert_eq!(
             done.outcome.truncated,
@@ -321,7 +321,7 @@ mod cases {
             (ToolStatus::Interrupted, true)
         );
         assert!(
-            done.llm_text.ends_with("what it did is not known."),
+            done.llm_text.ends_with("its effects are unknown."),
             "{}",
             done.llm_text
         );

@@ -285,7 +285,7 @@ mod cases {
             (refused.status, refused.llm_text.as_str()),
             (
                 ToolStatus::Error,
-                "2 background jobs run already; end one first (Job, action stop). The jobs are: 7, 8."
+                "2 background jobs are already running; end one first (Job, action stop). The jobs are: 7, 8."
             )
         );
         world.outcome("BashKill", json!({ "job": 7 })).await;
@@ -392,7 +392,7 @@ mod cases {
         assert_eq!(said.status, ToolStatus::Ok);
         assert!(
             said.llm_text.ends_with(
-                "continues as background job 7: read on with Job, action read; end it with action stop]\n"
+                "continues as background job 7: read its output with Job, action read; end it with action stop]\n"
             ),
             "{}",
             said.llm_text

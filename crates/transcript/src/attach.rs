@@ -72,9 +72,9 @@ impl Transcript {
 pub(crate) fn block(file: &AttachedFile) -> Block {
     let AttachedFile { path, text } = file;
     Block::text(if text.is_empty() {
-        format!("{NOTE_MARK}{path} was changed in that part. Read it again before you rely on it.")
+        format!("{NOTE_MARK}{path} was changed in the summarized part. Read it again before you rely on it.")
     } else {
-        format!("{NOTE_MARK}{path}, as it was shown last in that part:\n{text}")
+        format!("{NOTE_MARK}{path}, as last shown in the summarized part:\n{text}")
     })
 }
 

@@ -140,7 +140,7 @@ fn why(warm: &Warm, asked: &Asked, shortened: bool) -> String {
     } else if then.thinking != now.thinking {
         "the thinking level changed".to_owned()
     } else if shortened {
-        "the conversation was made shorter".to_owned()
+        "the conversation was shortened".to_owned()
     } else {
         "the tools or the system prompt changed, or the provider dropped it".to_owned()
     }
@@ -229,7 +229,7 @@ mod tests {
                 "the tools or the system prompt changed, or the provider dropped it",
                 "5 minutes passed",
                 "more than an hour passed",
-                "the conversation was made shorter",
+                "the conversation was shortened",
             ]
         );
         let last = log.bill.effect.broken.last().unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_prefix_is_enough_and_a_short_one_is_none() {
+    fn a_partial_read_of_the_prefix_is_no_break() {
         let mut log = Log::new();
         log.call("claude", "low", 0, 10_000);
         log.call("claude", "low", 5_000, 5_000);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_cached_until_it_is_dropped() {
+    fn a_sent_prefix_is_cached_until_it_expires() {
         let mut log = Log::new();
         log.call("claude", "low", 0, 10_000);
         let at = Timestamp(log.at);

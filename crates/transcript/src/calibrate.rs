@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guess_is_corrected_by_what_the_provider_counts_and_only_for_its_model() {
+    fn an_estimate_is_calibrated_per_model() {
         let mut rates = Rates::default();
         rates.asks("m");
         rates.counted(5_000, 100);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_not_believed() {
+    fn implausible_counts_are_ignored() {
         let mut rates = Rates::default();
         rates.counted(100, 0);
         rates.added(499);

@@ -16,7 +16,7 @@ pub(crate) fn head_and_tail(text: &str, max_bytes: usize) -> Option<String> {
     let from = text.len().saturating_sub(room.saturating_sub(head.len()));
     let tail = text.get(text.ceil_char_boundary(from)..).unwrap_or_default();
     let left_out = text.len().saturating_sub(head.len()).saturating_sub(tail.len());
-    let cut = format!("{head}\n[agentd] {left_out} bytes are left out here.\n{tail}");
+    let cut = format!("{head}\n[agentd] {left_out} bytes omitted here.\n{tail}");
     (cut.len() < text.len()).then_some(cut)
 }
 
@@ -35,13 +35,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_head_and_the_tail_stay_and_the_rest_is_counted() {
+    fn head_and_tail_stay_and_the_rest_is_counted() {
         let text = format!("{}{}", "a".repeat(900), "z".repeat(900));
         let cut = head_and_tail(&text, 364).unwrap();
         assert_eq!(
             cut,
             format!(
-                "{}\n[agentd] 1500 bytes are left out here.\n{}",
+                "{}\n[agentd] 1500 bytes omitted here.\n{}",
                 "a".repeat(200),
                 "z".repeat(100)
             )
@@ -51,7 +51,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_text_fits_is_shorter_and_is_not_cut_again(text in "[aé你😀\n]{0,600}", max in 0..2_000_usize) {
+        fn a_cut_text_fits_and_is_not_cut_again(text in "[aé你😀\n]{0,600}", max in 0..2_000_usize) {
             if let Some(cut) = head_and_tail(&text, max) {
                 prop_assert!(cut.len() <= max.max(NOTE_BYTES), "{} > {max}", cut.len());
                 prop_assert!(cut.len() < text.len());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_bounded_and_has_the_beginning_and_the_end() {
+    fn a_digest_is_bounded_and_keeps_both_ends() {
         let mut transcript = Transcript::new();
         let input = asked(&mut transcript, "Fix the parser.");
         started(&mut transcript, vec![input]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_the_estimate_and_inputs_that_wait_are_not_counted_twice() {
+    fn a_count_replaces_the_estimate_without_counting_waiting_inputs_twice() {
         let mut transcript = Transcript::new();
         let input = asked(&mut transcript, "Fix the parser.");
         started(&mut transcript, vec![input]);

@@ -2,7 +2,7 @@
 //!
 //! Pure and incremental: the work per event does not depend on the length of the log, and a sealed message never
 //! changes, so each request shares a stable byte prefix with the one before. Sealed messages change only where the log
-//! records that the conversation was made shorter; then the generation changes, too.
+//! records that the conversation was shortened; then the generation changes, too.
 //!
 //! Invariants held here: the conversation never contains a tool call without an answer in the next user message (I3); a
 //! call whose outcome is not in the log is answered as interrupted, never left open.

@@ -1,4 +1,4 @@
-//! What the window contains and roughly what it costs, so that people can see where the tokens go.
+//! The contents of the window and their approximate cost, so that people can see where the tokens go.
 
 use crate::estimate;
 use crate::prune::CLEARED;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The kind of content in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartKind {
-    /// What a provider counts in addition to the conversation: the system prompt and the tools.
+    /// The part that a provider counts in addition to the conversation: the system prompt and the tools.
     Frame,
     /// The summary of compacted messages, with the files shown after it.
     Summary,
@@ -108,8 +108,8 @@ impl Transcript {
         sealed.chain(self.step.blocks().map(|block| (PartKind::Results, None, block)))
     }
 
-    /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`]. What was
-    /// sealed up to the event `cached_up_to` is in the provider's cache; 0: nothing is.
+    /// The parts of the next request, largest first. Together they amount to about [`Self::estimate_tokens`]. Messages
+    /// sealed up to the event `cached_up_to` are in the provider's cache; 0: none is.
     #[must_use]
     pub fn parts(&self, cached_up_to: Seq) -> Vec<Part> {
         let mut sums: BTreeMap<PartKind, (usize, u64, u64)> = BTreeMap::new();

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pruning_pays_from_the_step_on_at_which_it_has_saved_what_it_costs() {
+    fn a_prune_pays_once_its_savings_exceed_its_cost() {
         let plan = |before, after| ContextPruned {
             to_seq: 1,
             results: 1,
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn above_the_line_a_pruning_has_to_make_room_or_a_summary_is_made_of_the_whole_conversation() {
+    fn above_the_limit_a_prune_must_free_enough_or_a_summary_follows() {
         let helps = |after| {
             let plan = ContextPruned {
                 to_seq: 1,

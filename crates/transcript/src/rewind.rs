@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_is_left_out_and_what_came_after_is_not() {
+    fn rewound_events_are_left_out_and_later_ones_kept() {
         assert_eq!(rewinds(&[]).parts(9), [(0, 9)]);
         assert_eq!(rewinds(&[(10, 5)]).parts(20), [(0, 5), (10, 20)]);
         // Goes back twice: the second time to a point after the first rewind, and to one before it.
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_what_a_list_that_is_cut_and_goes_on_has(backs in prop::collection::vec((1..6_u64, 0..40_u64), 0..8)) {
+        fn parts_match_a_list_that_is_truncated_and_extended(backs in prop::collection::vec((1..6_u64, 0..40_u64), 0..8)) {
             // The log as numbers: each rewind truncates the list of valid events, then two more events follow.
             let (mut head, mut alive, mut list) = (0_u64, Vec::new(), Vec::new());
             for (steps, back) in backs {

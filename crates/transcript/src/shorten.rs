@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The text before a summary.
 const INTRODUCTION: &str = "The beginning of this conversation was replaced by this summary:";
 /// The summary when there is nothing to say.
-const NOTHING: &str = "Nothing of importance.";
+const NOTHING: &str = "Nothing important.";
 /// A summary may take 1/`SUMMARY_SHARE` of the target, and at most `MAX_SUMMARY_TOKENS`.
 const SUMMARY_SHARE: u64 = 4;
 const MAX_SUMMARY_TOKENS: u64 = 8_000;

@@ -12,7 +12,7 @@ const ASKED: &str = "## What was asked";
 const DONE: &str = "## What was done";
 const SAID: &str = "## What was said last";
 /// The end of the note with which a section says how many items it has lost.
-const LEFT_OUT: &str = " more are left out here)";
+const LEFT_OUT: &str = " more omitted here)";
 /// The most bytes of one request and of one answer.
 const ASKED_BYTES: usize = 2_000;
 const SAID_BYTES: usize = 1_200;
@@ -125,7 +125,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// A model's summary of the same, in about `max_bytes`, with the requests verbatim beside it.
+    /// A model's summary of the same, in about `max_bytes`, with the requests verbatim next to it.
     pub(crate) fn retold(self, text: &str, max_bytes: usize) -> String {
         let plain: Vec<&str> = text
             .lines()
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_was_asked_done_and_said() {
+    fn a_summary_lists_requests_actions_and_answers() {
         assert_eq!(
             summary().write(4_000),
             "## What was asked\n- Fix the test.\n  ## What was done\n  - nothing\n\
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn a_written_summary_parses_back() {
         let read = Summary::read(&summary().write(4_000));
         assert_eq!(read, summary());
         let foreign = Summary::read("The user wants a fix.\n\n- it is half done");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_and_the_newest_stay_when_there_is_too_much() {
+    fn the_task_and_the_newest_items_stay() {
         let mut summary = Summary::default();
         let many: Vec<Message> = (0..500).map(|n| user(&format!("request number {n}"))).collect();
         summary.add(many.iter());

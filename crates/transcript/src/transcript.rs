@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(crate) const NOTE_MARK: &str = "[agentd] ";
 
 /// Stands in for a missing first message: providers require a conversation to begin with the user.
-const NO_BEGINNING: &str = "The beginning of this conversation is not there.";
+const NO_BEGINNING: &str = "The beginning of this conversation is missing.";
 
 /// The conversation of one session so far.
 #[derive(Debug, Clone, PartialEq, Default)]

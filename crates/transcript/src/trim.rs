@@ -51,7 +51,7 @@ impl Transcript {
             .left_out
             .saturating_add(u64::try_from(end).unwrap_or(u64::MAX).saturating_sub(1));
         let note = Block::text(format!(
-            "{NOTE_MARK}{} later messages are left out here.",
+            "{NOTE_MARK}{} later messages omitted here.",
             self.left_out
         ));
         if let Some(task) = self.messages.first_mut() {

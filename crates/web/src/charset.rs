@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_who_says_it_is_believed() {
+    fn the_first_declared_charset_wins() {
         check(b"caf\xc3\xa9", "text/html; charset=utf-8", "caf\u{e9}");
         check(b"caf\xe9", "text/html; charset=ISO-8859-1", "caf\u{e9}");
         check(

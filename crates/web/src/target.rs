@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_have_one_spelling() {
+    fn addresses_are_normalized() {
         for (text, expected) in [
             ("https://docs.rs", "https://docs.rs/"),
             (" HTTPS://Docs.RS:443/a/../b?c=d#e ", "https://docs.rs/b?c=d"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn redteam_35_odd_addresses_are_no_addresses() {
+    fn redteam_35_odd_addresses_are_refused() {
         for text in [
             "",
             "docs.rs",
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_stays_at_its_server_or_leaves_it() {
+    fn redirects_within_a_server_differ_from_others() {
         let from = Target::parse("http://docs.rs/a/b").unwrap();
         for (location, expected) in [
             ("c", Some(("http://docs.rs/a/c", true))),

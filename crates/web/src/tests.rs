@@ -139,7 +139,7 @@ impl Rebinding {
 impl Resolver for Rebinding {
     fn look_up<'a>(&'a self, _: &'a str) -> Looking<'a> {
         let answer = self.0.lock().unwrap().pop_front();
-        Box::pin(async move { answer.ok_or_else(|| std::io::Error::other("nobody knows")) })
+        Box::pin(async move { answer.ok_or_else(|| std::io::Error::other("unknown")) })
     }
 
     fn apart(&self) -> Arc<dyn Resolver> {
@@ -165,7 +165,7 @@ async fn a_page_is_read_as_markdown() {
 }
 
 #[tokio::test]
-async fn i8_a_request_carries_nothing_of_ours() {
+async fn i8_a_request_carries_no_secret() {
     let server = Server::start(&[&moved("/b"), &ok("text/plain", "x")]).await;
     server.page("/a").await;
     let names = |request: &String| {
@@ -192,7 +192,7 @@ async fn i8_a_request_carries_nothing_of_ours() {
 }
 
 #[tokio::test]
-async fn text_comes_as_it_is_and_an_error_page_with_its_status() {
+async fn text_is_returned_verbatim_and_an_error_page_with_its_status() {
     let server = Server::start(&[
         &ok("application/json", "{\"a\": [1]}\n"),
         "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 7\r\n\r\nno page",
@@ -207,7 +207,7 @@ async fn text_comes_as_it_is_and_an_error_page_with_its_status() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_is_not_read() {
+async fn content_that_is_not_text_is_not_read() {
     let server = Server::start(&[
         &ok("image/png", "x"),
         &ok("application/octet-stream", "x"),
@@ -239,7 +239,7 @@ async fn i6_a_huge_page_is_cut_and_the_rest_is_not_read() {
 }
 
 #[tokio::test]
-async fn i6_a_server_that_never_finishes_is_given_up() {
+async fn i6_a_server_that_never_finishes_is_abandoned() {
     let begun = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nx";
     let server = Server::with(vec![(begun.to_vec(), false), (Vec::new(), false)]).await;
     for _ in 0..2 {
@@ -295,7 +295,7 @@ async fn redteam_35_a_redirect_is_judged_at_each_hop() {
     assert_eq!(
         given,
         Fetch::Elsewhere(expected),
-        "an address that nobody judged is given back"
+        "an address without a verdict is returned"
     );
     for _ in 0..5 {
         let error = server.fetch("/").await.unwrap_err();
@@ -309,7 +309,7 @@ async fn redteam_35_a_redirect_is_judged_at_each_hop() {
 }
 
 #[tokio::test]
-async fn redteam_35_a_name_that_changes_its_address_reaches_only_the_judged_one() {
+async fn redteam_35_dns_rebinding_reaches_only_the_judged_address() {
     let server = Server::start(&[&ok("text/plain", "one"), &ok("text/plain", "two")]).await;
     let config = WebConfig {
         allow_private: vec![format!("127.0.0.1:{}", server.port)],
@@ -331,7 +331,7 @@ async fn redteam_35_a_name_that_changes_its_address_reaches_only_the_judged_one(
 }
 
 #[tokio::test]
-async fn redteam_35_a_name_that_is_moved_between_two_hops_is_judged_again() {
+async fn redteam_35_a_name_is_judged_again_at_each_hop() {
     let server = Server::start(&[&moved("/b"), &ok("text/plain", "two")]).await;
     let config = WebConfig {
         allow_private: vec![format!("127.0.0.1:{}", server.port)],
@@ -352,7 +352,7 @@ async fn redteam_35_a_name_that_is_moved_between_two_hops_is_judged_again() {
 }
 
 #[tokio::test]
-async fn i7_one_bad_address_among_good_ones_is_enough() {
+async fn i7_one_forbidden_address_among_allowed_ones_refuses_the_fetch() {
     let target = Target::parse("http://shop.example/").unwrap();
     for addresses in [
         ["93.184.215.14", "10.0.0.1"],
@@ -365,7 +365,7 @@ async fn i7_one_bad_address_among_good_ones_is_enough() {
     }
     let nobody = Rebinding::new(&[&[]]);
     let mut fetcher = Fetcher::with_resolver(&WebConfig::default(), nobody).unwrap();
-    for why in ["it has no address", "nobody knows"] {
+    for why in ["it has no address", "unknown"] {
         let error = fetcher.fetch(&target, false).await.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -375,7 +375,7 @@ async fn i7_one_bad_address_among_good_ones_is_enough() {
 }
 
 #[tokio::test]
-async fn i7_the_client_knows_no_host_that_was_not_judged() {
+async fn i7_the_client_resolves_only_judged_hosts() {
     let pins = crate::pins::Pins::default();
     let resolve = |host: &str| reqwest::dns::Resolve::resolve(&pins, host.parse().unwrap());
     assert!(resolve("localhost").await.is_err());
@@ -418,7 +418,7 @@ async fn fetched(
 }
 
 #[tokio::test]
-async fn redteam_35_i7_the_rules_have_a_word_on_each_hop() {
+async fn redteam_35_i7_the_rules_judge_each_hop() {
     let other = Server::start(&[&ok("text/plain", "there")]).await;
     let leads_off = format!(
         "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{}/there\r\n\r\n",

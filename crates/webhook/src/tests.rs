@@ -135,7 +135,7 @@ fn redteam_42_a_note_says_how_much_it_leaves_out() {
 }
 
 #[tokio::test]
-async fn a_question_is_posted_once_it_is_taken_and_signed() {
+async fn a_question_is_posted_until_accepted_and_is_signed() {
     let (url, mut heard) = receiver(&[TAKEN]).await;
     webhooks(&url, Vec::new(), "a-secret-of-the-hook").send(&Note::of(&asked("make all")).unwrap());
     let request = heard.recv().await.unwrap();
@@ -155,7 +155,7 @@ async fn a_question_is_posted_once_it_is_taken_and_signed() {
 }
 
 #[tokio::test]
-async fn i6_a_receiver_that_is_busy_is_asked_again_under_the_same_key_and_one_that_refuses_is_not() {
+async fn i6_a_busy_receiver_is_retried_with_the_same_key_and_a_refusal_is_final() {
     let (url, mut heard) = receiver(&[BUSY, TAKEN]).await;
     webhooks(&url, Vec::new(), "").send(&Note::of(&asked("x")).unwrap());
     let (first, second) = (heard.recv().await.unwrap(), heard.recv().await.unwrap());
@@ -175,7 +175,7 @@ async fn i6_a_receiver_that_is_busy_is_asked_again_under_the_same_key_and_one_th
 }
 
 #[tokio::test]
-async fn each_level_is_told_and_the_webhook_hears_everything() {
+async fn each_level_is_notified_and_the_webhook_gets_everything() {
     let (all, mut hears_all) = receiver(&[TAKEN, TAKEN]).await;
     let (first, mut hears_first) = receiver(&[TAKEN]).await;
     let (second, mut hears_second) = receiver(&[TAKEN]).await;
@@ -202,13 +202,13 @@ fn i8_a_note_has_no_credential_and_is_bounded() {
 }
 
 #[test]
-fn i7_a_secret_that_is_missing_stops_the_start() {
+fn i7_a_missing_secret_prevents_the_start() {
     let mut config = PermissionConfig::default();
     assert!(
         Webhooks::new(&config, |_| None, || Timestamp(0))
             .unwrap()
             .is_none(),
-        "nobody is told"
+        "no note is sent"
     );
     config.webhook.url = "https://example.org/".to_owned();
     assert!(
@@ -224,7 +224,7 @@ fn i7_a_secret_that_is_missing_stops_the_start() {
 }
 
 #[tokio::test]
-async fn i6_notes_that_nobody_takes_are_bounded() {
+async fn i6_undelivered_notes_are_bounded() {
     // A receiver that never answers.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hooks = webhooks(

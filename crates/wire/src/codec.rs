@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redteam_49_i6_a_large_frame_pins_no_memory_whatever_follows() {
+    fn redteam_49_i6_a_large_frame_does_not_retain_memory() {
         let mut decoder = Decoder::new(FrameLimits::default());
         let frame = [&(4_u32 << 20).to_be_bytes()[..], &vec![b'x'; 4 << 20], &[0]].concat();
         for chunk in frame.chunks(16 << 10) {

@@ -182,7 +182,7 @@ fn every_truncation_waits_for_more_or_is_malformed() {
 }
 
 #[test]
-fn a_length_over_the_limit_is_refused_before_its_body_comes_and_the_stream_stays_broken() {
+fn an_oversized_length_is_refused_before_its_body_and_ends_the_stream() {
     let mut decoder = Decoder::new(LIMITS);
     decoder.feed(&[0xff; 4]);
     let expected = Err(WireError::TooLarge {
@@ -195,7 +195,7 @@ fn a_length_over_the_limit_is_refused_before_its_body_comes_and_the_stream_stays
 }
 
 #[test]
-fn frames_stand_behind_one_another_and_one_that_is_not_made_leaves_nothing() {
+fn frames_are_concatenated_and_a_failed_one_leaves_nothing() {
     let delta = Delta::Status(status());
     let mut bytes = Vec::new();
     encode_after(
@@ -219,7 +219,7 @@ fn frames_stand_behind_one_another_and_one_that_is_not_made_leaves_nothing() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_not_made() {
+fn a_frame_over_the_limit_is_not_encoded() {
     let error = encode(&"x".repeat(100), 50).unwrap_err();
     assert_eq!(
         error,
@@ -248,7 +248,7 @@ fn a_depth_bomb_is_refused() {
 }
 
 #[test]
-fn promised_children_cost_nothing_until_they_come() {
+fn announced_children_cost_nothing_until_they_arrive() {
     let array = [0x81, 0xa1, b'a', 0xdd, 0xff, 0xff, 0xff, 0xff];
     assert!(matches!(
         decode_client(&array, LIMITS),
@@ -302,7 +302,7 @@ fn junk_is_malformed() {
 
 /// A map that is not a valid frame gets an answer that names the field, and the connection stays open.
 #[test]
-fn a_map_that_is_no_frame_is_told_which_field_is_wrong() {
+fn a_map_that_is_not_a_frame_is_refused_with_the_field() {
     let range = json!({"min": 1, "max": 1});
     let neither = "it is neither {hello} nor {id, method, params}";
     for (frame, id, why) in [
@@ -402,7 +402,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn frames_come_out_whole_however_the_bytes_are_cut(
+    fn frames_are_decoded_however_the_bytes_are_split(
         values in prop::collection::vec(any_json(), 1..6),
         cuts in prop::collection::vec(1_usize..50, 1..40),
     ) {

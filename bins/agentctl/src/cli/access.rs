@@ -12,7 +12,7 @@ use std::time::Duration;
 `agentctl token revoke` ends.\n\nExamples:\n  agentctl open\n  agentctl open --scope read --ttl 30d   # for a screen on the wall"
 )]
 pub(crate) struct OpenArgs {
-    /// What the page may do; several with commas, or several times [default: read,steer,approve]
+    /// Scopes of the page; several with commas, or several times [default: read,steer,approve]
     #[arg(long = "scope", value_enum, value_name = "SCOPE", value_delimiter = ',')]
     pub(crate) scopes: Vec<ScopeArg>,
     /// How long the browser stays signed in [default: 12h]
@@ -54,7 +54,7 @@ pub(crate) struct CreateTokenArgs {
     /// Its name: 1 to 63 of A-Z a-z 0-9 . _ -
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// What it may do; several with commas, or several times
+    /// Scopes of the token; several with commas, or several times
     #[arg(
         long = "scope",
         value_enum,

@@ -171,7 +171,7 @@ pub(crate) struct SetArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// What to change: name=, model=, mode=, budget=, labels=
+    /// Settings to change: name=, model=, mode=, budget=, labels=
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub(crate) changes: Vec<String>,
 }

@@ -124,7 +124,7 @@ pub(crate) struct LogsArgs {
     pub(crate) margin: MarginArgs,
 }
 
-/// What `logs` and `attach` show beside each event.
+/// The columns that `logs` and `attach` show before each event.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct MarginArgs {
     /// Show the number of each event on the left, for `fork --at` and `rewind --at`

@@ -10,7 +10,7 @@ fn parse(line: &str) -> Result<Cli, ErrorKind> {
 }
 
 #[test]
-fn the_command_line_is_sound() {
+fn the_command_line_definition_is_valid() {
     Cli::command().debug_assert();
 }
 
@@ -58,7 +58,7 @@ fn run_takes_its_flags() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused() {
+fn contradicting_flags_are_refused() {
     let conflicts = [
         "agentctl run go --input-file -",
         "agentctl run go -d --json",
@@ -117,7 +117,7 @@ fn verbs_have_their_other_names() {
 }
 
 #[test]
-fn a_usage_error_can_tell_that_json_is_wanted() {
+fn a_usage_error_honours_the_json_flag() {
     let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
     for line in [
         "agentctl -o json nope",
@@ -131,7 +131,7 @@ fn a_usage_error_can_tell_that_json_is_wanted() {
 }
 
 #[test]
-fn help_is_broken_by_the_terminal_alone_and_examples_fit_into_eighty_columns() {
+fn help_has_no_hard_line_breaks_and_examples_fit_80_columns() {
     let mut program = Cli::command();
     program.build();
     let verbs: Vec<_> = program.get_subcommands().cloned().collect();

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_context_of_show_is_the_window_and_any_other_is_a_daemon() {
+    fn show_context_is_the_window_and_elsewhere_a_daemon() {
         let check = |typed: &str, expected: &str| {
             let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
             assert_eq!(understood(words(typed)), words(expected));

@@ -239,7 +239,7 @@ fn an_approval_answered_elsewhere_is_noticed() {
     if let EventBody::ApprovalDecided(words) = &mut withdrawn.body {
         words.decision = Decision::Withdrawn;
     }
-    assert_eq!(asks.observe(&withdrawn, None), None, "nobody answered");
+    assert_eq!(asks.observe(&withdrawn, None), None, "no one answered");
     assert_eq!(asks.front(), None);
 }
 

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_variable_comes_first_and_cat_is_no_pager() {
+    fn our_own_variable_comes_first_and_cat_disables_paging() {
         let chosen = |variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
             chosen(&Environment::new(variables, None))

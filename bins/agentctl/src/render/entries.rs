@@ -19,7 +19,7 @@ pub(crate) fn input_text(content: &[Block]) -> String {
     text
 }
 
-/// A failed attempt; `at` is its time, `None` if the time is already shown beside it.
+/// A failed attempt; `at` is its time, `None` if the time is already shown next to it.
 pub(crate) fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line {
     let what = format!("{}: {}", word(&failed.class), failed.message);
     let Some(next) = failed.retry_at else {
@@ -127,7 +127,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_failed_attempt_says_how_long_the_next_one_is_away() {
+    fn a_failed_attempt_shows_the_time_until_the_next() {
         let failed: ModelFailed = serde_json::from_value(json!({
             "call": agentd_protocol::CallId::NIL, "attempt": 2, "class": "rate_limited", "message": "slow down",
             "retry_at": Timestamp(1_763_636_412_000), "remedy": {"kind": "fallback", "model": "small"}

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_that_somebody_set_says_where() {
+    fn an_explicit_limit_shows_its_source() {
         let mut limits = LoopLimits {
             turn_cap: 50,
             ..LoopLimits::default()

@@ -51,7 +51,7 @@ impl Early {
     }
 }
 
-/// What to print when the answer is complete.
+/// The text to print when the answer is complete.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Append this to what was printed (it may be empty).

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_marked_and_what_follows_is_shown_with_the_result_again() {
+    fn a_gap_is_marked_and_later_output_comes_with_the_result() {
         let mut live = LiveOutput::default();
         assert_eq!(live.piece(ToolCallId::NIL, 0, "one\nhal"), ["one"]);
         assert_eq!(live.piece(ToolCallId::NIL, 90, "f\nten\n"), ["…", "f", "ten"]);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn i6_what_is_shown_of_a_call_and_how_many_calls_is_bounded() {
+    fn i6_live_output_is_bounded_per_call_and_in_number() {
         let mut live = LiveOutput::default();
         let flood = "x\n".repeat(LINES);
         assert_eq!(live.piece(ToolCallId::NIL, 0, &flood).len(), LINES);

@@ -173,7 +173,7 @@ impl Row for ServerListRow {
 pub(crate) struct UsageListRow {
     #[serde(flatten)]
     pub(crate) row: UsageRow,
-    /// What the prompt cache saved, as far as prices are known.
+    /// The savings by the prompt cache, as far as prices are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) saved_usd: Option<f64>,
 }

@@ -153,7 +153,7 @@ pub(crate) struct SessionDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Box<LoopLimits>>,
     pub(crate) last_error: Option<TurnError>,
-    /// What the prompt cache saved, if the model has a price.
+    /// The savings by the prompt cache, if the model has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) saved_usd: Option<f64>,
     /// The sub-agents' rows, for the detail page.

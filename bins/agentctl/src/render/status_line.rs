@@ -4,7 +4,7 @@ use crate::render::table::cut;
 use crate::render::{one_line, tokens, word};
 use agentd_protocol::{Event, EventBody, RunState, Status, Timestamp};
 
-/// What is known about the watched turn.
+/// The known state of the watched turn.
 #[derive(Debug)]
 pub(crate) struct StatusLine {
     began: Timestamp,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_the_state_the_seconds_and_the_tokens() {
+    fn the_status_line_shows_state_seconds_and_tokens() {
         let mut line = StatusLine::new(Timestamp(1_000));
         assert_eq!(line.text(Timestamp(5_000), 80), "");
         line.status(&status(RunState::RunningModel, "step 1: claude answers"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_is_waited_for_counts_down() {
+    fn a_pending_attempt_counts_down() {
         let mut line = StatusLine::new(Timestamp(0));
         line.failed = "rate limited".to_owned();
         line.status(&Status {

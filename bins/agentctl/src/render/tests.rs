@@ -71,7 +71,7 @@ fn tokens_and_dollars_are_short() {
 }
 
 #[test]
-fn nothing_that_a_terminal_obeys_is_printed() {
+fn no_terminal_control_sequence_is_printed() {
     let nasty = "a\x1b[31mred\x07\u{9b}2J\r\u{202e}evil\u{200b}\u{e0041}\tb\nc";
     let shown = clean(nasty);
     for letter in ['\x1b', '\x07', '\u{9b}', '\r', '\u{202e}', '\u{e0041}'] {
@@ -139,7 +139,7 @@ fn a_tool_call_is_two_lines_with_its_output_below() {
 }
 
 #[test]
-fn an_unknown_outcome_and_a_denial_are_told() {
+fn an_unknown_outcome_and_a_denial_are_shown() {
     let mut transcript = Transcript::new(0);
     let tool_call = stamp().tool_call();
     let mut outcome = ToolOutcome::text(ToolStatus::Interrupted, "interrupted, outcome unknown");
@@ -170,7 +170,7 @@ fn an_unknown_outcome_and_a_denial_are_told() {
 }
 
 #[test]
-fn a_turn_shows_who_said_what_and_how_it_ended() {
+fn a_turn_shows_its_messages_and_its_end() {
     let mut transcript = Transcript::new(3);
     let input = InputAccepted {
         input: stamp().input(),
@@ -218,7 +218,7 @@ fn a_turn_shows_who_said_what_and_how_it_ended() {
 }
 
 #[test]
-fn an_answer_names_who_gave_it_and_how_far_it_reaches() {
+fn an_answer_shows_its_author_and_its_scope() {
     let mut transcript = Transcript::new(3);
     let mut decided = ApprovalDecided {
         approval: stamp().approval(),
@@ -280,7 +280,7 @@ fn missed_pieces_come_with_the_answer() {
 }
 
 #[test]
-fn words_about_a_result_wait_for_the_result() {
+fn notes_about_a_result_wait_for_the_result() {
     let mut stamp = Stamp::new(NOW, 9);
     let (first, second) = (stamp.call(), stamp.call());
     let of = |call, text: &str| Fragment {
@@ -305,7 +305,7 @@ fn words_about_a_result_wait_for_the_result() {
 }
 
 #[test]
-fn a_lag_spoils_only_the_call_that_it_hits() {
+fn a_lag_affects_only_its_call() {
     let mut live = LiveText::default();
     live.lagged();
     assert_eq!(live.fragment(&fragment(0, 0, "fresh")), "fresh");
@@ -316,7 +316,7 @@ fn a_lag_spoils_only_the_call_that_it_hits() {
 }
 
 #[test]
-fn a_viewer_that_comes_late_goes_on_behind_the_partial_text() {
+fn a_late_viewer_continues_after_the_partial_text() {
     let mut live = LiveText::default();
     assert_eq!(live.partial("one two"), "one two");
     assert_eq!(live.fragment(&fragment(1, 4, "two three")), " three");

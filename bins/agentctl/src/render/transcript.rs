@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_below_keeps_its_white_space_and_nothing_that_a_terminal_obeys() {
+    fn detail_lines_keep_white_space_without_control_sequences() {
         let paint = Paint::new(false);
         let row = |line: &str| below(paint, line);
         assert_eq!(row("+    let x = 1;"), "         | +    let x = 1;\n");

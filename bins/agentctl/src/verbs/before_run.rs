@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_begins_with_a_command_is_noticed() {
+    fn a_text_that_begins_with_a_command_is_detected() {
         let read = |text: &str| command_of(&[Block::text(text)]).map(str::to_owned);
         for (text, word) in [
             ("/plan", "plan"),

@@ -61,7 +61,7 @@ pub(crate) fn contexts(ctx: &mut Ctx, verb: &ContextVerb) -> Result<Exit, Failur
                 .map(|it| row(it, current.as_deref()))
                 .collect();
             if rows.is_empty() && ctx.out.human() {
-                ctx.out.status("there are no contexts; agentctl context add NAME https://HOST:7433 --token-file FILE makes one");
+                ctx.out.status("there are no contexts; to add one: agentctl context add NAME https://HOST:7433 --token-file FILE");
             } else {
                 ctx.out.list(&rows)?;
             }
@@ -74,8 +74,8 @@ pub(crate) fn contexts(ctx: &mut Ctx, verb: &ContextVerb) -> Result<Exit, Failur
             contexts.current.clone_from(name);
             contexts.save(&ctx.environment)?;
             ctx.out.status(&match name {
-                Some(name) => format!("agentctl uses the context {name} from now on"),
-                None => "agentctl uses the daemon of this machine from now on".to_owned(),
+                Some(name) => format!("agentctl now uses the context {name}"),
+                None => "agentctl now uses the daemon of this machine".to_owned(),
             });
             Ok(Exit::OK)
         }
@@ -85,7 +85,7 @@ pub(crate) fn contexts(ctx: &mut Ctx, verb: &ContextVerb) -> Result<Exit, Failur
             contexts.current = contexts.current.filter(|current| current != name);
             contexts.save(&ctx.environment)?;
             ctx.out.status(&format!(
-                "removed: {}; its token file stays where it is",
+                "removed: {}; its token file was not deleted",
                 clean(name)
             ));
             Ok(Exit::OK)
@@ -119,10 +119,10 @@ fn add(ctx: &mut Ctx, mut contexts: Contexts, args: &AddContextArgs) -> Result<E
         ));
     }
     if contexts.contexts.contains_key(name) {
-        let message = format!("there is a context {name:?} already");
+        let message = format!("the context {name:?} already exists");
         let fault = Fault::conflict("context_exists", message);
         return Err(fault
-            .hint(format!("agentctl context rm {name} removes it"))
+            .hint(format!("to remove it: agentctl context rm {name}"))
             .into());
     }
     let address = address(args)?;
@@ -148,7 +148,7 @@ fn address(args: &AddContextArgs) -> Result<Address, Failure> {
         });
     }
     if args.token_file.is_some() || args.ca_file.is_some() {
-        let hint = "write https://HOST:7433, or leave the files out: a socket needs neither";
+        let hint = "write https://HOST:7433, or omit the files: a socket needs neither";
         return Err(Failure::invalid(
             format!("{:?} is the path of a socket", args.address),
             hint,

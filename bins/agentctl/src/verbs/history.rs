@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_is_coloured_by_what_its_lines_do() {
+    fn a_diff_is_coloured_by_the_kind_of_its_lines() {
         let diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- a rule\n+++ another\n";
         assert_eq!(coloured(diff, Paint::new(false)), diff);
         assert_eq!(

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_is_one_family_and_others_are_families_of_their_own() {
+    fn sessions_are_grouped_into_trees() {
         let missing = || ("x".to_owned(), Err(ClientError::Lost("gone".to_owned())));
         let targets = vec![
             found(3, Some(2)),

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_nobody_has_is_refused_with_what_may_be_meant() {
+    fn an_unknown_tool_is_refused_with_a_suggestion() {
         for name in ["Bash", "read", "SemanticSearch", "mcp__any__tool"] {
             assert!(known(name).is_ok(), "{name}");
         }

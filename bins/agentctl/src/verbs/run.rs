@@ -34,7 +34,7 @@ pub(crate) struct Entered {
     pub(crate) seq: Seq,
     /// Only events after this one are shown.
     pub(crate) after: Seq,
-    /// How the session handles approvals while nobody is attached.
+    /// How the session handles approvals while no client is attached.
     pub(crate) unattended: Unattended,
     /// The output of a command, in which case there is no input.
     pub(crate) said: Option<String>,

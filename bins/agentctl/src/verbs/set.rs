@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_stays() {
+    fn unnamed_settings_do_not_change() {
         let params = changed(&[
             "name=a=b c",
             "mode=accept-edits",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_what_is_expected() {
+    fn an_invalid_change_names_the_expected_form() {
         for (change, hint) in [
             ("name", "KEY=VALUE"),
             ("colour=red", "the keys are"),

@@ -92,9 +92,10 @@ async fn create(ctx: &mut Ctx, args: &CreateTokenArgs) -> Result<Exit, Failure> 
         let what = format!("token {}: {}; {reach}; {life}", row.name, row.scopes.join(", "));
         ctx.out.status(&what);
         ctx.out
-            .status("it is shown only now: keep it in a file that only you can read (chmod 600)");
-        ctx.out
-            .status("use it elsewhere: agentctl context add NAME https://HOST:7433 --token-file FILE");
+            .status("agentd shows the token only once: keep it in a file that only you can read (chmod 600)");
+        ctx.out.status(
+            "to use it on another machine: agentctl context add NAME https://HOST:7433 --token-file FILE",
+        );
         ctx.out.line(text)?;
     } else {
         let mut value = json!(row);
@@ -110,7 +111,7 @@ async fn list(ctx: &mut Ctx) -> Result<Exit, Failure> {
     let rows = ctx.connect().await?.tokens().await?;
     if rows.is_empty() && ctx.out.human() {
         ctx.out
-            .status("there are no tokens; agentctl token create NAME --scope read makes one");
+            .status("there are no tokens; to create one: agentctl token create NAME --scope read");
     } else {
         ctx.out.list(&rows)?;
     }

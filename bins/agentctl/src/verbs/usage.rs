@@ -86,7 +86,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     Ok(Exit::OK)
 }
 
-/// What the prompt cache saved by group, at the prices of the sessions' models.
+/// The savings by the prompt cache per group, at the prices of the sessions' models.
 fn saved(
     each: impl Iterator<Item = (SessionId, Usage)>,
     by: &str,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn every_attempt_is_paid_and_what_was_copied_is_not() {
+    fn every_attempt_counts_and_copied_events_do_not() {
         let (first, fork) = (
             SessionId::from_parts(AT.0, [1; 10]),
             SessionId::from_parts(AT.0, [2; 10]),

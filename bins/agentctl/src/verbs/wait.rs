@@ -103,7 +103,7 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
     }
 }
 
-/// What was seen of a session. A turn's end in a replay need not be the last one.
+/// The events seen of a session. A turn's end in a replay need not be the last one.
 #[derive(Debug, Default)]
 struct Seen {
     synced: bool,

@@ -213,7 +213,7 @@ mod tests {
     const RULES: Rules = Rules::Marks { min: 1_024 };
 
     #[test]
-    fn nothing_is_kept_below_the_minimum_or_without_marks() {
+    fn nothing_is_cached_below_the_minimum_or_without_marks() {
         let mut cache = Cache::new(RULES);
         for _ in 0..2 {
             let short = [block('a', 1_023, Some(SHORT_MS))];
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_without_marks_keeps_whole_steps_of_each_request() {
+    fn an_automatic_cache_keeps_whole_steps_of_each_request() {
         let mut cache = Cache::new(Rules::Prefix {
             min: 1_024,
             step: 128,

@@ -86,7 +86,7 @@ fn cost(read: u64, write: u64, output: u64) -> f64 {
     all / 1e6
 }
 
-/// The cost of a summary that is asked for at the end of the cached conversation.
+/// The cost of a summary requested at the end of the cached conversation.
 #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
 fn summary_cost(read: u64, new: u64) -> f64 {
     let question = summary_request().len() as u64 / 4;
@@ -140,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_choice_of_points_is_cheaper_than_the_best_and_the_window_holds() {
+    fn no_choice_of_points_beats_the_optimum_within_the_window() {
         let work = Work::new(120);
         let window = Window::new(32_768);
         let ours = ours::run(&work, window);
         let best = best::run(&work, window, 1);
         assert!(ours.largest <= window.tokens, "{}", ours.largest);
         assert!(ours.summaries > 0);
-        // What the shipped code keeps differs a little from the model of it, since calls and results are not parted.
+        // The shipped code keeps slightly more than the model of it, since it does not part calls from results.
         assert!(best <= ours.usd * 1.02, "{best} {}", ours.usd);
         assert!(
             best <= best::run(&work, window, 2) + 1e-9,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn where_everything_fits_and_nothing_pays_all_three_cost_the_same() {
+    fn all_three_cost_the_same_if_nothing_needs_management() {
         let work = Work::new(30);
         let window = Window::new(1_000_000);
         let ours = ours::run(&work, window);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_come_first_then_the_system_prompt_whatever_the_order_on_the_wire() {
+    fn tools_precede_the_system_prompt_in_any_wire_order() {
         let anthropic = json!({
             "messages": [{ "role": "user", "content": [{ "type": "text", "text": "hi", "cache_control": { "type": "ephemeral" } }] },
                          { "role": "assistant", "content": [{ "type": "text", "text": "ho" }] }],
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_dialects_are_read_too() {
+    fn other_dialects_are_parsed_too() {
         let chat =
             json!({ "messages": [{ "role": "system", "content": "x" }, { "role": "user", "content": "y" }] });
         assert!(read(&chat).system > 0);

@@ -1,4 +1,4 @@
-//! Requests and event streams over plain HTTP/1.1. Does as little as possible, since it runs beside what it measures.
+//! Requests and event streams over plain HTTP/1.1. Does as little as possible, since it runs next to what it measures.
 
 use crate::daemon::Bench;
 use agentd_protocol::CreateTokenParams;

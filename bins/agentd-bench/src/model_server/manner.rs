@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_troubles_again_and_about_as_often_as_was_asked() {
+    fn a_seed_reproduces_its_failures_at_the_requested_rate() {
         let manner = Manner {
             rates: Rates {
                 limited: 0.2,

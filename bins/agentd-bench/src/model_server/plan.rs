@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_read_from_the_prompt_and_followed_by_counting_assistant_messages() {
+    fn the_prompt_contains_the_plan_and_assistant_messages_count_its_steps() {
         let prompt =
             r#"[{"role":"user","content":"plan:a steps=2 command=echo_hi fail=1:503:2 text=bye_now;"}"#;
         let body = prompt.as_bytes();

@@ -116,7 +116,7 @@ impl Teller {
             .saturating_sub(good)
         {
             0 => String::new(),
-            failed => format!(" {failed} failed, as the script wants."),
+            failed => format!(" {failed} failed, as scripted."),
         };
         self.print(&format!(
             "\n{good} of {} agents are done and their tests pass.{failed} The daemon stays up; from another terminal:\n\n  \
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_diff_only_the_changed_lines_are_told() {
+    fn only_changed_lines_of_a_diff_are_shown() {
         let diff = "--- a/a.sh\n+++ b/a.sh\n@@ -1,3 +1,3 @@\n #!/bin/sh\n\n-total=1\n+total=0\n";
         assert_eq!(
             told(diff),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_well_and_what_failed_have_colours() {
+    fn success_and_failure_are_coloured() {
         assert_eq!(shaded("ok:   Bash"), "\x1b[32mok:\x1b[0m   Bash");
         assert_eq!(
             shaded("      FAILED: sum.sh"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn of_other_output_the_first_lines_are_told() {
+    fn other_output_shows_its_first_lines() {
         assert_eq!(
             told("one\n\n- two\nthree\nfour"),
             [
@@ -282,9 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn the_gist_is_no_announcement() {
+    fn the_summary_line_skips_announcements() {
         assert_eq!(gist("I look first.\n\nThen I act."), "I look first.");
-        assert_eq!(gist("The test says:\n\nFAILED\n\nI mend it."), "I mend it.");
+        assert_eq!(gist("The test says:\n\nFAILED\n\nI fix it."), "I mend it.");
         assert_eq!(gist("Done. I fixed it. It said:\n\nok"), "Done. I fixed it.");
         assert_eq!(gist("Well:"), "Well:");
         assert_eq!(gist(""), "");

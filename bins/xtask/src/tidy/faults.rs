@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_test_that_exists_is_found() {
+    fn a_row_that_names_a_missing_test_is_found() {
         let found = |first: &str, test: &str| check(&list(first), &tree(test)).unwrap();
         assert_eq!(found("`it_holds`", "fn it_holds() {}"), [""; 0]);
         assert_eq!(found("`it_holds`", "    it_holds: 1, 2;"), [""; 0]);

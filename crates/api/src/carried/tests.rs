@@ -31,7 +31,7 @@ async fn read_named(parts: &[BlobPart], named: &BTreeSet<String>, max: u64) -> R
 }
 
 #[tokio::test]
-async fn contents_come_back_from_their_parts() {
+async fn contents_are_restored_from_their_parts() {
     let long = Bytes::from((0..=255).cycle().take(1_000).collect::<Vec<u8>>());
     for content in [&long, &Bytes::from_static(b"short"), &Bytes::new()] {
         let mut parts = lines(content, 200);
@@ -51,7 +51,7 @@ async fn contents_come_back_from_their_parts() {
 }
 
 #[tokio::test]
-async fn i7_contents_that_are_not_what_they_say_are_refused_with_their_line() {
+async fn i7_contents_with_a_wrong_checksum_are_refused_with_their_line() {
     let content = Bytes::from(vec![b'a'; 300]);
     let good = lines(&content, 200);
     let refused = async |parts: &[BlobPart], max, says: &str| {
@@ -102,7 +102,7 @@ async fn i7_contents_that_are_not_what_they_say_are_refused_with_their_line() {
 }
 
 #[test]
-fn an_event_behind_a_content_is_no_event() {
+fn an_event_after_a_content_is_refused() {
     let lines = [r#"{"v":1}"#, r#"{"blob":"x"}"#, r#"{"v":1}"#]
         .map(Bytes::from)
         .to_vec();

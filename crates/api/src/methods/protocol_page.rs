@@ -99,7 +99,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_page_has_every_method_with_its_scope_and_parameters_and_no_other() {
+fn the_page_lists_exactly_the_methods_with_their_scopes_and_parameters() {
     let table = all().map(|(name, scope)| {
         let section = Section {
             scope: scope.as_str().to_owned(),
@@ -132,7 +132,7 @@ fn the_page_names_every_event_type() {
 }
 
 #[test]
-fn a_missing_section_and_a_wrong_parameter_are_seen() {
+fn a_missing_section_and_a_wrong_parameter_are_reported() {
     let page = "### `a.b`\n\nScope `read`.\n\n| parameter | type | meaning |\n|---|---|---|\n| `x` | string | .. |\n\n## Types\n\n| `y` | .. |\n";
     let found = sections(page);
     let section = Section {

@@ -40,7 +40,7 @@ fn seqs(past: &Past) -> Vec<Seq> {
 }
 
 #[test]
-fn a_change_stands_until_it_is_undone_and_again_when_the_undo_is() {
+fn a_change_stands_unless_undone_and_again_after_undoing_the_undo() {
     let mut past = Past::default();
     past.changes.push(change(1, "a", None, Some("1"), &[]));
     past.changes.push(change(2, "a", Some("1"), Some("2"), &[]));
@@ -51,7 +51,7 @@ fn a_change_stands_until_it_is_undone_and_again_when_the_undo_is() {
 }
 
 #[test]
-fn a_point_knows_the_plan_of_its_time() {
+fn a_rewind_point_restores_its_plan() {
     let plan = |title: &str, replans| PlanUpdated {
         tool_call: Stamp::new(Timestamp(1), 1).tool_call(),
         steps: vec![PlanStep {
@@ -72,7 +72,7 @@ fn a_point_knows_the_plan_of_its_time() {
 }
 
 #[test]
-fn several_changes_go_back_to_before_the_first_of_each_file() {
+fn undoing_several_changes_restores_each_file_before_its_first_change() {
     let changes = [
         change(1, "a", Some("0"), Some("1"), &[]),
         change(2, "b", None, Some("x"), &[]),
@@ -91,7 +91,7 @@ fn several_changes_go_back_to_before_the_first_of_each_file() {
 }
 
 #[test]
-fn an_undo_that_was_cut_off_and_done_again_counts_for_what_it_had_put_back_before() {
+fn a_repeated_undo_counts_the_files_restored_by_the_interrupted_one() {
     let wanted = |path: &str| FileBack {
         path: path.into(),
         now: Some("2".into()),
@@ -123,7 +123,7 @@ fn an_undo_that_was_cut_off_and_done_again_counts_for_what_it_had_put_back_befor
 }
 
 #[test]
-fn what_stays_is_bounded() {
+fn the_list_of_remaining_effects_is_bounded() {
     let mut past = Past::default();
     for seq in 0..=60 {
         past.lasting.push((seq, None, format!("Bash {seq}")));
@@ -134,7 +134,7 @@ fn what_stays_is_bounded() {
 }
 
 #[test]
-fn a_point_is_behind_an_imported_log_or_before_it_and_never_inside() {
+fn a_rewind_point_is_never_inside_an_imported_log() {
     let quoted = |seq| {
         let inner = event(seq - 2, EventBody::Unknown);
         let imported = ImportedEvent {

@@ -62,7 +62,7 @@ fn text(text: &str, offset: u64) -> Delta {
 }
 
 #[tokio::test]
-async fn an_attach_replays_says_where_it_is_and_goes_on_live() {
+async fn an_attach_replays_then_syncs_then_follows_live() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     h.log.note(session, "one").await;
@@ -85,11 +85,11 @@ async fn an_attach_replays_says_where_it_is_and_goes_on_live() {
     );
     h.log.note(session, "two").await;
     assert_eq!(viewer.seq().await, 4);
-    assert_eq!(h.played.lock().unwrap().routed, 1, "following wakes nobody");
+    assert_eq!(h.played.lock().unwrap().routed, 1, "following wakes no session");
 }
 
 #[tokio::test]
-async fn an_attach_goes_on_after_a_seq_or_starts_near_the_end() {
+async fn an_attach_continues_after_a_seq_or_starts_near_the_end() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     for n in 0..5 {
@@ -160,7 +160,7 @@ async fn i2_attaching_during_writes_sees_every_event_once() {
 }
 
 #[tokio::test]
-async fn i2_a_stalled_viewer_is_told_that_it_lags_and_catches_up_without_gap_or_duplicate() {
+async fn i2_a_stalled_viewer_lags_and_catches_up_without_gap_or_duplicate() {
     let h = Harness::with(|settings| settings.limits.attach_ring = 8).await;
     let session = h.session("a").await;
     let mut viewer = Viewer::attach(&h, json!({ "session": "a" })).await;
@@ -192,7 +192,7 @@ async fn i2_a_stalled_viewer_is_told_that_it_lags_and_catches_up_without_gap_or_
 }
 
 #[tokio::test]
-async fn i6_a_stalled_viewer_slows_nobody() {
+async fn i6_a_stalled_viewer_slows_no_other_viewer() {
     let h = Harness::with(|settings| settings.limits.attach_ring = 8).await;
     let session = h.session("a").await;
     let _stalled = Viewer::attach(&h, json!({ "session": "a", "deltas": true })).await;
@@ -205,7 +205,7 @@ async fn i6_a_stalled_viewer_slows_nobody() {
 }
 
 #[tokio::test]
-async fn a_viewer_that_goes_is_forgotten_and_may_not_decide_any_more() {
+async fn a_viewer_that_leaves_no_longer_counts_as_a_decider() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     let deciders = || {

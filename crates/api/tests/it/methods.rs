@@ -13,7 +13,7 @@ fn prompt(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_is_created_from_the_settings_and_what_was_asked() {
+async fn a_session_is_created_from_the_settings_and_the_request() {
     let h = Harness::start().await;
     let params = json!({
         "workdir": h.workdir(), "prompt": prompt("fix the failing test\nplease"),
@@ -113,7 +113,7 @@ async fn check_refused(h: &Harness, extra: Value, code: &str) {
 }
 
 #[tokio::test]
-async fn a_working_directory_is_absolute_there_and_a_directory() {
+async fn a_working_directory_must_be_an_existing_absolute_directory() {
     let h = Harness::start().await;
     let file = h.dir.path().join("file");
     std::fs::write(&file, "x").unwrap();
@@ -124,7 +124,7 @@ async fn a_working_directory_is_absolute_there_and_a_directory() {
 }
 
 #[tokio::test]
-async fn bad_parameters_of_a_creation_name_what_is_wrong() {
+async fn invalid_parameters_of_a_create_are_named() {
     let h = Harness::with(|settings| settings.limits.max_input_bytes = 100).await;
     let tool_use = json!([{"type": "tool_use", "id": "1", "name": "x", "input": {}}]);
     let cases = [
@@ -186,7 +186,7 @@ async fn i7_without_a_gate_no_session_is_created() {
 }
 
 #[tokio::test]
-async fn i1_the_same_key_and_body_get_the_same_answer_and_another_body_is_a_conflict() {
+async fn i1_a_key_repeats_its_answer_and_another_body_is_a_conflict() {
     let h = Harness::start().await;
     let params = json!({ "workdir": h.workdir(), "title": "one", "key": "k1" });
     let first = h.call("session.create", params.clone()).await.unwrap();
@@ -265,7 +265,7 @@ async fn inputs_are_checked() {
 }
 
 #[tokio::test]
-async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
+async fn lists_prefer_live_states_and_are_paged() {
     let h = Harness::with(|settings| settings.limits.list_rows = 2).await;
     let mut ids = Vec::new();
     for n in 0..5 {
@@ -314,11 +314,11 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         h.refused("session.list", json!({ "states": ["busy"] })).await,
         (INVALID, "unknown_state".into())
     );
-    assert_eq!(h.played.lock().unwrap().routed, 5, "looking wakes nobody");
+    assert_eq!(h.played.lock().unwrap().routed, 5, "reading wakes no session");
 }
 
 #[tokio::test]
-async fn the_fleet_is_counted_with_its_live_states_and_minutes_are_kept() {
+async fn the_fleet_history_counts_live_states_per_minute() {
     let h = Harness::start().await;
     let mut ids = Vec::new();
     for n in 0..3 {
@@ -346,7 +346,7 @@ async fn the_fleet_is_counted_with_its_live_states_and_minutes_are_kept() {
 }
 
 #[tokio::test]
-async fn named_sessions_are_listed_newest_first_and_unknown_ones_left_out() {
+async fn named_sessions_are_listed_newest_first_without_unknown_ones() {
     let h = Harness::start().await;
     let (first, second) = (h.session("first").await, h.session("second").await);
     h.session("other").await;
@@ -410,7 +410,7 @@ async fn resuming_a_faulted_session_revives_it() {
 }
 
 #[tokio::test]
-async fn unknown_methods_strangers_and_missing_actors_get_the_right_class() {
+async fn unknown_methods_and_sessions_and_missing_actors_have_their_fault_class() {
     let h = Harness::start().await;
     assert_eq!(
         h.refused("session.creat", json!({})).await,
@@ -445,7 +445,7 @@ async fn unknown_methods_strangers_and_missing_actors_get_the_right_class() {
 }
 
 #[tokio::test]
-async fn the_node_says_how_it_is_and_hears_that_it_shall_stop() {
+async fn the_node_reports_its_status_and_stops_on_request() {
     let mut h = Harness::start().await;
     h.session("one").await;
     let counted = h.api.connection_opened();

@@ -11,7 +11,7 @@ async fn open(h: &Harness, params: Value) -> Vec<ApprovalId> {
 }
 
 #[tokio::test]
-async fn a_session_is_found_by_id_either_end_of_it_name_and_as_the_last() {
+async fn a_session_is_found_by_id_prefix_suffix_name_and_last() {
     let h = Harness::start().await;
     let first = h.session("first").await;
     let last = h.session("twin").await.max(h.session("twin").await).max(first);
@@ -44,7 +44,7 @@ async fn a_session_is_found_by_id_either_end_of_it_name_and_as_the_last() {
 }
 
 #[tokio::test]
-async fn the_inbox_holds_what_is_open_in_all_sessions() {
+async fn the_inbox_lists_open_approvals_of_all_sessions() {
     let h = Harness::start().await;
     let (a, b) = (h.session("a").await, h.session("b").await);
     h.session("idle").await;
@@ -66,7 +66,7 @@ async fn the_inbox_holds_what_is_open_in_all_sessions() {
 }
 
 #[tokio::test]
-async fn of_two_deciders_one_wins_and_the_other_gets_a_conflict() {
+async fn the_first_of_two_deciders_wins_and_the_other_gets_a_conflict() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     let approval = h.log.ask(session, "run x").await;
@@ -126,7 +126,7 @@ async fn an_approval_is_found_by_its_session_when_it_is_the_only_one() {
 }
 
 #[tokio::test]
-async fn decisions_that_are_none_are_refused() {
+async fn invalid_decisions_are_refused() {
     let h = Harness::start().await;
     let refused = |params| h.refused("approval.decide", params);
     let invalid = |code: &str| (FaultClass::Invalid, code.to_owned());

@@ -39,7 +39,7 @@ async fn names(h: &Harness, who: &Principal, params: Value) -> Vec<String> {
     rows.into_iter().map(|row| row.name).collect()
 }
 
-/// What a method is about.
+/// The target of a method.
 enum About {
     /// One session, named by these parameters.
     Session(Value),
@@ -108,7 +108,7 @@ async fn furnished(h: &Harness, title: &str, team: &str) -> [String; 3] {
 }
 
 #[tokio::test]
-async fn i7_each_method_with_each_scope_within_and_beyond_the_labels() {
+async fn i7_every_method_with_every_scope_inside_and_outside_the_labels() {
     let h = Harness::start().await;
     let mut tokens = Vec::new();
     for scope in Scope::ALL {
@@ -165,7 +165,7 @@ async fn i7_each_method_with_each_scope_within_and_beyond_the_labels() {
 }
 
 #[tokio::test]
-async fn i7_a_list_has_only_what_the_token_reaches() {
+async fn i7_a_list_contains_only_sessions_that_the_token_sees() {
     let h = Harness::start().await;
     let who = limited(&h, Scope::Read).await;
     let mine = session(&h, "nightly", TEAM).await;
@@ -233,7 +233,7 @@ async fn event_of(pushes: &mut mpsc::Receiver<Pushed>) -> Event {
 }
 
 #[tokio::test]
-async fn i7_the_fleets_events_are_those_of_sessions_in_reach() {
+async fn i7_fleet_events_come_only_from_sessions_that_the_token_sees() {
     let h = Harness::start().await;
     let who = limited(&h, Scope::Read).await;
     let (theirs, mine) = (
@@ -258,7 +258,7 @@ async fn i7_the_fleets_events_are_those_of_sessions_in_reach() {
 }
 
 #[tokio::test]
-async fn i7_a_session_that_leaves_the_reach_ends_for_its_viewer_as_if_deleted() {
+async fn i7_a_session_that_leaves_the_labels_ends_for_its_viewer() {
     let h = Harness::start().await;
     let who = limited(&h, Scope::Read).await;
     let mine = session(&h, "mine", TEAM).await;
@@ -321,7 +321,7 @@ async fn i7_a_session_made_with_a_token_has_its_labels_and_keeps_them() {
 }
 
 #[tokio::test]
-async fn i7_a_fork_from_before_the_labels_has_them() {
+async fn i7_a_fork_at_a_point_before_the_labels_gets_them() {
     let h = Harness::start().await;
     let steer = limited(&h, Scope::Steer).await;
     h.session("old").await;
@@ -353,7 +353,7 @@ async fn i7_a_fork_from_before_the_labels_has_them() {
 }
 
 #[tokio::test]
-async fn i7_a_limited_token_decides_nothing_for_other_sessions() {
+async fn i7_a_limited_token_cannot_decide_for_other_sessions() {
     let h = Harness::start().await;
     let who = limited(&h, Scope::Approve).await;
     let mine = session(&h, "mine", TEAM).await;
@@ -448,7 +448,7 @@ async fn a_token_is_shown_once_and_ends_when_it_is_revoked() {
 }
 
 #[tokio::test]
-async fn unknown_revoked_and_expired_tokens_get_one_fault() {
+async fn unknown_revoked_and_expired_tokens_get_the_same_fault() {
     let h = Harness::start().await;
     let revoked = made(&h, json!({ "name": "revoked", "scopes": ["read"] })).await;
     h.call("token.revoke", json!({ "name": "revoked" }))
@@ -473,7 +473,7 @@ async fn unknown_revoked_and_expired_tokens_get_one_fault() {
 }
 
 #[tokio::test]
-async fn bad_tokens_are_refused_with_what_is_wrong() {
+async fn invalid_tokens_are_refused_with_the_reason() {
     let h = Harness::start().await;
     let cases = [
         (json!({ "scopes": ["read"] }), "bad_token_name"),
@@ -508,7 +508,7 @@ async fn bad_tokens_are_refused_with_what_is_wrong() {
     assert_eq!(again, (FaultClass::Conflict, "token_exists".to_owned()));
     let unknown = h.refused("token.revoke", json!({ "name": "nobody" })).await;
     assert_eq!(unknown, (FaultClass::NotFound, "unknown_token".to_owned()));
-    // Nobody gives away more than they have.
+    // A caller can grant only scopes that it has.
     let admin = Principal::token(&longest);
     let steering = json!({ "name": "b", "scopes": ["read", "steer"] });
     let refused = h.api.call(&admin, "token.create", steering).await.unwrap_err();

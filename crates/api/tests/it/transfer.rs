@@ -13,7 +13,7 @@ async fn lines(h: &Harness, word: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn i2_an_export_is_quoted_elsewhere_byte_for_byte() {
+async fn i2_an_imported_export_quotes_every_line_byte_for_byte() {
     let (h, other) = (Harness::start().await, Harness::start().await);
     let session = h.session("a").await;
     h.log.note(session, "x").await;
@@ -48,7 +48,7 @@ async fn i2_an_export_is_quoted_elsewhere_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn an_import_needs_a_directory_of_the_importers() {
+async fn an_import_needs_a_working_directory_from_the_importer() {
     let h = Harness::start().await;
     h.session("a").await;
     let out = lines(&h, "a").await;
@@ -64,7 +64,7 @@ async fn an_import_needs_a_directory_of_the_importers() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_log_are_refused_and_leave_nothing() {
+async fn lines_that_are_not_a_log_are_refused_and_leave_nothing() {
     let h = Harness::start().await;
     h.session("a").await;
     let good = lines(&h, "a").await.remove(0);

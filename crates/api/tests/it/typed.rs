@@ -55,7 +55,7 @@ async fn type_in(h: &Harness, line: &str) -> Result<Sent, Fault> {
 }
 
 #[tokio::test]
-async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
+async fn mentions_are_attached_only_to_typed_inputs_and_never_secrets() {
     let h = Harness::start().await;
     write(&h, "src/a.rs", "fn a() {}\n");
     write(&h, "notes.secret", "hidden\n");
@@ -68,7 +68,7 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     assert!(missing.starts_with("@types/node is not a file"), "{missing}");
     assert_eq!(
         outside,
-        "@/etc/passwd is not attached: it is outside of the working directory"
+        "@/etc/passwd is not attached: it is outside the working directory"
     );
     assert!(secret.starts_with("@notes.secret is not attached: "), "{secret}");
     let said = heard(&h).await;
@@ -97,7 +97,7 @@ fn png(width: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn mentioned_images_are_attached_as_far_as_providers_take_them() {
+async fn mentioned_images_are_attached_if_providers_accept_them() {
     let h = Harness::start().await;
     fs::write(h.dir.path().join("a.png"), png(20)).unwrap();
     fs::write(h.dir.path().join("wide.png"), png(9_000)).unwrap();
@@ -152,7 +152,7 @@ async fn an_image_that_a_provider_would_refuse_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn commands_change_the_session_and_are_no_inputs() {
+async fn commands_change_the_session_and_are_not_inputs() {
     let h = Harness::start().await;
     h.session("a").await;
     let said = type_in(&h, "/mode accept-edits").await.unwrap();
@@ -198,7 +198,7 @@ async fn commands_change_the_session_and_are_no_inputs() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_a_file_becomes_its_text() {
+async fn a_command_file_expands_to_its_text() {
     let h = Harness::start().await;
     write(
         &h,
@@ -213,7 +213,7 @@ async fn a_command_that_is_a_file_becomes_its_text() {
 }
 
 #[tokio::test]
-async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_words_are_in_the_prompt() {
+async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_text_is_in_the_prompt() {
     let h = Harness::start().await;
     write(
         &h,
@@ -248,7 +248,7 @@ async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_words_are_in_the_pro
 }
 
 #[tokio::test]
-async fn the_prompt_stays_what_it_was_when_the_files_change() {
+async fn the_prompt_does_not_change_when_its_files_change() {
     let h = Harness::start().await;
     write(&h, "AGENTS.md", "Use tabs.");
     h.session("a").await;
@@ -267,7 +267,7 @@ async fn the_prompt_stays_what_it_was_when_the_files_change() {
 }
 
 #[tokio::test]
-async fn a_message_is_given_to_a_custom_agent_by_a_session_that_may_start_some() {
+async fn a_session_with_sub_agents_passes_a_message_to_a_custom_agent() {
     let h = Harness::start().await;
     write(
         &h,

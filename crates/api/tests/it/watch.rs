@@ -49,7 +49,7 @@ async fn event(pushes: &mut mpsc::Receiver<Pushed>) -> (String, Seq, u64) {
 }
 
 #[tokio::test]
-async fn i2_a_watcher_that_comes_back_with_its_cursor_misses_nothing() {
+async fn i2_a_watcher_that_resumes_at_its_cursor_misses_nothing() {
     let h = Harness::start().await;
     let (start, mut pushes) = watch(&h, json!({})).await;
     let (a, b) = (h.session("a").await, h.session("b").await);
@@ -74,7 +74,7 @@ async fn i2_a_watcher_that_comes_back_with_its_cursor_misses_nothing() {
 }
 
 #[tokio::test]
-async fn a_watcher_chooses_by_kind_and_label_and_sees_labels_change() {
+async fn a_watch_filters_by_kind_and_label_and_follows_label_changes() {
     let h = Harness::start().await;
     let (_, mut pushes) = watch(
         &h,
@@ -127,7 +127,7 @@ async fn i2_a_stalled_watcher_catches_up_from_the_log() {
 }
 
 #[tokio::test]
-async fn the_head_is_the_fleets_and_an_unknown_kind_is_refused() {
+async fn the_head_is_that_of_the_fleet_and_an_unknown_kind_is_refused() {
     let h = Harness::start().await;
     for name in ["a", "b"] {
         h.session(name).await;

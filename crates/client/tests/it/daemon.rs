@@ -44,7 +44,7 @@ fn say(session: &str, text: &str) -> SendParams {
 }
 
 #[tokio::test]
-async fn a_session_is_created_fed_listed_and_closed() {
+async fn a_session_is_created_gets_input_is_listed_and_closed() {
     let daemon = Daemon::start(|settings| settings.limits.list_rows = 2).await;
     let client = daemon.client().await;
     assert_eq!(client.welcome().node, "a1");
@@ -101,7 +101,7 @@ async fn a_session_is_created_fed_listed_and_closed() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_daemon_arrives_as_it_is() {
+async fn a_fault_of_the_daemon_arrives_unchanged() {
     let daemon = Daemon::start(|_| {}).await;
     let client = daemon.client().await;
     let fault = Fault::from(client.get("nobody").await.unwrap_err());
@@ -114,7 +114,7 @@ async fn a_fault_of_the_daemon_arrives_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_subscription_replays_syncs_and_follows_and_leaves_when_dropped() {
+async fn a_subscription_replays_syncs_follows_and_detaches_when_dropped() {
     let daemon = Daemon::start(|_| {}).await;
     let session = daemon.h.session("a").await;
     let client = daemon.client().await;
@@ -153,7 +153,7 @@ async fn a_subscription_replays_syncs_and_follows_and_leaves_when_dropped() {
 }
 
 #[tokio::test]
-async fn a_full_subscription_does_not_hold_up_calls_and_still_gets_everything() {
+async fn a_full_subscription_does_not_delay_calls_and_still_gets_everything() {
     let daemon = Daemon::start(|_| {}).await;
     let session = daemon.h.session("a").await;
     for n in 0..3_000 {
@@ -184,7 +184,7 @@ async fn a_full_subscription_does_not_hold_up_calls_and_still_gets_everything() 
 }
 
 #[tokio::test]
-async fn a_watch_that_wants_only_what_is_there_ends() {
+async fn a_watch_for_stored_events_only_ends() {
     let daemon = Daemon::start(|_| {}).await;
     daemon.h.session("a").await;
     let client = daemon.client().await;
@@ -208,7 +208,7 @@ async fn a_watch_that_wants_only_what_is_there_ends() {
 }
 
 #[tokio::test]
-async fn when_the_daemon_stops_everybody_learns_why() {
+async fn when_the_daemon_stops_every_call_gets_the_reason() {
     let daemon = Daemon::start(|_| {}).await;
     daemon.h.session("a").await;
     let client = daemon.client().await;

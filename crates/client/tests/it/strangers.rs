@@ -91,7 +91,7 @@ async fn ask(client: &Client, n: u64) -> Result<Value, ClientError> {
 }
 
 #[tokio::test]
-async fn an_attach_that_nobody_waits_for_is_left_whenever_its_answer_comes() {
+async fn an_abandoned_attach_is_detached_whenever_its_answer_arrives() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -158,7 +158,7 @@ async fn a_missing_and_a_dead_socket_are_unavailable() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_unavailable_after_the_deadline() {
+async fn a_silent_server_is_unavailable_after_the_deadline() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let _listener = UnixListener::bind(&path).unwrap();
@@ -167,7 +167,7 @@ async fn a_server_that_says_nothing_is_unavailable_after_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_refusal_comes_through_even_if_the_server_closes_at_once() {
+async fn a_refusal_arrives_even_if_the_server_closes_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -181,7 +181,7 @@ async fn a_refusal_comes_through_even_if_the_server_closes_at_once() {
 }
 
 #[tokio::test]
-async fn answers_find_their_requests_in_any_order() {
+async fn answers_match_their_requests_in_any_order() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -206,7 +206,7 @@ async fn answers_find_their_requests_in_any_order() {
 }
 
 #[tokio::test]
-async fn no_answer_is_a_timeout_and_a_late_one_hurts_nobody() {
+async fn a_missing_answer_is_a_timeout_and_a_late_one_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -252,7 +252,7 @@ async fn a_lost_connection_ends_every_call() {
 }
 
 #[tokio::test]
-async fn junk_of_a_server_closes_the_connection() {
+async fn an_invalid_frame_from_a_server_closes_the_connection() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -268,7 +268,7 @@ async fn junk_of_a_server_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_for_the_server_is_not_sent() {
+async fn a_request_too_large_for_the_server_is_not_sent() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let listener = UnixListener::bind(&path).unwrap();

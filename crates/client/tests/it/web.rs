@@ -117,7 +117,7 @@ async fn i2_the_same_frames_go_over_a_websocket() {
 }
 
 #[tokio::test]
-async fn a_refused_token_and_a_missing_daemon_are_told_apart() {
+async fn a_refused_token_differs_from_a_missing_daemon() {
     let daemon = Daemon::start(|_| {}).await;
     let (address, bridge) = bridge(&daemon).await;
     let refused = connect(address, "agentd_other").await.unwrap_err();

@@ -49,12 +49,12 @@ pub const KEYS: &[Key] = &[
             "tools[].input_examples",
             "tools[].allowed_callers",
         ],
-        "arguments are checked here, and all tools are told at once",
+        "agentd checks arguments itself and declares all tools at once",
     ),
     both(
         Anthropic,
         &["thinking.budget_tokens", "thinking.display"],
-        "a level is asked for, the number follows from it",
+        "agentd requests a level and derives the number from it",
     ),
     both(
         Anthropic,
@@ -64,7 +64,7 @@ pub const KEYS: &[Key] = &[
     added(
         Anthropic,
         &["output_config.effort"],
-        "the level that was asked for is said in both places",
+        "agentd sends the requested level in both places",
     ),
     both(
         OpenaiChat,
@@ -185,12 +185,12 @@ pub const KEYS: &[Key] = &[
             "reasoning.enabled",
             "reasoning.summary",
         ],
-        "a level is asked for",
+        "agentd requests a level",
     ),
     added(
         OpenaiChat,
         &["reasoning.effort"],
-        "a level is asked for where the recording gave a number",
+        "agentd requests a level where the recording has a number",
     ),
     both(
         OpenaiChat,
@@ -246,7 +246,7 @@ pub const KEYS: &[Key] = &[
     both(
         OpenaiResponses,
         &["store", "include"],
-        "nothing is kept at the server, so what it would keep is asked for",
+        "the server keeps nothing, so agentd requests what it would keep",
     ),
     both(
         OpenaiResponses,
@@ -256,7 +256,7 @@ pub const KEYS: &[Key] = &[
             "reasoning.context",
             "reasoning.mode",
         ],
-        "a level is asked for, and a summary always with it",
+        "agentd always requests a summary together with a level",
     ),
     both(
         OpenaiResponses,
@@ -317,7 +317,7 @@ pub const KEYS: &[Key] = &[
     added(
         Gemini,
         &["generationConfig.thinkingConfig.includeThoughts"],
-        "thoughts are shown where they are asked for",
+        "agentd requests visible thoughts where it can",
     ),
     both(
         Ollama,

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_its_pieces() {
+    fn a_message_consists_of_its_items() {
         let mut item = json!({"role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": " "}]});
         assert_eq!(
             said(&mut item),

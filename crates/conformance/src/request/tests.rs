@@ -140,7 +140,7 @@ fn a_conversation_is_rebuilt_in_ollamas_dialect() {
 }
 
 #[test]
-fn what_we_never_ask_for_is_skipped_with_its_reason() {
+fn requests_that_agentd_never_makes_are_skipped_with_a_reason() {
     let chat = |extra: Value| {
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "a"}]});
         body.as_object_mut()
@@ -168,7 +168,7 @@ fn what_we_never_ask_for_is_skipped_with_its_reason() {
 }
 
 #[test]
-fn a_key_that_nobody_listed_is_a_failure() {
+fn an_unlisted_key_is_a_failure() {
     let body = json!({"model": "m", "never_heard_of": 1, "messages": [{"role": "user", "content": "a"}]});
     let expected = "$.never_heard_of: recorded 1, ours has nothing";
     assert_eq!(

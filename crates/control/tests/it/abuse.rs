@@ -53,7 +53,7 @@ async fn a_frame_over_the_limit_closes_the_connection_and_an_input_over_its_limi
 }
 
 #[tokio::test]
-async fn an_unknown_method_is_a_fault_and_the_connection_lives() {
+async fn an_unknown_method_is_a_fault_and_the_connection_stays_open() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.client().await;
     match raw.call(7, "session.creat", json!({})).await {
@@ -64,7 +64,7 @@ async fn an_unknown_method_is_a_fault_and_the_connection_lives() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_wrong_in_a_field_is_told_which_and_the_connection_lives() {
+async fn a_request_with_an_invalid_field_names_it_and_the_connection_stays_open() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.client().await;
     let body = b"\x82\xa2id\xa1a\xa6method\xacsession.list";
@@ -109,7 +109,7 @@ async fn a_request_that_is_wrong_in_a_field_is_told_which_and_the_connection_liv
 }
 
 #[tokio::test]
-async fn a_version_that_we_do_not_speak_is_refused() {
+async fn an_unsupported_version_is_refused() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.silent().await;
     raw.hello(VersionRange { min: 7, max: 9 }).await;
@@ -121,7 +121,7 @@ async fn a_version_that_we_do_not_speak_is_refused() {
 }
 
 #[tokio::test]
-async fn the_first_frame_is_a_hello_and_no_other_is() {
+async fn only_the_first_frame_may_be_a_hello() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.silent().await;
     raw.request(1, "node.status", json!({})).await;
@@ -132,7 +132,7 @@ async fn the_first_frame_is_a_hello_and_no_other_is() {
 }
 
 #[tokio::test]
-async fn redteam_50_i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_given_up() {
+async fn redteam_50_i6_a_client_that_stalls_before_or_inside_a_frame_is_disconnected() {
     let server = Server::start(|_| {}).await;
     let mut mute = server.silent().await;
     let mut slow = server.client().await;
@@ -145,7 +145,7 @@ async fn redteam_50_i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_giv
 }
 
 #[tokio::test]
-async fn redteam_50_i6_connections_over_the_limit_are_told_and_the_others_go_on() {
+async fn redteam_50_i6_connections_over_the_limit_are_refused_and_the_others_continue() {
     let server = Server::start(two).await;
     let (mut a, mut b) = (server.client().await, server.client().await);
     for busy in [&mut a, &mut b] {
@@ -172,7 +172,7 @@ fn two(settings: &mut Settings) {
 }
 
 #[tokio::test]
-async fn redteam_50_i6_a_newcomer_takes_the_place_of_a_connection_that_does_nothing() {
+async fn redteam_50_i6_a_new_connection_replaces_an_idle_one() {
     let server = Server::start(two).await;
     let (mut idle, mut mute) = (server.client().await, server.silent().await);
     let mut first = server.client().await;
@@ -185,7 +185,7 @@ async fn redteam_50_i6_a_newcomer_takes_the_place_of_a_connection_that_does_noth
 }
 
 #[tokio::test]
-async fn redteam_50_i6_a_crowd_of_silent_connections_keeps_nobody_out() {
+async fn redteam_50_i6_many_silent_connections_do_not_block_new_clients() {
     let server = Server::start(two).await;
     let mut crowd = Vec::new();
     for _ in 0..40 {
@@ -252,7 +252,7 @@ async fn send_large(client: &mut Raw) {
 }
 
 #[tokio::test]
-async fn redteam_49_i6_large_frames_of_all_connections_share_a_bound_and_small_ones_pass() {
+async fn redteam_49_i6_large_frames_share_a_limit_and_small_ones_pass() {
     let (_server, [holder, mut small, mut large]) = behind_a_large_frame(8 << 20).await;
     let answer = send_large(&mut large);
     tokio::pin!(answer);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Acts as a tool: the test below runs this test in a child process, with the socket in its working directory.
 #[test]
-fn a_child_process_that_finds_a_socket_is_refused_by_it() {
+fn a_child_process_is_refused_by_the_socket() {
     let Ok(mut stream) = UnixStream::connect(Path::new("agentd.sock")) else {
         return;
     };
@@ -31,14 +31,14 @@ fn a_child_process_that_finds_a_socket_is_refused_by_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i7_a_process_that_the_daemon_started_may_not_control_it() {
+async fn i7_a_process_started_by_the_daemon_cannot_control_it() {
     let server = Server::start(|_| {}).await;
     let exe = std::env::current_exe().unwrap();
     #[expect(clippy::disallowed_methods, reason = "the test plays a tool")]
     let mut tool = tokio::process::Command::new(exe);
     tool.args([
         "--exact",
-        "peer::a_child_process_that_finds_a_socket_is_refused_by_it",
+        "peer::a_child_process_is_refused_by_the_socket",
         "--nocapture",
     ]);
     let output = tool

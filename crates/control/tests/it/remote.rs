@@ -20,7 +20,7 @@ async fn remote(server: &Server, who: Principal) -> (Raw<tokio::io::DuplexStream
 }
 
 #[tokio::test]
-async fn a_remote_client_is_who_its_transport_says() {
+async fn a_remote_client_has_the_principal_of_its_transport() {
     let server = Server::start(|_| {}).await;
     let (mut ana, welcome) = remote(&server, Principal::user("ana")).await;
     let ServerFrame::Welcome(welcome) = welcome else {
@@ -43,7 +43,7 @@ async fn a_remote_client_is_who_its_transport_says() {
 }
 
 #[tokio::test]
-async fn refused_answers_over_the_unix_socket_leave_remote_clients_alone() {
+async fn refusing_answers_over_the_unix_socket_does_not_affect_remote_clients() {
     let server = Server::start(|settings| settings.control.local_approvals = false).await;
     let (mut remote, _) = remote(&server, Principal::user("ana")).await;
     let decide = json!({"approval": "none", "decision": "allow"});
@@ -62,7 +62,7 @@ async fn refused_answers_over_the_unix_socket_leave_remote_clients_alone() {
 }
 
 #[tokio::test]
-async fn i6_remote_clients_take_seats_of_the_same_table() {
+async fn i6_remote_clients_share_the_same_seats() {
     let server = Server::start(|settings| {
         settings.limits.connections = 1;
         settings.limits.connections_reserved = 0;

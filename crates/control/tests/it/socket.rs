@@ -11,7 +11,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn the_socket_and_its_directory_are_the_users_alone() {
+async fn only_the_user_can_access_the_socket_and_its_directory() {
     let server = Server::start(|_| {}).await;
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&server.path), 0o600);
@@ -19,7 +19,7 @@ async fn the_socket_and_its_directory_are_the_users_alone() {
 }
 
 #[tokio::test]
-async fn a_socket_that_is_served_is_not_taken_over() {
+async fn a_socket_in_use_is_not_taken_over() {
     let server = Server::start(|_| {}).await;
     let error = bind(&server.path).await.unwrap_err();
     assert!(matches!(error, ControlError::InUse { .. }), "{error}");
@@ -32,7 +32,7 @@ async fn a_socket_that_is_served_is_not_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for() {
+async fn the_start_waits_for_a_lock_that_briefly_outlives_its_daemon() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     let held = std::fs::File::create(dir.path().join("a.sock.lock")).unwrap();
@@ -48,7 +48,7 @@ async fn a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
+async fn a_stale_socket_is_replaced_and_any_other_file_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.sock");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
@@ -68,7 +68,7 @@ async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
 }
 
 #[tokio::test]
-async fn i6_a_socket_that_was_removed_is_made_again_and_another_file_is_left_alone() {
+async fn i6_a_removed_socket_is_created_again_and_another_file_is_kept() {
     let server = Server::start(|_| {}).await;
     let mut before = server.client().await;
     let there = async || {
@@ -91,7 +91,7 @@ async fn i6_a_socket_that_was_removed_is_made_again_and_another_file_is_left_alo
 }
 
 #[tokio::test]
-async fn a_stopping_daemon_answers_what_was_asked_and_says_goodbye() {
+async fn a_stopping_daemon_answers_pending_requests_and_says_goodbye() {
     let server = Server::start(|_| {}).await;
     let mut idle = server.client().await;
     let mut busy = server.client().await;

@@ -13,7 +13,7 @@ fn seq_of(json: &[u8]) -> Seq {
 }
 
 #[tokio::test]
-async fn the_welcome_says_who_where_and_how_much() {
+async fn the_welcome_names_node_version_and_limits() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.silent().await;
     raw.hello(agentd_wire::VersionRange { min: 0, max: 9 }).await;
@@ -27,7 +27,7 @@ async fn the_welcome_says_who_where_and_how_much() {
 }
 
 #[tokio::test]
-async fn many_requests_in_flight_are_all_answered() {
+async fn all_concurrent_requests_are_answered() {
     let server = Server::start(|_| {}).await;
     server.h.session("a").await;
     let mut raw = server.client().await;
@@ -44,7 +44,7 @@ async fn many_requests_in_flight_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_client_that_closes_its_end_still_gets_its_answer() {
+async fn a_client_that_half_closes_still_gets_its_answer() {
     let server = Server::start(|_| {}).await;
     let mut raw = server.client().await;
     raw.request(3, "node.status", json!({})).await;
@@ -54,7 +54,7 @@ async fn a_client_that_closes_its_end_still_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn i2_a_stalled_viewer_of_a_socket_catches_up_with_every_event_once() {
+async fn i2_a_stalled_socket_viewer_catches_up_with_every_event_once() {
     let server = Server::start(|settings| settings.limits.attach_ring = 16).await;
     let session = server.h.session("a").await;
     let mut stalled = server.client().await;
@@ -96,7 +96,7 @@ async fn i2_a_stalled_viewer_of_a_socket_catches_up_with_every_event_once() {
 }
 
 #[tokio::test]
-async fn of_two_clients_that_decide_one_wins_and_both_learn_it() {
+async fn the_first_of_two_deciding_clients_wins_and_both_learn_the_result() {
     let server = Server::start(|_| {}).await;
     let session = server.h.session("a").await;
     let approval = server.h.log.ask(session, "run x").await;
@@ -133,7 +133,7 @@ async fn of_two_clients_that_decide_one_wins_and_both_learn_it() {
 }
 
 #[tokio::test]
-async fn a_detached_subscription_pushes_no_more_and_others_go_on() {
+async fn a_detached_subscription_stops_and_others_continue() {
     let server = Server::start(|_| {}).await;
     let session = server.h.session("a").await;
     let mut raw = server.client().await;

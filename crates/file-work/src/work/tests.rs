@@ -18,7 +18,7 @@ fn requester(name: &str) -> FileWork {
 }
 
 #[tokio::test]
-async fn the_result_comes_back_and_a_panic_too() {
+async fn results_and_panics_are_returned() {
     let work = requester("results");
     let dir = Path::new("/");
     assert_eq!(work.run(dir, LONG, || 7).await.unwrap(), 7);
@@ -32,7 +32,7 @@ async fn the_result_comes_back_and_a_panic_too() {
 }
 
 #[tokio::test]
-async fn i6_a_late_call_is_given_up_and_keeps_its_slot_until_its_thread_is_free() {
+async fn i6_an_abandoned_call_keeps_its_slot_until_its_thread_ends() {
     let work = requester("late");
     let dir = Path::new("/");
     let (hold, block) = stuck();
@@ -46,7 +46,7 @@ async fn i6_a_late_call_is_given_up_and_keeps_its_slot_until_its_thread_is_free(
 }
 
 #[tokio::test]
-async fn i6_a_requester_waits_for_itself_and_not_for_others() {
+async fn i6_a_requester_waits_only_for_its_own_calls() {
     let (mine, other) = (requester("greedy"), requester("modest"));
     let dir = Path::new("/");
     let limit = Limits::default().requester;

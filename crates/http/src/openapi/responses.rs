@@ -17,7 +17,7 @@ const OWN: [(StatusCode, bool, &str); 6] = [
     (
         StatusCode::MISDIRECTED_REQUEST,
         false,
-        "The host is no name of this server.",
+        "The host is not a name of this server.",
     ),
     (
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

@@ -30,7 +30,7 @@ pub(super) fn add(paths: &mut Map<String, Value>, book: &mut Book) {
     };
     let me = operation(
         "me",
-        "Who the caller is, and what it may do",
+        "The caller and its scopes",
         json_response("The caller.", &me),
         false,
     );

@@ -13,7 +13,7 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
 }
 
 #[test]
-fn each_row_of_the_table_has_an_operation_with_its_own_id() {
+fn every_route_has_an_operation_with_its_own_id() {
     let document = document();
     let operations = operations(&document);
     for route in &ROUTES {
@@ -102,7 +102,7 @@ fn every_reference_and_every_link_has_its_target() {
 }
 
 #[test]
-fn a_new_session_leads_to_the_operations_on_it() {
+fn a_new_session_links_to_its_operations() {
     let document = document();
     let links = &document["paths"]["/v1/sessions"]["post"]["responses"]["201"]["links"];
     for target in ["session_get", "session_attach", "input_send", "session_delete"] {

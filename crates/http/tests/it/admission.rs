@@ -5,7 +5,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn i7_every_request_needs_a_token_and_its_scopes_count() {
+async fn i7_every_request_needs_a_token_with_the_right_scope() {
     let http = Http::start(|_| {}).await;
     let importer = token(&http.h, "importer", &["import"]).await;
     let importer = format!("Authorization: Bearer {importer}\r\n");
@@ -32,7 +32,7 @@ async fn i7_every_request_needs_a_token_and_its_scopes_count() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_ours_and_a_page_of_another_site_are_refused() {
+async fn a_foreign_host_and_a_foreign_origin_are_refused() {
     let http = Http::start(|settings| {
         settings.http.hosts = vec!["agents.example".to_owned()];
         settings.http.origins = vec!["https://ui.example".to_owned()];
@@ -72,7 +72,7 @@ async fn a_name_that_is_not_ours_and_a_page_of_another_site_are_refused() {
 }
 
 #[tokio::test]
-async fn i6_a_token_that_asks_too_often_is_refused_and_another_is_not() {
+async fn i6_the_request_rate_is_limited_per_token() {
     let http = Http::start(|settings| settings.http.requests_per_second = 1).await;
     let bob = format!(
         "Authorization: Bearer {}\r\n",
@@ -115,7 +115,7 @@ async fn i6_bodies_and_headers_over_their_limits_are_refused() {
 }
 
 #[tokio::test]
-async fn i6_a_connection_that_sends_no_request_gives_its_place_to_another() {
+async fn i6_an_idle_connection_gives_its_seat_to_another() {
     let http = Http::start(|settings| {
         settings.http.connections = 1;
         settings.http.header_ms = 1_000;

@@ -16,7 +16,7 @@ async fn update(http: &Http, session: SessionId, condition: &str, body: &str) ->
 }
 
 #[tokio::test]
-async fn an_update_that_expects_other_settings_is_refused_with_what_to_do() {
+async fn an_update_that_expects_other_settings_is_refused_with_a_hint() {
     let http = Http::start(|_| {}).await;
     let session = http.h.session("one").await;
     let place = format!("/v1/sessions/{session}");
@@ -74,7 +74,7 @@ async fn each_transport_can_expect_settings() {
 }
 
 #[tokio::test]
-async fn an_answer_that_the_client_has_is_not_sent_again() {
+async fn an_unchanged_answer_is_not_sent_again() {
     let http = Http::start(|_| {}).await;
     let session = http.h.session("one").await;
     let place = format!("/v1/sessions/{session}");

@@ -50,7 +50,7 @@ async fn a_repetition_of_any_post_gets_the_first_answer() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_wrong_is_told_so_and_its_answer_is_only_for_those_who_may_call_the_method() {
+async fn an_invalid_key_is_refused_and_answers_require_the_scope_of_the_method() {
     let http = Http::start(|_| {}).await;
     let session = http.h.session("one").await;
     let pause = format!("/v1/sessions/{session}/pause");

@@ -6,7 +6,7 @@ use serde_json::json;
 const JSON: &str = "Content-Type: application/json\r\n";
 
 #[tokio::test]
-async fn i7_a_link_signs_one_browser_in_with_its_scopes_and_no_other() {
+async fn i7_a_link_signs_in_one_browser_with_exactly_its_scopes() {
     let http = Http::start(|_| {}).await;
     let made = http.post("/v1/links", &json!({"scopes": ["read"]})).await;
     assert_eq!(made.status, 201, "{made:?}");
@@ -52,7 +52,7 @@ async fn i7_a_link_signs_one_browser_in_with_its_scopes_and_no_other() {
 }
 
 #[tokio::test]
-async fn i6_a_sign_in_that_is_no_code_is_refused() {
+async fn i6_a_sign_in_without_a_valid_code_is_refused() {
     let http = Http::start(|_| {}).await;
     let long = json!({"code": "a".repeat(5_000)}).to_string();
     for (headers, body, expected) in [
@@ -68,7 +68,7 @@ async fn i6_a_sign_in_that_is_no_code_is_refused() {
 }
 
 #[tokio::test]
-async fn i7_the_pages_files_need_no_token_and_allow_nothing_from_elsewhere() {
+async fn i7_the_files_of_the_page_need_no_token_and_allow_no_foreign_content() {
     let http = Http::start(|_| {}).await;
     for path in ["/", "/ui"] {
         let moved = http.raw("GET", path, "", "").await;

@@ -63,7 +63,7 @@ async fn lists_come_in_pages() {
 }
 
 #[tokio::test]
-async fn a_wrong_request_is_told_what_is_wrong() {
+async fn an_invalid_request_is_refused_with_the_reason() {
     let http = Http::start(|_| {}).await;
     let json_body = "Content-Type: application/json\r\n";
     for (verb, path, headers, body, status, code) in [

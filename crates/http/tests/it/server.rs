@@ -98,7 +98,7 @@ impl Http {
         self.raw(verb, path, &headers, body).await
     }
 
-    /// A request with exactly these headers beside those that HTTP needs.
+    /// A request with exactly these headers in addition to those that HTTP needs.
     pub(crate) async fn raw(&self, verb: &str, path: &str, headers: &str, body: &str) -> Answer {
         let length = body.len();
         let host = if headers.contains("Host:") {

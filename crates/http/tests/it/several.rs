@@ -6,7 +6,7 @@ use agentd_protocol::SessionId;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a client has: the seqs of each session, the cursors of the fleet, and the id of its last event.
+/// The state of a client: the seqs of each session, the cursors of the fleet, and the id of its last event.
 #[derive(Default)]
 struct Client {
     seqs: BTreeMap<String, Vec<u64>>,
@@ -36,7 +36,7 @@ impl Client {
         }
     }
 
-    /// Follows until so many parts have been synced.
+    /// Follows until this many parts have been synced.
     async fn follow(&mut self, events: &mut Events, parts: usize) {
         self.synced.clear();
         while self.synced.len() < parts {
@@ -60,7 +60,7 @@ async fn head(http: &Http, session: SessionId) -> u64 {
 }
 
 #[tokio::test]
-async fn i2_a_stream_of_several_resumes_all_of_them_without_a_gap_and_without_a_duplicate() {
+async fn i2_a_combined_stream_resumes_without_gap_or_duplicate() {
     let http = Http::start(|_| {}).await;
     let (one, other) = (http.h.session("one").await, http.h.session("other").await);
     rename(&http, one, "once").await;
@@ -92,7 +92,7 @@ async fn i2_a_stream_of_several_resumes_all_of_them_without_a_gap_and_without_a_
 }
 
 #[tokio::test]
-async fn a_session_that_was_deleted_ends_its_part_and_the_others_go_on() {
+async fn a_deleted_session_ends_its_part_of_the_stream_only() {
     let http = Http::start(|_| {}).await;
     let (one, other) = (http.h.session("one").await, http.h.session("other").await);
     let path = format!("/v1/stream?sessions={one},{other}");
@@ -119,7 +119,7 @@ async fn a_session_that_was_deleted_ends_its_part_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn a_stream_of_several_starts_where_the_client_says_and_refuses_what_it_cannot_follow() {
+async fn a_combined_stream_starts_at_given_positions_and_refuses_invalid_ones() {
     let http = Http::start(|settings| settings.http.sessions_per_stream = 2).await;
     let (one, other) = (http.h.session("one").await, http.h.session("other").await);
     for _ in 0..3 {

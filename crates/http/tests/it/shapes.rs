@@ -42,7 +42,7 @@ fn request(http: &Http, first: &str, lines: &[&[u8]], body: &[u8]) -> Vec<u8> {
 }
 
 const CREATE: &str = "POST /v1/sessions HTTP/1.1";
-/// What a server that reads the length wrongly takes for a second request.
+/// The part that a server mistakes for a second request if it reads the length wrongly.
 const SMUGGLED: &[u8] = b"0\r\n\r\nDELETE /v1/sessions/x HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A name, the first line, further header lines, the body.
@@ -237,7 +237,7 @@ fn bodies(http: &Http) -> [(&'static str, Vec<u8>); 5] {
 }
 
 #[tokio::test]
-async fn i6_a_request_of_a_wrong_shape_is_refused_and_the_server_goes_on() {
+async fn i6_a_malformed_request_is_refused_and_the_server_continues() {
     let http = Http::start(|settings| settings.http.header_ms = 2_000).await;
     let shapes = SHAPES.map(|(what, first, lines, body)| (what, request(&http, first, lines, body)));
     let raw = RAW.map(|(what, bytes)| (what, bytes.to_vec()));
@@ -255,7 +255,7 @@ async fn i6_a_request_of_a_wrong_shape_is_refused_and_the_server_goes_on() {
 }
 
 #[tokio::test]
-async fn i6_changed_requests_never_make_the_server_fail() {
+async fn i6_mutated_requests_never_make_the_server_fail() {
     let http = Http::start(|settings| settings.http.header_ms = 2_000).await;
     let body = format!(
         "{{\"workdir\":{:?},\"labels\":{{\"a\":\"b\"}}}}",

@@ -42,7 +42,7 @@ async fn drip(stream: &mut TcpStream, byte: u8) -> String {
 }
 
 #[tokio::test]
-async fn i6_a_client_that_writes_its_headers_byte_by_byte_is_cut() {
+async fn i6_a_client_that_sends_its_headers_byte_by_byte_is_disconnected() {
     let http = one_place().await;
     let mut slow = http.send(b"GET /v1/rules HTTP/1.1\r\nX-Slow: ").await;
     let answer = drip(&mut slow, b'x').await;
@@ -51,7 +51,7 @@ async fn i6_a_client_that_writes_its_headers_byte_by_byte_is_cut() {
 }
 
 #[tokio::test]
-async fn i6_a_client_that_writes_its_body_byte_by_byte_is_told_and_cut() {
+async fn i6_a_client_that_sends_its_body_byte_by_byte_gets_an_error_and_is_disconnected() {
     let http = one_place().await;
     let head = format!(
         "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
@@ -68,7 +68,7 @@ async fn i6_a_client_that_writes_its_body_byte_by_byte_is_told_and_cut() {
 }
 
 #[tokio::test]
-async fn i6_a_client_that_reads_nothing_is_cut() {
+async fn i6_a_client_that_reads_nothing_is_disconnected() {
     let http = one_place().await;
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();

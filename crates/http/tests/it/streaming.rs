@@ -79,7 +79,7 @@ async fn session(http: &Http) -> String {
 }
 
 #[tokio::test]
-async fn i2_a_stream_replays_says_synced_goes_on_live_and_resumes_by_its_last_id() {
+async fn i2_a_stream_replays_syncs_follows_live_and_resumes_by_its_last_id() {
     let http = Http::start(|_| {}).await;
     let session = session(&http).await;
     let path = format!("/v1/sessions/{session}/events");
@@ -116,7 +116,7 @@ async fn i2_a_stream_replays_says_synced_goes_on_live_and_resumes_by_its_last_id
 }
 
 #[tokio::test]
-async fn i2_pages_hold_the_stored_lines_and_say_where_the_next_one_begins() {
+async fn i2_pages_hold_the_stored_lines_and_the_start_of_the_next() {
     let http = Http::start(|_| {}).await;
     let session = session(&http).await;
     let exported = http
@@ -181,7 +181,7 @@ async fn the_fleet_is_read_in_pages_and_followed_by_kind() {
 }
 
 #[tokio::test]
-async fn i6_the_streams_of_a_token_are_bounded_and_a_closed_one_makes_room() {
+async fn i6_streams_per_token_are_bounded_and_closing_one_frees_a_slot() {
     let http = Http::start(|settings| settings.http.streams_per_token = 1).await;
     let events = Events::open(&http, "/v1/events", "").await;
     let refused = http

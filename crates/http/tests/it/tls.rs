@@ -45,7 +45,7 @@ async fn health(http: &Http, trusted: &CertificateDer<'static>) -> std::io::Resu
 }
 
 #[tokio::test]
-async fn certificates_are_read_again_when_they_change_and_bad_ones_are_not_used() {
+async fn changed_certificates_are_reloaded_and_invalid_ones_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let (files, first) = renew(dir.path());
     let http = Http::start(|settings| settings.http.tls = files.clone()).await;
@@ -58,7 +58,7 @@ async fn certificates_are_read_again_when_they_change_and_bad_ones_are_not_used(
 }
 
 #[tokio::test]
-async fn with_tls_other_machines_may_connect_and_a_bad_file_is_named() {
+async fn with_tls_other_machines_can_connect_and_an_invalid_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (files, _) = renew(dir.path());
     let config = HttpConfig {

@@ -93,7 +93,7 @@ async fn the_protocol_of_the_socket_runs_over_websocket() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_no_frame_gets_a_fault_and_ends_the_connection() {
+async fn an_invalid_frame_gets_a_fault_and_ends_the_connection() {
     let http = Http::start(|_| {}).await;
     for junk in [
         Message::text("{}"),

@@ -29,7 +29,7 @@ fn found(file: &Path, question: &str, below: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_put_is_found_and_what_is_forgotten_is_not() {
+fn stored_chunks_are_found_and_removed_ones_are_not() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     let mut writer = open(&file, NO_LIMIT, "boot").unwrap();
@@ -46,7 +46,7 @@ fn what_is_put_is_found_and_what_is_forgotten_is_not() {
 }
 
 #[test]
-fn a_directory_is_not_the_one_whose_name_begins_with_its() {
+fn directories_with_a_common_name_prefix_are_distinct() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     let mut writer = open(&file, NO_LIMIT, "boot").unwrap();
@@ -59,7 +59,7 @@ fn a_directory_is_not_the_one_whose_name_begins_with_its() {
 }
 
 #[test]
-fn a_broken_index_is_made_anew() {
+fn a_broken_index_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     std::fs::write(&file, "this is no database, but it is long enough to look at").unwrap();
@@ -69,7 +69,7 @@ fn a_broken_index_is_made_anew() {
 }
 
 #[test]
-fn an_index_of_another_version_is_made_anew() {
+fn an_index_of_another_version_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     let mut writer = open(&file, NO_LIMIT, "boot").unwrap();
@@ -85,7 +85,7 @@ fn an_index_of_another_version_is_made_anew() {
 }
 
 #[test]
-fn an_index_that_was_being_written_when_the_machine_went_down_is_made_anew() {
+fn an_index_left_incomplete_by_a_power_loss_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     let mut writer = open(&file, NO_LIMIT, "first boot").unwrap();
@@ -104,7 +104,7 @@ fn an_index_that_was_being_written_when_the_machine_went_down_is_made_anew() {
 }
 
 #[test]
-fn vectors_of_somebody_else_are_dropped() {
+fn vectors_of_another_model_are_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.db");
     let mut writer = open(&file, NO_LIMIT, "boot").unwrap();
@@ -120,7 +120,7 @@ fn vectors_of_somebody_else_are_dropped() {
 
 proptest! {
     #[test]
-    fn i6_no_query_is_an_error_of_the_index(query in "\\PC{0,60}", odd in "[\"'*()^:{}+ANDORNOT a-z_-]{0,40}") {
+    fn i6_no_query_makes_the_index_fail(query in "\\PC{0,60}", odd in "[\"'*()^:{}+ANDORNOT a-z_-]{0,40}") {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.db");
         drop(open(&file, NO_LIMIT, "boot").unwrap());

@@ -140,7 +140,7 @@ async fn searches_at_the_same_time_in_several_directories_are_all_answered() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_told() {
+async fn a_missing_directory_is_reported() {
     let world = World::new();
     let running = Running::start(&world, Indexing::Auto, None).await;
     let why = running
@@ -151,7 +151,7 @@ async fn a_directory_that_is_not_there_is_told() {
 }
 
 #[tokio::test]
-async fn with_on_a_directory_is_indexed_before_anybody_searches() {
+async fn with_on_a_directory_is_indexed_before_the_first_search() {
     let world = World::new();
     world.put("a.rs", "fn first_thing() {}");
     let running = Running::start(&world, Indexing::On, None).await;
@@ -168,7 +168,7 @@ async fn with_on_a_directory_is_indexed_before_anybody_searches() {
 }
 
 #[tokio::test]
-async fn with_off_there_is_nothing_to_ask() {
+async fn with_off_there_is_no_index() {
     let world = World::new();
     let running = Running::start(&world, Indexing::Auto, None).await;
     let handle = Handle::fixed("the indexer", running.indexer.clone());
@@ -180,7 +180,7 @@ async fn with_off_there_is_nothing_to_ask() {
 }
 
 #[tokio::test]
-async fn when_the_embedding_model_fails_a_search_goes_by_words_and_says_so() {
+async fn when_the_embedding_model_fails_a_search_uses_words_and_says_so() {
     let world = World::new();
     world.put("a.rs", "fn first_thing() {}");
     let table = Arc::new(Table {
@@ -196,7 +196,11 @@ async fn when_the_embedding_model_fails_a_search_goes_by_words_and_says_so() {
     };
     let found = running.handle.search(&world.workdir(), query).await.unwrap();
     assert_eq!(found.hits[0].path, "a.rs");
-    assert!(found.notes[0].contains("by words alone"), "{:?}", found.notes);
+    assert!(
+        found.notes[0].contains("come from words alone"),
+        "{:?}",
+        found.notes
+    );
 }
 
 #[tokio::test]
@@ -216,7 +220,7 @@ async fn the_first_search_by_meaning_waits_for_the_vectors() {
 }
 
 #[tokio::test]
-async fn a_search_that_cannot_wait_says_that_vectors_are_being_made() {
+async fn a_search_without_finished_vectors_says_so() {
     let world = World::new();
     world.put("a.txt", "The cat sleeps.\n");
     let table = Arc::new(Table::default());
@@ -231,7 +235,7 @@ async fn a_search_that_cannot_wait_says_that_vectors_are_being_made() {
         found
             .notes
             .iter()
-            .any(|note| note.contains("vectors of the index are being made")),
+            .any(|note| note.contains("vectors of the index are being computed")),
         "{:?}",
         found.notes
     );

@@ -85,7 +85,7 @@ fn pets() -> World {
 }
 
 #[tokio::test]
-async fn what_is_said_in_other_words_is_found_by_its_vector() {
+async fn vectors_find_text_in_other_words() {
     let world = pets();
     let table = Arc::new(Table::default());
     assert_eq!(index(&world, &table).await.embedded, 2);
@@ -103,7 +103,7 @@ async fn what_is_said_in_other_words_is_found_by_its_vector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_a_failing_embedder_is_asked_within_its_budget_and_the_words_are_there() {
+async fn i6_a_failing_embedder_is_retried_within_its_budget_and_words_still_work() {
     let mut world = pets();
     world.limits.retries = 1;
     let table = Arc::new(Table {
@@ -119,7 +119,7 @@ async fn i6_a_failing_embedder_is_asked_within_its_budget_and_the_words_are_ther
 }
 
 #[tokio::test]
-async fn i6_what_fails_for_good_is_not_asked_again() {
+async fn i6_a_permanent_failure_is_not_retried() {
     let world = pets();
     let table = Arc::new(Table {
         failing: 10,
@@ -131,7 +131,7 @@ async fn i6_what_fails_for_good_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn i8_what_looks_like_a_key_is_not_sent() {
+async fn i8_text_that_looks_like_a_key_is_not_sent() {
     let world = World::new();
     let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
     world.put("a.txt", format!("the cat has {key}\n"));

@@ -109,7 +109,11 @@ async fn the_question_for_a_summary_follows_the_bytes_of_the_last_request() {
         );
         let end = question.rfind("nine sections").unwrap();
         let marks = |body: &str| body.matches("cache_control").count();
-        assert_eq!(marks(&question[end..]), 0, "{model}: nobody reads its end again");
+        assert_eq!(
+            marks(&question[end..]),
+            0,
+            "{model}: no later request reads its end"
+        );
         if model == "claude" {
             let (read, _) = question.split_at(question.rfind("cache_control").unwrap());
             let (written, _) = last.split_at(last.rfind("cache_control").unwrap());

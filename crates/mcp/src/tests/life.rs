@@ -63,7 +63,7 @@ async fn i6_a_server_that_does_not_start_is_left_alone_for_longer_each_time() {
     assert_eq!(
         statuses[5],
         "tool server fake cannot restart for 4 s more because it failed 4 times: tool server fake did not become \
-         ready: no such module. The tool was not called. Go on without it, or try later."
+         ready: no such module. The tool was not called. Continue without it, or try later."
     );
     assert_eq!(fake.starts(), 4);
     assert_eq!(pool.status()[0].state, ServerState::Failed);
@@ -182,7 +182,7 @@ async fn i5_a_closed_pool_has_no_servers_and_starts_none() {
     assert_eq!(*fake.ended.borrow(), 1);
     assert_eq!(
         echo(&pool).await.outcome.llm_text,
-        "the tool servers have been shut down. The tool was not called. Go on without it and tell the user."
+        "the tool servers have been shut down. The tool was not called. Continue without it and tell the user."
     );
     drop(pool);
     let other = super::pool(&fake, vec![spec("fake")]);

@@ -78,7 +78,7 @@ async fn a_refused_call_teaches() {
         (
             ToolStatus::Error,
             "tool server fake answered with an error: text is\u{241b}[2J missing (code -32602). \
-             Look at the arguments and the tool's description."
+             Check the arguments against the tool's description."
         )
     );
     let unknown = pool
@@ -86,7 +86,7 @@ async fn a_refused_call_teaches() {
         .await;
     assert_eq!(
         unknown.outcome.llm_text,
-        "`mcp__fake__other` is not offered (any more). The tools of fake are: mcp__fake__echo."
+        "`mcp__fake__other` is not available (any more). The tools of fake are: mcp__fake__echo."
     );
     let nobody = pool.call(Path::new(DIR), call("mcp__x__other", &json!({}))).await;
     assert_eq!(

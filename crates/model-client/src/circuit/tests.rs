@@ -96,7 +96,7 @@ fn after_an_outage_the_calls_come_back_in_growing_numbers() {
     let again = broken(&mut circuit, number, now);
     assert!(
         (750..=1_250).contains(&again),
-        "the count of outages starts anew: {again}"
+        "the count of outages starts again: {again}"
     );
 }
 

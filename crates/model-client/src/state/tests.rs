@@ -177,7 +177,7 @@ fn i6_those_who_wait_are_sent_away_when_a_long_pause_begins_and_come_back_one_af
     );
     back.dedup();
     assert_eq!(back.len(), 100, "no two come back at the same moment");
-    assert_eq!(world.admission.wake(), None, "nobody is left to wake");
+    assert_eq!(world.admission.wake(), None, "no waiting call is left");
 }
 
 #[test]
@@ -512,7 +512,7 @@ fn who_finds_a_free_permit_makes_no_estimate_shorter() {
     (3..=8).for_each(|number| world.wait(number));
     let stands = |world: &World, number| world.admission.place(ask(number).session, world.now).unwrap();
     world.later(100);
-    assert_eq!(stands(&world, 8).eta_ms, None, "nobody came from the line yet");
+    assert_eq!(stands(&world, 8).eta_ms, None, "no waiting call was admitted yet");
     for _ in 0..2 {
         world.later(3_000);
         let ended = running.pop_front().unwrap();

@@ -6,7 +6,7 @@ use agentd_store::SessionLog as _;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn three_failures_of_a_singleton_within_a_minute_are_forgiven_and_the_fourth_is_fatal() {
+async fn three_failures_of_a_singleton_within_a_minute_are_tolerated_and_the_fourth_is_fatal() {
     for child in [Child::Feed, Child::SessionStore, Child::LoopSupervisor] {
         let world = World::new().await;
         for times in 1..=3 {
@@ -21,7 +21,7 @@ async fn three_failures_of_a_singleton_within_a_minute_are_forgiven_and_the_four
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_that_are_a_minute_apart_are_forgiven_for_ever() {
+async fn failures_a_minute_apart_are_always_tolerated() {
     let world = World::new().await;
     for times in 1..=9 {
         world.bring_down(&Child::Feed, How::Kill);
@@ -47,7 +47,7 @@ async fn failures_of_different_singletons_do_not_add_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_singleton_that_does_not_start_because_another_is_down_is_tried_again() {
+async fn starting_a_singleton_is_retried_while_another_is_down() {
     for (first, second) in [
         (Child::PermissionGate, Child::SessionStore),
         (Child::SessionStore, Child::PermissionGate),

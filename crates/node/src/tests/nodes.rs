@@ -50,7 +50,7 @@ async fn begin(node: &Node, dir: &Path) -> SessionId {
 }
 
 #[tokio::test]
-async fn i1_a_drain_ends_at_its_deadline_and_the_next_node_goes_on_with_the_turn() {
+async fn i1_a_drain_ends_at_its_deadline_and_the_next_node_continues_the_turn() {
     let dir = tempfile::tempdir().unwrap();
     let first = node(dir.path(), 3_600_000).await;
     let session = begin(&first, dir.path()).await;
@@ -73,7 +73,7 @@ async fn i1_a_drain_ends_at_its_deadline_and_the_next_node_goes_on_with_the_turn
 }
 
 #[tokio::test]
-async fn i1_a_turn_goes_on_after_a_node_that_stopped_without_a_drain() {
+async fn i1_a_turn_continues_after_a_stop_without_a_drain() {
     let dir = tempfile::tempdir().unwrap();
     let first = node(dir.path(), 3_600_000).await;
     let session = begin(&first, dir.path()).await;
@@ -97,7 +97,7 @@ async fn a_node_whose_root_is_gone_has_failed() {
 }
 
 #[test]
-fn i7_a_rule_that_contradicts_its_example_is_told_with_file_and_line() {
+fn i7_a_rule_that_contradicts_its_example_is_reported_with_file_and_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config.toml");
     let text = "[permission]\nrules = [\n  { deny = \"Bash(curl:*)\" },\n  { allow = \"Bash(ls)\", examples = { match = [\"ls -l\"] } },\n]\n";

@@ -1,4 +1,4 @@
-//! Tests of the services beside the actors: they are restarted like any child, keep their state, and stop in order.
+//! Tests of the services: the root restarts them like any child, they keep their state, and they stop in order.
 
 use super::nodes::node;
 use super::world::World;
@@ -58,7 +58,7 @@ async fn i6_a_service_that_ends_or_panics_is_restarted_alone_with_its_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_learn_of_a_stop_first_and_readers_of_the_log_are_cut_off_last() {
+async fn servers_stop_first_and_log_readers_last() {
     let (said, mut heard) = mpsc::unbounded_channel();
     let front = Service::new("a server", Phase::Front, said.clone(), |said, mut stopped| {
         Box::pin(async move {
@@ -91,7 +91,7 @@ impl Drop for Said {
 }
 
 #[tokio::test]
-async fn i6_services_that_were_killed_are_back_and_the_control_socket_is_open_again() {
+async fn i6_killed_services_restart_and_the_control_socket_reopens() {
     let dir = tempfile::tempdir().unwrap();
     let node = node(dir.path(), 0).await;
     UnixStream::connect(node.socket()).await.unwrap();

@@ -29,32 +29,32 @@ async fn it_costs_only_itself(child: &Child) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_the_feed_goes_down_alone() {
+async fn i6_the_feed_fails_alone() {
     it_costs_only_itself(&Child::Feed).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_the_tool_executor_goes_down_alone() {
+async fn i6_the_tool_executor_fails_alone() {
     it_costs_only_itself(&Child::ToolExecutor).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_the_indexer_goes_down_alone() {
+async fn i6_the_indexer_fails_alone() {
     it_costs_only_itself(&Child::Indexer).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_the_permission_gate_goes_down_alone() {
+async fn i6_the_permission_gate_fails_alone() {
     it_costs_only_itself(&Child::PermissionGate).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn i6_a_model_client_goes_down_alone_and_its_open_calls_go_on() {
+async fn i6_a_model_client_fails_alone_and_its_open_calls_continue() {
     it_costs_only_itself(&Child::ModelClient(MODEL.to_owned())).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn viewers_of_a_feed_that_went_down_are_told_and_can_follow_again() {
+async fn viewers_of_a_failed_feed_are_notified_and_can_follow_again() {
     let world = World::new().await;
     let session = world.create(TALK).await;
     let mut frames = world.follow(session).await;
@@ -130,7 +130,7 @@ async fn i7_while_the_gate_is_down_nothing_is_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i7_a_question_that_goes_down_with_the_gate_is_answered_by_nobody() {
+async fn i7_a_question_lost_with_the_gate_stays_unanswered() {
     let world = World::new().await;
     let request = Box::new(JudgeRequest {
         session: SessionId::NIL,

@@ -21,7 +21,7 @@ async fn assert_the_turn_went_on(world: &World, session: agentd_protocol::Sessio
 }
 
 #[tokio::test(start_paused = true)]
-async fn i1_i2_when_the_store_goes_down_the_supervisor_goes_with_it_and_open_turns_go_on() {
+async fn i1_i2_a_store_failure_restarts_the_supervisor_and_open_turns_continue() {
     let world = World::new().await;
     let before = world.ids();
     let session = world.create(TALK).await;
@@ -39,7 +39,7 @@ async fn i1_i2_when_the_store_goes_down_the_supervisor_goes_with_it_and_open_tur
 }
 
 #[tokio::test(start_paused = true)]
-async fn i9_when_the_supervisor_goes_down_it_goes_alone_and_open_turns_go_on() {
+async fn i9_the_supervisor_fails_alone_and_open_turns_continue() {
     for how in [How::Kill, How::Panic] {
         let world = World::new().await;
         let before = world.ids();
@@ -54,7 +54,7 @@ async fn i9_when_the_supervisor_goes_down_it_goes_alone_and_open_turns_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_survives_store_and_supervisor_going_down_together() {
+async fn a_turn_survives_a_failure_of_store_and_supervisor() {
     for (first, second) in [
         (Child::SessionStore, Child::LoopSupervisor),
         (Child::LoopSupervisor, Child::SessionStore),
@@ -78,7 +78,7 @@ async fn a_turn_survives_store_and_supervisor_going_down_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i1_what_is_acknowledged_while_store_or_supervisor_goes_down_is_in_the_log() {
+async fn i1_commands_acknowledged_during_a_failure_are_in_the_log() {
     for child in [Child::SessionStore, Child::LoopSupervisor] {
         let world = World::new().await;
         let mut sessions = Vec::new();
@@ -130,7 +130,7 @@ async fn i1_what_is_acknowledged_while_store_or_supervisor_goes_down_is_in_the_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_else_at_once_costs_only_attempts() {
+async fn failing_all_other_actors_costs_only_attempts() {
     let world = World::new().await;
     let before = world.ids();
     let session = world.create(READ).await;

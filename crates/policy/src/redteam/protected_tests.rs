@@ -15,10 +15,7 @@ const ATTACKS: [(&str, &str); 34] = [
         "issue 12; CVE-2024-32002 (submodule git directories)",
     ),
     (".git/config.worktree", "issue 12"),
-    (
-        ".git",
-        "issue 12; CVE-2024-32465 (a git directory of somebody else)",
-    ),
+    (".git", "issue 12; CVE-2024-32465 (another user's git directory)"),
     (
         ".git/hooks/post-checkout",
         "CVE-2024-32002, CVE-2025-48384 (a written hook runs at checkout)",

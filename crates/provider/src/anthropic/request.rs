@@ -179,7 +179,7 @@ fn blocks(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
             } => {
                 // The API refuses a failed result without text.
                 let content = match content.as_str() {
-                    "" if *is_error => "[failed without a word]",
+                    "" if *is_error => "[failed without a message]",
                     content => content,
                 };
                 results.push(json!({ "type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error }));

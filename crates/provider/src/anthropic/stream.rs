@@ -37,9 +37,7 @@ impl Reader for AnthropicStream {
 
     fn whole(&mut self, mut body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let Some(Value::Array(content)) = body.get_mut("content").map(Value::take) else {
-            return Err(ModelError::transient(
-                "the response of the server contains no answer",
-            ));
+            return Err(ModelError::transient("the server's response contains no answer"));
         };
         self.begin_all(content, events)?;
         self.start(&body)?;

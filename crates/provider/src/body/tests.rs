@@ -332,7 +332,7 @@ fn anthropic() -> ModelSpec {
     }
 }
 
-/// What a request has after its messages, without the fields that every request has.
+/// The fields of a request after its messages, without those that every request has.
 fn said(spec: &ModelSpec, params: Params<'_>) -> Value {
     let mut sent = body(spec, &[], &[tool()], params);
     let map = sent.as_object_mut().unwrap();
@@ -849,7 +849,7 @@ fn claude_behind_a_chat_gateway_gets_marks_on_parts() {
             {"role": "tool", "tool_call_id": "1", "content": [part("x")]},
         ]))
     );
-    // What the server refused is left out for good, with the plain form of the messages.
+    // Later requests omit everything that the server refused, and keep the plain form of the messages.
     let taught = claude.adjusted(&Adjust {
         without: vec![agentd_protocol::RequestPart::CacheMarks],
         ..Adjust::default()
@@ -956,6 +956,6 @@ fn what_a_model_made_up_does_not_spoil_the_requests_that_follow() {
         name
     );
     assert_eq!(of(Dialect::Ollama, "/messages/2/tool_name"), name);
-    let said = Some(json!("[failed without a word]"));
+    let said = Some(json!("[failed without a message]"));
     assert_eq!(of(Dialect::Anthropic, "/messages/1/content/0/content"), said);
 }

@@ -41,9 +41,7 @@ impl Reader for ChatStream {
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let message = body.pointer("/choices/0/message").is_some_and(Value::is_object);
         if !message {
-            return Err(ModelError::transient(
-                "the response of the server contains no answer",
-            ));
+            return Err(ModelError::transient("the server's response contains no answer"));
         }
         self.frame("", body, events)?;
         // The end of the body ends the answer; a model may have nothing to say.

@@ -35,7 +35,7 @@ static CALLED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 /// The most bytes of a failed call that are kept.
 const LONGEST_CALL: usize = 4_096;
 
-/// What the model wrote, if the server quotes it; else the server's message.
+/// The model's text, if the server quotes it; else the server's message.
 fn miscalled(body: &Value) -> Advice {
     let written = body.pointer("/error/failed_generation").and_then(Value::as_str);
     let said = written.map_or_else(|| error_message(body).unwrap_or_default(), str::to_owned);

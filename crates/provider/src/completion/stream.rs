@@ -28,9 +28,7 @@ impl Reader for CompletionStream {
 
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if !body.get("content").is_some_and(Value::is_string) {
-            return Err(ModelError::transient(
-                "the response of the server contains no answer",
-            ));
+            return Err(ModelError::transient("the server's response contains no answer"));
         }
         self.frame("", body, events)?;
         Ok(())

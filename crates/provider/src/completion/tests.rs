@@ -137,7 +137,7 @@ fn a_whole_completion_is_an_answer() {
             .whole(body.to_string().as_bytes(), &mut Vec::new())
     };
     assert_eq!(whole(body).unwrap().content, [Block::text("hi")]);
-    let error = ModelError::transient("the response of the server contains no answer");
+    let error = ModelError::transient("the server's response contains no answer");
     assert_eq!(whole(json!({})).unwrap_err(), error);
 }
 

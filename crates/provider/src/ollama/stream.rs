@@ -31,9 +31,7 @@ impl Reader for OllamaStream {
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         self.frame("", body, events)?;
         if self.done.is_none() {
-            return Err(ModelError::transient(
-                "the response of the server contains no answer",
-            ));
+            return Err(ModelError::transient("the server's response contains no answer"));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ pub(crate) struct Item {
     pub(crate) block: u32,
     /// The item as it started, or its final form once it is done.
     pub(crate) value: Value,
-    /// What was shown of it so far.
+    /// The part shown so far.
     pub(crate) grown: String,
     pub(crate) done: bool,
 }

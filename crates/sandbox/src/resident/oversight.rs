@@ -1,4 +1,4 @@
-//! What the warden kills on its own: processes that exceed a bound, and at the end all of them.
+//! The warden's own kills: processes that exceed a bound, and at the end all of them.
 
 use super::{AGAIN, END_WITHIN, Resident};
 use crate::bounds::{Bound, Bounds, Exceeded};

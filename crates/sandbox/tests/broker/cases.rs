@@ -124,7 +124,7 @@ async fn files_are_opened_as_the_kernel_opens_them(found: Findings) {
             "{level:?}"
         );
     }
-    // What a program inherits, and what it does not.
+    // The parts of its environment that a program inherits.
     if std::env::consts::ARCH != "x86_64" {
         return;
     }

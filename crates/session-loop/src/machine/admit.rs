@@ -41,7 +41,7 @@ impl Machine {
 
     fn refusal(&self, command: &Command) -> Option<Fault> {
         if self.stop.is_some() {
-            return Some(again("the session is being loaded again"));
+            return Some(again("the session is being reloaded"));
         }
         // An urgent command passes even when nothing can be written; there is at most one per turn, so they stay few.
         let urgent = is_urgent(command);
@@ -49,7 +49,10 @@ impl Machine {
             return Some(disk_full());
         }
         if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED && !urgent {
-            let fault = Fault::busy("store_behind", "too much of this session waits for the store");
+            let fault = Fault::busy(
+                "store_behind",
+                "too many events of this session are waiting for the store",
+            );
             return Some(fault.hint("try again in a moment"));
         }
         let create = matches!(command, Command::Create { .. });
@@ -58,7 +61,7 @@ impl Machine {
                 "unknown_session",
                 format!("no session {}", self.session),
             )),
-            (true, 1..) => Some(Fault::conflict("session_exists", "the session exists already")),
+            (true, 1..) => Some(Fault::conflict("session_exists", "the session already exists")),
             (true, 0) | (false, 1..) => None,
         }
     }

@@ -10,7 +10,7 @@ use agentd_turn::{Durable, Effect, Reply};
 /// The stop reason of a loop that does not know which of its events are durable.
 pub const LOST: &str = "store";
 
-/// What follows the store's answer.
+/// The consequences of the store's answer.
 #[derive(Debug)]
 pub enum Committed {
     /// These effects waited for it, and may be carried out.
@@ -35,7 +35,7 @@ pub(super) fn is_revocable(durable: &Durable) -> bool {
 pub(super) fn disk_full() -> Fault {
     Fault::storage(
         "disk_full",
-        "the store has no space, so nothing can be made durable",
+        "the store has no space, so it cannot make anything durable",
     )
     .hint("free disk space; the store retries automatically")
 }
@@ -118,7 +118,7 @@ impl Machine {
             Lost::Full => ("reload", disk_full()),
             Lost::Unknown => (LOST, unknown()),
             Lost::Refused(why) => (LOST, Fault::storage("append_refused", why.clone())),
-            Lost::KeyTaken { .. } => ("reload", again("the session is being loaded again")),
+            Lost::KeyTaken { .. } => ("reload", again("the session is being reloaded")),
         };
         let mut stored = match &lost {
             Lost::KeyTaken { answer, same_body } => Some(taken(answer, *same_body)),

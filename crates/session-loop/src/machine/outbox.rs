@@ -20,7 +20,7 @@ pub(crate) struct Asker {
     pub(crate) urgent: bool,
 }
 
-/// What is held back until everything before it is durable.
+/// The work that waits until everything before it is durable.
 #[derive(Debug)]
 pub(crate) enum After {
     /// An answer (I1).

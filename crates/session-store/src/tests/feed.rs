@@ -61,7 +61,7 @@ async fn i6_a_stalled_viewer_lags_and_the_others_miss_nothing() {
     for head in 0..6 {
         kit.stored(session, head, 1).await;
     }
-    assert_eq!(kit.deciders(session).await, 1, "the slow one must attach anew");
+    assert_eq!(kit.deciders(session).await, 1, "the slow one must attach again");
     assert_eq!(waiting(&mut seen_by_slow), ["e1 c1", "e2 c2", "e3 c3", "lagged"]);
     assert_eq!(waiting(&mut seen_by_quick).len(), 6);
     assert!(seen_by_slow.recv().await.is_none());

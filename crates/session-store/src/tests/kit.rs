@@ -130,7 +130,7 @@ pub(crate) fn viewer(id: u64, length: usize) -> (Viewer, mpsc::Receiver<FeedFram
     )
 }
 
-/// What a viewer received, in short form: `e3` an event with its seq, `c7` its cursor, `dxyz` a text, `lagged`.
+/// The frames that a viewer received, in short form: `e3` an event with its seq, `c7` its cursor, `dxyz` a text, `lagged`.
 pub(crate) fn word(frame: &FeedFrame) -> String {
     match frame {
         FeedFrame::Event(told) => format!("e{} c{}", told.event.seq, told.cursor),

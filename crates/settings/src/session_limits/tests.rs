@@ -22,13 +22,13 @@ fn limits(preset: Preset) -> LoopLimits {
 }
 
 #[test]
-fn preset_default_and_clawd_are_a_hundred_steps_and_a_question() {
+fn presets_default_and_clawd_have_100_steps_and_ask() {
     assert_eq!(limits(Preset::Default), LoopLimits::default());
     assert_eq!(limits(Preset::Clawd), LoopLimits::default());
 }
 
 #[test]
-fn preset_openclaw_is_thirty_rounds_and_a_stop() {
+fn preset_openclaw_has_30_steps_and_stops() {
     let expected = LoopLimits {
         max_turns: 30,
         on_limit: OnLimit::Stop,
@@ -52,7 +52,7 @@ fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
 }
 
 #[test]
-fn preset_react_is_twenty_steps_thirty_messages_a_stop_a_stutter_guard_plans_and_calls_in_the_text() {
+fn preset_react_has_its_documented_limits() {
     let expected = LoopLimits {
         planning: Planning {
             enabled: true,
@@ -72,7 +72,7 @@ fn preset_react_is_twenty_steps_thirty_messages_a_stop_a_stutter_guard_plans_and
 }
 
 #[test]
-fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
+fn a_configured_preset_applies_to_sessions() {
     for preset in [
         Preset::Default,
         Preset::Clawd,
@@ -88,7 +88,7 @@ fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
 }
 
 #[test]
-fn a_configured_preset_is_below_what_is_set_by_hand() {
+fn explicit_settings_override_the_preset() {
     let loaded = load(&flags(&[
         ("loop.preset", "etcode"),
         ("permission.on_deny", "continue"),
@@ -144,7 +144,7 @@ fn a_session_may_override_its_limits() {
 }
 
 #[test]
-fn i7_no_preset_and_no_flag_lifts_what_the_operator_set() {
+fn i7_no_preset_or_flag_raises_the_operators_limits() {
     let text = "[loop]\nmax_turns = 40\nturn_cap = 50\non_limit = \"stop\"\nincomplete_intent_retries = 1\n\
                 [permission]\non_deny = \"stop\"\n[context]\nmax_messages = 20\n";
     let loaded = with_file(text).0.unwrap();

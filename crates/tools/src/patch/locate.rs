@@ -4,7 +4,7 @@ use super::text::{Alike, Text};
 use super::{Hunk, Line};
 use std::ops::Range;
 
-/// Which of several matching places a hunk may take.
+/// How to choose among several matching places for a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     /// The first one after the previous hunk: the author of the patch is assumed to know the file.

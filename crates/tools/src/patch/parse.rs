@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<Patch, Malformed> {
         }
     }
     if sections.is_empty() {
-        return Err(reader.wrong("the patch is empty: there is nothing between its first and its last line"));
+        return Err(reader.wrong("the patch is empty: there is nothing between its first and last line"));
     }
     Ok(Patch { sections })
 }
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
             return Err(self.wrong("the path is missing"));
         }
         if given.chars().any(char::is_control) {
-            return Err(self.wrong("the path has a control character in it"));
+            return Err(self.wrong("the path contains a control character"));
         }
         let outside = || Malformed::Outside { path: short(given) };
         let mut clean = PathBuf::new();
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
             }
         }
         if clean.as_os_str().is_empty() || given.ends_with('/') {
-            return Err(self.wrong(format!("`{}` is no path of a file", short(given))));
+            return Err(self.wrong(format!("`{}` is not the path of a file", short(given))));
         }
         Ok(clean)
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Known<'a> {
     /// Its content.
     pub(crate) content: &'a [u8],
-    /// What the session knows about it.
+    /// The session's knowledge of it.
     pub(crate) seen: Seen,
 }
 

@@ -45,7 +45,7 @@ fn check(content: &str, hunks: &str, expected: &str) {
 }
 
 #[test]
-fn a_patch_says_what_is_added_deleted_updated_and_moved() {
+fn a_patch_is_parsed_into_its_changes() {
     let body = "*** Add File: a/b\n+one\n+\n*** Delete File: ./c//d\n\n*** Update File: e/../f\n*** Move to: g\n first\n-gone\n+come\n\n@@ fn x() {\n@@ -1,2 +3 @@ if y {\n last\n*** End of File\n";
     let text = |text: &str| text.to_owned();
     let expected = Patch {
@@ -85,7 +85,7 @@ fn a_patch_says_what_is_added_deleted_updated_and_moved() {
 }
 
 #[test]
-fn padded_marks_crlf_and_wrappers_are_understood() {
+fn padded_marks_crlf_and_wrappers_are_accepted() {
     let plain = patch("*** Delete File: a\n");
     for text in [
         "\n  *** Begin Patch  \n  *** Delete File: a  \n *** End Patch \n\n",
@@ -99,7 +99,7 @@ fn padded_marks_crlf_and_wrappers_are_understood() {
 }
 
 #[test]
-fn what_is_no_patch_is_refused_with_its_line() {
+fn an_invalid_patch_is_refused_with_its_line() {
     wrong("", 1, "first line must be");
     wrong("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", 1, "`*** Begin Patch`");
     wrong("*** Begin Patch\n*** Delete File: a\n", 2, "`*** End Patch`");
@@ -107,7 +107,7 @@ fn what_is_no_patch_is_refused_with_its_line() {
     wrong(&envelope(""), 2, "the patch is empty");
     wrong(&envelope("*** Frobnicate File: a\n"), 2, "is none of");
     wrong(&envelope("*** Delete File:\n"), 2, "the path is missing");
-    wrong(&envelope("*** Delete File: a/\n"), 2, "no path of a file");
+    wrong(&envelope("*** Delete File: a/\n"), 2, "not the path of a file");
     wrong(&envelope("*** Delete File: a\u{0}b\n"), 2, "control character");
     wrong(&envelope("*** Update File: a\n"), 3, "has no hunk");
     wrong(
@@ -216,7 +216,7 @@ fn hunks_find_their_places_in_order() {
 }
 
 #[test]
-fn white_space_and_typography_may_differ_and_what_stays_stays_as_it_is() {
+fn context_may_differ_in_white_space_and_is_preserved() {
     check("  a \n\tb\nc\n", "@@\n a\n-b\n+B\n", "  a \nB\nc\n");
     check(
         "say \u{201c}hi\u{201d} \u{2013} now\nx\n",
@@ -227,7 +227,7 @@ fn white_space_and_typography_may_differ_and_what_stays_stays_as_it_is() {
 }
 
 #[test]
-fn line_ends_and_marks_stay_and_the_last_line_gets_its_end() {
+fn line_ends_are_preserved_and_the_last_line_gets_one() {
     check(
         "\u{feff}a\r\nb\r\n",
         "@@\n-a\n+1\n+2\n",
@@ -245,7 +245,7 @@ fn line_ends_and_marks_stay_and_the_last_line_gets_its_end() {
 }
 
 #[test]
-fn a_hunk_without_a_place_says_how_near_it_came() {
+fn a_hunk_without_a_match_reports_the_nearest_one() {
     let differs = Some((2, "b".to_owned(), "x".to_owned()));
     assert_eq!(
         updated("a\nb\nc\n", "@@\n a\n-x\n", Seen::Same),
@@ -270,7 +270,7 @@ fn a_hunk_without_a_place_says_how_near_it_came() {
 }
 
 #[test]
-fn in_a_file_that_was_not_read_a_hunk_must_have_one_place() {
+fn in_an_unread_file_a_hunk_must_match_once() {
     for seen in [Seen::Never, Seen::Changed] {
         assert_eq!(updated("a\nb\n", "@@\n-a\n+x\n", seen).as_deref(), Ok("x\nb\n"));
         assert_eq!(
@@ -297,7 +297,7 @@ fn planned(body: &str, files: &[(&str, Option<(&str, Seen)>)]) -> Result<Plan, R
 }
 
 #[test]
-fn later_parts_see_what_earlier_ones_made() {
+fn later_parts_see_earlier_changes() {
     let plan = planned(
         "*** Add File: n\n+a\n*** Update File: n\n@@\n-a\n+b\n*** Update File: o\n*** Move to: p\n@@\n-x\n+y\n*** Delete File: p\n*** Add File: p\n+z\n",
         &[("n", None), ("o", Some(("x\n", Seen::Never))), ("p", None)],
@@ -313,7 +313,7 @@ fn later_parts_see_what_earlier_ones_made() {
 }
 
 #[test]
-fn an_existing_file_is_replaced_only_when_it_was_read() {
+fn an_existing_file_is_replaced_only_after_a_read() {
     let known = |seen| [("a", Some(("x\n", Seen::Same))), ("b", Some(("old\n", seen)))];
     for body in [
         "*** Add File: b\n+new\n",
@@ -332,7 +332,7 @@ fn an_existing_file_is_replaced_only_when_it_was_read() {
 }
 
 #[test]
-fn what_is_missing_binary_or_the_same_is_refused() {
+fn missing_binary_and_unchanged_files_are_refused() {
     let missing = Err(Refused::Missing("a".into()));
     assert_eq!(planned("*** Delete File: a\n", &[("a", None)]), missing);
     assert_eq!(

@@ -71,7 +71,7 @@ fn verdict(call: &Prepared, mode: PermissionMode, rules: &[&str]) -> Verdict {
 }
 
 #[test]
-fn i7_a_new_tool_that_writes_is_judged_by_what_it_writes() {
+fn i7_a_new_writing_tool_is_judged_by_its_target() {
     let accept = PermissionMode::AcceptEdits;
     for (target, rules, expected) in [
         ("src/new", &[][..], VerdictKind::Allow),
@@ -92,7 +92,7 @@ fn i7_a_new_tool_that_writes_is_judged_by_what_it_writes() {
 }
 
 #[test]
-fn i7_a_call_without_the_argument_that_is_judged_is_refused() {
+fn i7_a_call_without_its_subject_is_refused() {
     let refused = registry().prepare("Touch", &json!({})).unwrap_err();
     assert_eq!(code(&refused), "E_INVALID_ARGS");
     assert!(
@@ -103,7 +103,7 @@ fn i7_a_call_without_the_argument_that_is_judged_is_refused() {
 }
 
 #[tokio::test]
-async fn a_new_tool_runs_on_the_path_that_was_judged() {
+async fn a_new_tool_runs_on_the_judged_path() {
     let world = World::new();
     let call = prepare(&world.root().join("a/../new").to_string_lossy()).within(&world.root());
     assert_eq!((call.text("target"), call.written()), ("new", vec!["new".into()]));

@@ -92,7 +92,7 @@ fn redteam_45_i7_a_changed_script_argument_place_or_environment_voids_an_approva
 }
 
 #[test]
-fn i7_redteam_a_server_that_describes_its_tool_anew_voids_an_approval() {
+fn i7_redteam_a_changed_tool_description_voids_an_approval() {
     let world = World::new();
     let served = |description: &str| {
         let tool = super::remote::tool("mcp__s__run", description, &json!({ "type": "object" }));
@@ -126,7 +126,7 @@ fn redteam_45_i7_a_changed_target_voids_the_approval_of_an_edit() {
 }
 
 #[test]
-fn i8_the_environment_is_bound_without_being_told() {
+fn i8_the_environment_is_bound_without_being_shown() {
     let world = World::new();
     let bound = bind(&world, &bash("true"), "hunter2");
     let text = serde_json::to_string(&bound).unwrap();
@@ -156,7 +156,7 @@ fn i6_a_command_about_too_many_files_cannot_be_approved() {
 }
 
 #[test]
-fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
+fn redteam_46_a_call_cannot_weaken_the_sandbox_or_change_session() {
     let registry = Registry::builtin(&ToolLimits::default());
     let refused = |name: &str, input: &Value| code(&registry.prepare(name, input).unwrap_err());
     assert!(

@@ -193,7 +193,7 @@ fn redteam_45_i7_what_a_command_runs_from_elsewhere_is_bound_too() {
 }
 
 #[test]
-fn what_a_command_does_not_depend_on_voids_nothing() {
+fn unrelated_changes_void_nothing() {
     for (command, path) in [
         ("touch A", "w/lib.sh"),
         ("rm x.sh", "w/lib.sh"),
@@ -211,7 +211,7 @@ fn what_a_command_does_not_depend_on_voids_nothing() {
 }
 
 #[test]
-fn redteam_45_i6_a_pipe_is_not_opened_and_a_directory_without_end_is_said_to_be_one() {
+fn redteam_45_i6_a_pipe_is_not_opened_and_a_huge_directory_is_reported() {
     let place = Place::new();
     for name in ["w/pipe.sh", "w/Makefile2", "out/pipe"] {
         rustix::fs::mkfifoat(rustix::fs::CWD, place.path(name), rustix::fs::Mode::from(0o600)).unwrap();
@@ -232,7 +232,7 @@ fn redteam_45_i6_a_pipe_is_not_opened_and_a_directory_without_end_is_said_to_be_
 }
 
 #[test]
-fn redteam_45_i7_only_the_same_call_in_the_same_place_is_alike() {
+fn redteam_45_i7_only_the_same_call_in_the_same_place_is_equal() {
     let (one, other) = (Place::new(), Place::new());
     let call = bash("sh x.sh");
     let like = |place: &Place, call: &Prepared| likeness(&place.bind(call, 1_000));

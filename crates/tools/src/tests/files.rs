@@ -3,7 +3,7 @@ use serde_json::json;
 use std::os::unix::fs::symlink;
 
 #[tokio::test]
-async fn read_numbers_lines_and_says_how_to_go_on() {
+async fn read_numbers_lines_and_names_the_next_offset() {
     let mut world = World::new();
     world.put("f", "a\nb\nc\n");
     assert_eq!(
@@ -59,7 +59,7 @@ async fn a_file_over_the_limit_is_shown_in_part_and_cannot_be_edited() {
     world.put("big", "1\n2\n3\n");
     let text = world.ok("Read", json!({ "file_path": "big" })).await;
     assert!(
-        text.starts_with("1\t1\n2\t2\n[big has 6 bytes; only its first 4 are shown"),
+        text.starts_with("1\t1\n2\t2\n[big has 6 bytes; Read shows only the first 4"),
         "{text}"
     );
     let edit = json!({ "file_path": "big", "old_string": "1", "new_string": "x" });
@@ -67,7 +67,7 @@ async fn a_file_over_the_limit_is_shown_in_part_and_cannot_be_edited() {
 }
 
 #[tokio::test]
-async fn bad_utf8_is_shown_with_a_notice_and_binary_is_refused_with_its_kind() {
+async fn invalid_utf8_is_marked_and_binary_files_are_refused_with_their_type() {
     let mut world = World::new();
     world
         .put("latin", b"caf\xe9\n")
@@ -96,7 +96,7 @@ async fn bad_utf8_is_shown_with_a_notice_and_binary_is_refused_with_its_kind() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_not_there_is_answered_with_the_nearest_one() {
+async fn a_missing_path_gets_a_suggestion() {
     let mut world = World::new();
     world.put("src/main.rs", "x").put("src/x", "y");
     let (code, text) = world.refused("Read", json!({ "file_path": "src/mian.rs" })).await;
@@ -178,7 +178,7 @@ async fn an_absolute_path_inside_is_accepted() {
 }
 
 #[tokio::test]
-async fn write_creates_and_replaces_only_what_was_read() {
+async fn write_replaces_only_files_that_were_read() {
     let mut world = World::new();
     let made = world
         .call("Write", json!({ "file_path": "a/b/new", "content": "1\n" }))
@@ -198,13 +198,13 @@ async fn write_creates_and_replaces_only_what_was_read() {
         .await;
     assert_eq!((code.as_str(), world.get("old").as_str()), ("E_NOT_READ", "old"));
     world.ok("Read", json!({ "file_path": "old" })).await;
-    world.put("old", "changed by somebody");
+    world.put("old", "changed by someone else");
     let (code, _) = world
         .refused("Write", json!({ "file_path": "old", "content": "new" }))
         .await;
     assert_eq!(
         (code.as_str(), world.get("old").as_str()),
-        ("E_CHANGED", "changed by somebody")
+        ("E_CHANGED", "changed by someone else")
     );
     world.ok("Read", json!({ "file_path": "old" })).await;
     world
@@ -275,7 +275,7 @@ async fn edit_needs_the_file_unchanged_since_it_was_read_and_remembers_it_from_t
 }
 
 #[tokio::test]
-async fn redteam_53_of_two_sessions_that_edit_one_file_at_once_one_wins_and_one_is_told() {
+async fn redteam_53_of_two_concurrent_edits_one_wins_and_one_fails() {
     let mut first = World::new();
     first.put("f", "start\n");
     first.ok("Read", json!({ "file_path": "f" })).await;
@@ -304,7 +304,7 @@ async fn redteam_53_of_two_sessions_that_edit_one_file_at_once_one_wins_and_one_
 }
 
 #[tokio::test]
-async fn ls_lists_with_kinds_and_sizes_and_is_bounded() {
+async fn ls_lists_types_and_sizes_and_is_bounded() {
     let mut world = World::new();
     world.put("b", "12").put("a/x", "");
     symlink("b", world.root().join("c")).unwrap();

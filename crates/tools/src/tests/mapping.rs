@@ -5,7 +5,7 @@ use serde_json::json;
 use std::os::unix::fs::symlink;
 
 #[tokio::test]
-async fn a_map_shows_what_is_defined_the_most_used_first() {
+async fn a_map_lists_definitions_most_used_first() {
     let mut world = World::new();
     world
         .put(
@@ -31,7 +31,7 @@ async fn a_map_shows_what_is_defined_the_most_used_first() {
 }
 
 #[tokio::test]
-async fn a_second_map_reads_only_what_changed() {
+async fn a_second_map_reads_only_changed_files() {
     let mut world = World::new();
     world
         .put("a.rs", "fn first() {}\n")
@@ -44,7 +44,7 @@ async fn a_second_map_reads_only_what_changed() {
 }
 
 #[tokio::test]
-async fn a_broken_map_that_was_kept_is_made_anew() {
+async fn a_damaged_cached_map_is_rebuilt() {
     let mut world = World::new();
     world.put("a.rs", "fn first() {}\n");
     let _ = world.call("RepoMap", json!({})).await;
@@ -56,7 +56,7 @@ async fn a_broken_map_that_was_kept_is_made_anew() {
 }
 
 #[tokio::test]
-async fn focus_names_and_the_budget_choose() {
+async fn focus_names_and_budget_select_definitions() {
     let mut world = World::new();
     for n in 0..200 {
         world.put(&format!("f{n}.rs"), format!("fn function_{n}() {{}}\n"));
@@ -92,7 +92,7 @@ async fn a_map_stays_beneath_the_working_directory() {
 }
 
 #[tokio::test]
-async fn i7_a_map_shows_nothing_of_a_file_that_may_not_be_read() {
+async fn i7_a_map_omits_files_with_denied_reads() {
     let mut world = World::new();
     world.files = crate::FileGate::new(|path| std::future::ready(!path.starts_with("secret/")));
     world

@@ -79,7 +79,7 @@ async fn a_patch_changes_several_files_and_lists_them() {
 }
 
 #[tokio::test]
-async fn a_patch_that_fits_in_part_changes_nothing() {
+async fn a_patch_that_matches_only_in_part_changes_nothing() {
     let mut world = World::new();
     world.put("a", "1\n").put("b", "2\n").put("c/x", "3\n");
     let before = tree(&world);
@@ -108,7 +108,7 @@ async fn a_patch_that_fits_in_part_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_written_before_a_failure_is_put_back() {
+async fn changes_before_a_failure_are_reverted() {
     let mut world = World::new();
     world.put("a", "1\n").put("b", "2\n");
     // The last section needs a directory where an earlier one creates a file: no check beforehand can detect that.
@@ -169,7 +169,7 @@ async fn the_size_of_patched_files_is_limited_exactly() {
 }
 
 #[tokio::test]
-async fn a_replacement_counts_and_needs_no_reading_when_it_is_exact() {
+async fn an_exact_replacement_needs_no_read() {
     let mut world = World::new();
     world.put("f", "a\nb\na\n");
     let replace = |old: &str, more: Value| {
@@ -205,7 +205,7 @@ async fn a_replacement_counts_and_needs_no_reading_when_it_is_exact() {
 }
 
 #[tokio::test]
-async fn a_replacement_by_similarity_needs_the_file_read_and_says_how_alike_it_was() {
+async fn a_similar_replacement_needs_a_read_and_reports_the_similarity() {
     let mut world = World::new();
     world.put("f", "fn one() {\n    let total = compute(1, 2);\n}\n");
     let fuzzy = |min: f64| {
@@ -230,7 +230,7 @@ async fn a_replacement_by_similarity_needs_the_file_read_and_says_how_alike_it_w
 }
 
 #[tokio::test]
-async fn several_edits_of_one_file_are_made_in_order_or_not_at_all() {
+async fn several_edits_of_one_file_are_all_made_or_none() {
     let mut world = World::new();
     world.put("f", "a\nb\nc\n");
     let edits = |edits: Value| json!({ "file_path": "f", "edits": edits });

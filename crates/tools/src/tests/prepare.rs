@@ -60,7 +60,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
 }
 
 #[test]
-fn the_usual_tools_take_at_most_2600_tokens_and_change_files_in_one_way() {
+fn the_default_tools_take_at_most_2600_tokens_with_one_edit_tool() {
     for (template, edits) in [("anthropic", "Edit"), ("openai", "ApplyPatch"), ("chat", "Edit")] {
         let usual = registry();
         let usual: Vec<_> = usual
@@ -129,7 +129,7 @@ fn no_two_tools_share_a_name() {
 }
 
 #[test]
-fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
+fn an_unknown_tool_gets_the_names_and_a_suggestion() {
     let (code, text) = refusal("Reed", &json!({}));
     assert_eq!(code, "E_UNKNOWN_TOOL");
     assert_eq!(
@@ -144,7 +144,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
 }
 
 #[test]
-fn a_prepared_call_says_what_it_is_about() {
+fn a_prepared_call_has_its_subject() {
     let read = prepare(
         "read_file",
         &json!({ "path": "./src//a/../main.rs", "offset": "3" }),
@@ -197,7 +197,7 @@ fn a_prepared_call_says_what_it_is_about() {
 }
 
 #[test]
-fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
+fn i7_the_judged_path_is_the_opened_path() {
     let inside = prepare("Read", &json!({ "file_path": "/w/a/../b" })).within(Path::new("/w"));
     assert_eq!(
         inside.subject,
@@ -226,7 +226,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
 }
 
 #[test]
-fn the_seeds_spellings_of_fields_are_understood() {
+fn alternative_field_names_are_accepted() {
     let edit = prepare(
         "edit",
         &json!({ "path": "a", "old_text": "x", "new_text": "y", "replace_all": "true" }),
@@ -249,7 +249,7 @@ fn the_seeds_spellings_of_fields_are_understood() {
 }
 
 #[test]
-fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
+fn invalid_arguments_are_named_with_an_example() {
     let (code, text) = refusal("Read", &json!({ "file_pth": "a", "limit": "many", "offset": 0 }));
     assert_eq!(code, "E_INVALID_ARGS");
     for part in [
@@ -287,7 +287,7 @@ fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_refused() {
+fn arguments_other_than_an_object_are_refused() {
     assert!(
         refusal("Read", &json!("{\"file_path\": \"a"))
             .1
@@ -304,7 +304,7 @@ fn arguments_that_are_no_object_are_refused() {
 }
 
 #[test]
-fn an_edit_that_changes_nothing_is_refused_before_anybody_is_asked() {
+fn an_edit_that_changes_nothing_is_refused_before_any_approval() {
     let (code, text) = refusal(
         "Edit",
         &json!({ "file_path": "a", "old_string": "x", "new_string": "x" }),

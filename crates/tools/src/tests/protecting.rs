@@ -73,7 +73,7 @@ async fn read_all(world: &mut World) {
 }
 
 #[tokio::test]
-async fn i7_redteam_no_tool_writes_a_protected_path_that_was_not_approved() {
+async fn i7_redteam_no_tool_writes_a_protected_path_without_approval() {
     for (tool, input) in attacks() {
         let mut world = world();
         read_all(&mut world).await;
@@ -92,7 +92,7 @@ async fn i7_redteam_no_tool_writes_a_protected_path_that_was_not_approved() {
 }
 
 #[tokio::test]
-async fn i7_redteam_undoing_writes_no_protected_path_that_was_not_approved() {
+async fn i7_redteam_undo_writes_no_protected_path_without_approval() {
     let mut world = world();
     read_all(&mut world).await;
     world.guarding = Guarding::Approved;
@@ -116,7 +116,7 @@ async fn i7_redteam_undoing_writes_no_protected_path_that_was_not_approved() {
 }
 
 #[tokio::test]
-async fn i7_redteam_a_link_is_no_way_to_a_protected_path() {
+async fn i7_redteam_a_link_does_not_lead_to_a_protected_path() {
     let mut world = world();
     fs::create_dir(world.root().join(".github")).unwrap();
     // Refused even with an approval: the path that would be written is not the one that was judged.
@@ -140,7 +140,7 @@ async fn i7_redteam_a_link_is_no_way_to_a_protected_path() {
 }
 
 #[tokio::test]
-async fn i7_a_tool_writes_nothing_that_its_call_did_not_declare() {
+async fn i7_a_tool_writes_only_declared_paths() {
     let world = world();
     let prepare = |path: &str| {
         let input = json!({ "file_path": path, "content": "x" });

@@ -26,7 +26,7 @@ fn registry(schema: &Value) -> Registry {
 }
 
 #[test]
-fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
+fn i7_arguments_of_server_tools_have_no_built_in_meaning() {
     let registry = registry(&json!({ "type": "object" }));
     let input = json!({ "command": "ls", "path": "/etc/passwd", "file_path": "x/../y", "url": "http://h", "nothing": null });
     let prepared = registry.prepare("mcp__s__run", &input).unwrap();
@@ -48,7 +48,7 @@ fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
 }
 
 #[test]
-fn the_names_of_servers_tools_are_taken_by_the_letter_and_cannot_hide_ours() {
+fn server_tool_names_are_exact_and_cannot_shadow_ours() {
     let registry = registry(&json!({ "type": "object" }));
     let name = |name: &str| registry.get(name).map(|spec| spec.name.to_string());
     assert_eq!(name("mcp__s__run").as_deref(), Some("mcp__s__run"));
@@ -58,7 +58,7 @@ fn the_names_of_servers_tools_are_taken_by_the_letter_and_cannot_hide_ours() {
 }
 
 #[test]
-fn arguments_are_checked_by_the_servers_schema_where_it_can_be_read() {
+fn arguments_are_checked_against_a_usable_server_schema() {
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let checked = registry(&schema);
     let refused = checked.prepare("mcp__s__run", &json!({})).unwrap_err().llm_text;

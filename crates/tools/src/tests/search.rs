@@ -169,7 +169,7 @@ fn no_secrets() -> crate::FileGate {
 }
 
 #[tokio::test]
-async fn i7_grep_shows_nothing_of_a_file_that_may_not_be_read() {
+async fn i7_grep_shows_nothing_of_a_file_with_denied_reads() {
     let mut world = World::new();
     world.files = no_secrets();
     world
@@ -190,7 +190,7 @@ async fn i7_grep_shows_nothing_of_a_file_that_may_not_be_read() {
 }
 
 #[tokio::test]
-async fn i7_a_model_cannot_guess_by_grep_what_is_in_a_file_that_may_not_be_read() {
+async fn i7_grep_does_not_leak_the_content_of_a_denied_file() {
     let mut world = World::new();
     world.files = no_secrets();
     world.put("secret/key", "key=x1\n");
@@ -200,7 +200,7 @@ async fn i7_a_model_cannot_guess_by_grep_what_is_in_a_file_that_may_not_be_read(
 }
 
 #[tokio::test]
-async fn i7_the_file_that_a_grep_names_was_judged_before() {
+async fn i7_a_file_named_by_grep_is_judged() {
     let mut world = World::new();
     world.files = crate::FileGate::closed();
     world.put("secret/key", "key=x1\n");
@@ -226,7 +226,7 @@ impl crate::search::Search for Elsewhere {
 }
 
 #[tokio::test]
-async fn a_search_below_what_is_not_there_says_so_and_what_was_meant() {
+async fn a_search_below_a_missing_path_gets_a_suggestion() {
     let mut world = project();
     world.limits.search = true;
     world.index = Some(Arc::new(Elsewhere));

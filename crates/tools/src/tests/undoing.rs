@@ -21,7 +21,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn the_last_change_is_undone_and_that_is_undone_again() {
+async fn an_undo_can_be_undone() {
     let mut world = World::new();
     world.put("f", "a\n");
     world.ok("Read", json!({ "file_path": "f" })).await;
@@ -39,7 +39,7 @@ async fn the_last_change_is_undone_and_that_is_undone_again() {
 }
 
 #[tokio::test]
-async fn a_whole_patch_is_undone_by_its_id_with_what_it_deleted() {
+async fn a_patch_is_undone_by_its_id_including_deletions() {
     let mut world = World::new();
     world.put("a", "1\n").put("run", "#!/bin/sh\n").put("old", "x\n");
     fs::set_permissions(world.root().join("run"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -77,7 +77,7 @@ async fn a_whole_patch_is_undone_by_its_id_with_what_it_deleted() {
 }
 
 #[tokio::test]
-async fn what_was_changed_since_is_undone_only_by_force_and_can_be_had_back() {
+async fn later_changes_are_discarded_only_by_force_and_can_be_restored() {
     let mut world = World::new();
     world.put("f", "a\n");
     world.ok("Read", json!({ "file_path": "f" })).await;
@@ -101,11 +101,11 @@ async fn what_was_changed_since_is_undone_only_by_force_and_can_be_had_back() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_undone_is_said() {
+async fn an_impossible_undo_is_explained() {
     let mut world = World::new();
     let (code, text) = world.undo_refused(json!({})).await;
     assert!(
-        code == "E_UNDO_NOT_FOUND" && text.contains("What commands did cannot be undone"),
+        code == "E_UNDO_NOT_FOUND" && text.contains("UndoPatch cannot revert what commands did"),
         "{text}"
     );
     world.put("f", "a\n").put("g", "g\n");
@@ -140,7 +140,7 @@ async fn what_cannot_be_undone_is_said() {
 }
 
 #[tokio::test]
-async fn i7_an_undo_of_files_that_were_not_judged_does_nothing() {
+async fn i7_an_undo_of_unjudged_files_does_nothing() {
     let mut world = World::new();
     world
         .ok("Write", json!({ "file_path": "f", "content": "a\n" }))

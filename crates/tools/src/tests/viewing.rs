@@ -34,7 +34,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn an_image_is_given_as_one_and_a_document_is_not() {
+async fn an_image_is_returned_as_an_image_and_a_document_is_not() {
     let mut world = World::new();
     world.put("shot.png", png(640, 480)).put("paper", b"%PDF-1.7\n");
     let outcome = world.call("Read", json!({ "file_path": "shot.png" })).await;
@@ -46,7 +46,7 @@ async fn an_image_is_given_as_one_and_a_document_is_not() {
 }
 
 #[tokio::test]
-async fn a_kept_output_is_read_page_by_page_by_its_own_session_only() {
+async fn a_stored_output_is_readable_only_by_its_session() {
     let mut world = World::new();
     world.limits.max_lines = 2;
     let name = world.cut(b"one\ntwo\nthree\n");
@@ -68,7 +68,7 @@ async fn a_kept_output_is_read_page_by_page_by_its_own_session_only() {
     world.blobs.clear();
     let (code, text) = world.refused("Read", path(&name)).await;
     assert_eq!(
-        (code.as_str(), text.contains("not there any more")),
+        (code.as_str(), text.contains("no longer exists")),
         ("E_NOT_FOUND", true)
     );
     // A file may have such a name, too.

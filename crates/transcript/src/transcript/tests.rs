@@ -101,7 +101,7 @@ fn note(text: &str) -> EventBody {
 }
 
 #[test]
-fn an_image_of_a_result_stands_behind_it_and_other_media_do_not() {
+fn an_image_of_a_result_follows_it() {
     let outcome = ToolOutcome {
         media: vec![
             json!({ "media_type": "image/png", "data": "AAAA" }),
@@ -276,7 +276,7 @@ fn a_cancelled_answer_keeps_its_text_and_other_failures_leave_nothing() {
 }
 
 #[test]
-fn an_empty_answer_is_no_message() {
+fn an_empty_answer_adds_no_message() {
     check(
         vec![started(&[]), finished(vec![Block::text(" \n")], Usage::default())],
         &[],
@@ -284,7 +284,7 @@ fn an_empty_answer_is_no_message() {
 }
 
 #[test]
-fn thinking_is_kept_as_it_came() {
+fn thinking_is_kept_unchanged() {
     let thinking = Block::Thinking {
         text: "hm".into(),
         raw: Some(r#"{"type":"thinking","signature":"x"}"#.into()),

@@ -75,7 +75,7 @@ fn redteam_34_inner_addresses_are_refused_in_every_spelling() {
 }
 
 #[test]
-fn public_places_are_reached_on_the_usual_ports() {
+fn public_addresses_are_reachable_on_the_usual_ports() {
     for url in [
         "https://docs.rs/",
         "http://docs.rs/",
@@ -98,7 +98,7 @@ fn public_places_are_reached_on_the_usual_ports() {
 }
 
 #[test]
-fn a_port_is_opened_for_its_own_place_only() {
+fn a_port_is_opened_only_for_its_own_entry() {
     let open = ["127.0.0.1:8080", "wiki.example:8443"];
     check(&open, "http://127.0.0.1:8080/", true);
     check(&open, "http://127.0.0.1/", false);
@@ -115,7 +115,7 @@ fn a_port_is_opened_for_its_own_place_only() {
 }
 
 #[test]
-fn what_a_name_stands_for_is_judged_too() {
+fn resolved_addresses_are_judged_too() {
     let at = |open: &[&str], ip: &str| {
         guard(open)
             .check_address(&target("https://wiki.example/"), ip.parse().unwrap())
@@ -142,7 +142,7 @@ fn a_name_never_opens_a_metadata_service() {
 }
 
 #[test]
-fn a_guard_with_an_unreadable_entry_is_no_guard() {
+fn a_guard_with_an_invalid_entry_is_refused() {
     let config = WebConfig {
         allow_private: vec!["http://x".to_owned()],
         ..WebConfig::default()

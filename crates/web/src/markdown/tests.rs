@@ -21,7 +21,7 @@ fn check(html: &str, expected: &str) {
 }
 
 #[test]
-fn paragraphs_and_headings_stand_apart() {
+fn paragraphs_and_headings_are_separated() {
     check(
         "<h1>One</h1><p>a\n  b <p>c<div>d</div><h2> Two </h2>e<br>f<hr>g",
         "# One\n\na b\n\nc\n\nd\n\n## Two\n\ne\nf\n\n---\n\ng",
@@ -31,14 +31,14 @@ fn paragraphs_and_headings_stand_apart() {
 }
 
 #[test]
-fn marks_hug_their_words() {
+fn emphasis_marks_touch_their_words() {
     check("a <b> b </b>c", "a **b** c");
     check("<em>x</em><b></b>y<strong><b>z</b></strong>", "*x*y**z**");
     check("run <code>a *b*</code>, <del>no</del>", "run `a *b*`, ~~no~~");
 }
 
 #[test]
-fn links_are_whole_or_nothing() {
+fn links_are_complete_or_plain_text() {
     check(
         "<a href=../x>x</a> <a href='//b.example/'>y</a> <a href='#z'>z</a> <a href='javascript:alert(1)'>w</a> <a href=/u></a>",
         "[x](https://docs.example/x) [y](https://b.example/) z w",
@@ -70,7 +70,7 @@ fn lists_nest() {
 }
 
 #[test]
-fn code_is_fenced_as_it_is() {
+fn code_is_fenced_verbatim() {
     check(
         "<pre><code class=language-rust>\nfn a() {\n    b&lt;c&gt;();\n}\n</code></pre>x",
         "```\nfn a() {\n    b<c>();\n}\n```\n\nx",
@@ -84,7 +84,7 @@ fn code_is_fenced_as_it_is() {
 }
 
 #[test]
-fn tables_with_heads_are_tables_and_others_are_lines() {
+fn tables_with_headers_are_tables_and_others_are_lines() {
     check(
         "<table><thead><tr><th>Name<th>What<tbody><tr><td>a|b<td><p>c</p><p>d</p><tr><td><td>e</table>f",
         "| Name | What |\n| --- | --- |\n| a\\|b | c d |\n|  | e |\n\nf",
@@ -101,7 +101,7 @@ fn tables_with_heads_are_tables_and_others_are_lines() {
 }
 
 #[test]
-fn redteam_hidden_text_is_not_given_to_a_model() {
+fn redteam_hidden_text_is_not_shown_to_a_model() {
     for hidden in [
         "<script>evil()</script>",
         "<style>evil{}</style>",
@@ -137,14 +137,14 @@ fn a_title_is_short_and_plain() {
 }
 
 #[test]
-fn ends_that_nobody_opened_close_nothing_else() {
+fn unmatched_end_tags_close_nothing() {
     check("<div>a</span></p></li>b</div></div></div>c", "ab\nc");
     check("<table><tr><th>a</div></table>b", "| a |\n| --- |\n\nb");
     check("<b>a<p>b</b>c", "**a\n\nb**\n\nc");
 }
 
 #[test]
-fn i6_no_page_makes_this_deep_large_or_slow() {
+fn i6_depth_size_and_time_are_bounded_for_any_page() {
     let deep = 20_000;
     for (html, what) in [
         ("<div>".repeat(deep), "div"),
@@ -197,7 +197,7 @@ fn i6_a_page_that_takes_too_long_is_cut() {
 
 proptest! {
     #[test]
-    fn any_soup_of_tags_is_read(parts in proptest::collection::vec(prop_oneof![
+    fn any_tag_soup_is_converted(parts in proptest::collection::vec(prop_oneof![
         Just("<p>"), Just("</p>"), Just("<b>"), Just("</b>"), Just("<li>"), Just("<ul>"), Just("</ul>"), Just("<td>"),
         Just("<tr>"), Just("<th>"), Just("<table>"), Just("</table>"), Just("<pre>"), Just("</pre>"), Just("<a href=x>"),
         Just("</a>"), Just("<div hidden>"), Just("</div>"), Just("<title>"), Just("</title>"), Just("<br>"), Just(" w "),

@@ -82,12 +82,12 @@ fn the_least_important_columns_are_left_out_first() {
 
 #[test]
 fn the_tables_fit_into_eighty_columns() {
-    let name = "mend the flaky test of the scheduler and say why it was flaky";
+    let name = "fix the flaky test of the scheduler and say why it was flaky";
     let ps = shown(&[session(1, None, name)], false, Some(80));
     assert!(widest(&ps) <= 80, "{ps}");
     for part in [
         "SESSION",
-        "mend the flaky",
+        "fix the flaky",
         "waiting(approval)",
         "Bash: car",
         "$12.50",
@@ -125,7 +125,7 @@ fn the_tables_fit_into_eighty_columns() {
 
 #[test]
 fn ps_keeps_its_reason_longer_than_its_cost() {
-    let row = session(1, None, "mend the flaky test of the scheduler");
+    let row = session(1, None, "fix the flaky test of the scheduler");
     let headings = |width| {
         let text = shown(std::slice::from_ref(&row), false, Some(width));
         assert!(widest(&text) <= width, "{text}");
@@ -149,7 +149,7 @@ fn ps_keeps_its_reason_longer_than_its_cost() {
 }
 
 #[test]
-fn a_tint_costs_no_room_and_ends_with_its_cell() {
+fn a_colour_takes_no_width_and_ends_with_its_cell() {
     let columns = [
         Column::whole("a", 0).tinted(Paint::good),
         Column::asked("team", 8).tinted(Paint::bad),
@@ -189,7 +189,7 @@ fn a_fleet_is_summed_up_in_one_line() {
 }
 
 #[test]
-fn a_server_that_nobody_called_is_not_said_to_be_usable() {
+fn an_untested_server_is_not_called_usable() {
     let row = |more: serde_json::Value| {
         let mut row = json!({
             "name": "llama", "provider": "ollama", "model": "llama3", "dialect": "ollama", "usable": true,
@@ -217,7 +217,7 @@ fn a_server_that_nobody_called_is_not_said_to_be_usable() {
 
 #[test]
 fn wide_and_pipes_have_everything() {
-    let name = "mend the flaky test of the scheduler and say why it was flaky";
+    let name = "fix the flaky test of the scheduler and say why it was flaky";
     for text in [
         shown(&[session(1, None, name)], false, None),
         shown(&[session(1, None, name)], true, None),
@@ -229,7 +229,7 @@ fn wide_and_pipes_have_everything() {
 }
 
 #[test]
-fn a_tree_has_its_lines_under_each_other() {
+fn the_lines_of_a_tree_are_aligned() {
     let top = session(1, None, "top");
     let id = |row: &SessionRow| Some(row.session);
     let first = session(2, id(&top), "first");

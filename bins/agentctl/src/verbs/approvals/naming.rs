@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_told_from_an_id() {
+    fn a_reason_is_distinguished_from_an_id() {
         for id in ["4f2a", "@last", "01997c0a-5b1e", "1234"] {
             assert!(like_an_id(id), "{id}");
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn one_approval_is_named_by_an_end_of_its_id_or_of_its_sessions() {
+    fn an_approval_is_found_by_part_of_its_id_or_its_sessions() {
         let rows = [row(0x11, 0xaa), row(0x22, 0xbb), row(0x33, 0xbb)];
         let found = |word: &str| named(word, &rows).ok().map(|row| row.approval);
         assert_eq!(found("1111"), Some(rows[0].approval));

@@ -31,7 +31,7 @@ fn args(head: Option<Link>) -> VerifyArgs {
 }
 
 #[test]
-fn intact_files_are_counted_and_their_head_is_told() {
+fn intact_files_are_reported_with_their_head() {
     let dir = tempfile::tempdir().unwrap();
     let (lines, head) = chain(5);
     let files = [
@@ -46,7 +46,7 @@ fn intact_files_are_counted_and_their_head_is_told() {
 }
 
 #[test]
-fn the_first_broken_line_is_told_with_its_file() {
+fn the_first_broken_line_is_reported_with_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let (mut lines, _) = chain(5);
     lines[3] = lines[3].replace("\"n\":3", "\"n\":8");
@@ -68,7 +68,7 @@ fn the_first_broken_line_is_told_with_its_file() {
 }
 
 #[test]
-fn lines_cut_off_at_the_end_are_noticed_by_the_head_that_was_kept() {
+fn lines_missing_at_the_end_are_detected_with_a_stored_head() {
     let dir = tempfile::tempdir().unwrap();
     let (lines, head) = chain(5);
     let files = [write(dir.path(), "audit.jsonl", &lines[..4])];
@@ -78,7 +78,7 @@ fn lines_cut_off_at_the_end_are_noticed_by_the_head_that_was_kept() {
 }
 
 #[test]
-fn lines_from_before_the_chain_are_told_by_number() {
+fn lines_before_the_chain_are_reported_by_number() {
     let dir = tempfile::tempdir().unwrap();
     let old = vec!["{\"old\":1}".to_owned(), "{\"old\":2}".to_owned()];
     let (lines, head) = chain(2);

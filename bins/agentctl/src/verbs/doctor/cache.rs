@@ -30,7 +30,7 @@ fn unread(row: &UsageRow) -> Option<Check> {
         tokens(row.usage.input),
         row.steps
     );
-    let fix = "the server or a gateway before it drops the cache marks or does not cache; see compat.prompt_cache in docs/models.md";
+    let fix = "the server, or a gateway in front of it, drops the cache marks or does not cache; see compat.prompt_cache in docs/models.md";
     Some(Check::warn("cache", message, fix))
 }
 
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_conversations_that_cost_and_read_nothing_are_named() {
+    fn only_long_paid_conversations_without_cache_reads_are_named() {
         let found = unread(&row(10, 200_000, 0, 0.6)).unwrap();
         assert!(
             found.message.starts_with("claude read nothing"),

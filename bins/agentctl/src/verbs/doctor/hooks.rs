@@ -27,7 +27,7 @@ pub(super) fn check(hooks: &HooksConfig) -> Option<Check> {
     let fix = "put an executable program there, or fix hooks.run; then restart agentd";
     let judges = bad.iter().any(|(hook, _)| hook.event.prevents());
     let then = if judges {
-        " (calls that such a hook judges are blocked or ask)"
+        " (agentd blocks or asks about calls that need such a hook)"
     } else {
         ""
     };

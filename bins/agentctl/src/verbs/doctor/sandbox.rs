@@ -85,7 +85,7 @@ fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&Sandbox
     }
 }
 
-/// What each level guards on this machine, and what it does not.
+/// The guards of each level on this machine, and their gaps.
 fn levels(found: Option<&Findings>) -> Vec<Check> {
     let level = |name: &'static str, level| {
         let missing = found.and_then(|found| match (level, &found.isolated, &found.confined) {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_may_not_read_is_told() {
+    fn directories_hidden_from_commands_are_reported() {
         let home = tempfile::tempdir().unwrap();
         let rules = ["deny Read(**/.env)".to_owned(), "deny Read(~/.ssh/**)".to_owned()];
         let messages = |level| -> Vec<String> {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_is_told_with_what_is_missing_and_its_fix() {
+    fn the_level_is_reported_with_gaps_and_fixes() {
         let settings = SandboxConfig::default();
         let best = checks(None, Some(&settings), Some(&found(true, true, false)));
         let used = "commands run isolated: namespaces, Landlock 7, seccomp; no network";
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nothing_guards_are_told() {
+    fn unguarded_names_are_reported() {
         let refusal = Refusal {
             message: "EBUSY".to_owned(),
             fix: "leave the container".to_owned(),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_daemon_is_believed_before_the_settings() {
+    fn a_running_daemon_takes_precedence_over_the_settings() {
         let refusal = Refusal {
             message: "no Landlock".to_owned(),
             fix: "install Landlock".to_owned(),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_of_none_is_told_even_where_nothing_was_found_out() {
+    fn level_none_is_reported_even_without_a_probe() {
         let settings = SandboxConfig {
             level: SandboxChoice::None,
             require: SandboxLevel::None,

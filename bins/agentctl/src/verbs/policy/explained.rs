@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lasting_answer_would_add_is_shown() {
+    fn the_rule_that_a_lasting_answer_adds_is_shown() {
         let text = explained("make").text(Paint::new(false));
         assert!(
             text.ends_with("grant    an answer with scope session or always adds: allow Bash(make)\n"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_understood_is_shown() {
+    fn unparsed_parts_are_shown() {
         let text = explained("echo $(date)").text(Paint::new(false));
         assert!(text.contains("\nunclear  it has "), "{text}");
     }

@@ -107,7 +107,7 @@ fn finished(seq: Seq, reason: &str) -> News {
 }
 
 #[test]
-fn the_last_turn_counts_once_everything_was_replayed() {
+fn the_last_turn_counts_after_the_replay() {
     let mut seen = Seen::default();
     let started = event(2, &json!({ "type": "turn.started", "inputs": [] }));
     for past in [finished(1, "completed"), started, finished(3, "cancelled")] {

@@ -47,7 +47,7 @@ impl Sums {
         at(&self.results, to) - at(&self.results, from)
     }
 
-    /// What a state's request after `steps` steps has up to the first result that is not cleared.
+    /// The size of a state's request after `steps` steps up to the first result that is not cleared.
     fn stable(&self, told: usize, cleared: usize) -> u64 {
         let head = if told > 0 { SUMMARY } else { 0 };
         FRAME + TASK + head + self.answers(told, cleared) + STUB * (cleared - told) as u64

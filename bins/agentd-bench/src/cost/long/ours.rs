@@ -10,7 +10,7 @@ use agentd_transcript::{Transcript, pruning_helps};
 use serde_json::json;
 use std::sync::Arc;
 
-/// What a session cost, and what was done to its conversation.
+/// The cost of a session, and the changes of its conversation.
 #[derive(Debug, Default)]
 pub(super) struct Ours {
     pub(super) usd: f64,
@@ -124,7 +124,7 @@ impl Session {
         });
     }
 
-    /// What the daemon does before a model call, in its order.
+    /// The daemon's steps before a model call, in order.
     fn shorten(&mut self, steps: u64) {
         let Window { tokens, line, rules } = self.window;
         let now = self.transcript.estimate_tokens();

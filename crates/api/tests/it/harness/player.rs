@@ -211,7 +211,7 @@ fn kept(key: Option<IdempotencyKey>, answer: &Value) -> Vec<IdempotencyKey> {
 
 fn lost(outcome: Outcome) -> Fault {
     match outcome {
-        Outcome::KeyTaken { .. } => Fault::unavailable("retry", "somebody was faster"),
+        Outcome::KeyTaken { .. } => Fault::unavailable("retry", "another player was faster"),
         other => Fault::storage("lost", format!("{other:?}")),
     }
 }

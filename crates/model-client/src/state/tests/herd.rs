@@ -8,7 +8,7 @@ const SESSIONS: u64 = 1_000;
 const WINDOW_MS: u64 = 60_000;
 const LATENCY_MS: u64 = 700;
 
-/// What the server reveals about its rate limit.
+/// The part of the rate limit that the server reports.
 #[derive(Clone, Copy, PartialEq)]
 enum Manners {
     /// Nothing but the status 429.

@@ -146,7 +146,10 @@ impl Book {
             );
         }
         let moves = !self.running.is_empty() || self.world.admission.wake().is_some();
-        assert!(status.waiting == 0 || moves, "somebody waits for nothing");
+        assert!(
+            status.waiting == 0 || moves,
+            "a call waits although nothing holds it back"
+        );
     }
 
     /// From here on all calls succeed, so every waiting call must get through.

@@ -91,7 +91,7 @@ pub(super) fn repository(dir: &Path) {
     assert!(done.success());
 }
 
-#[expect(clippy::disallowed_methods, reason = "what a person does beside the sandbox")]
+#[expect(clippy::disallowed_methods, reason = "a person's action outside the sandbox")]
 pub(super) fn command(program: &str) -> Command {
     Command::new(program)
 }

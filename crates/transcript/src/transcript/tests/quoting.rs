@@ -42,7 +42,7 @@ fn texts(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn what_was_said_elsewhere_is_known_and_its_end_is_marked() {
+fn imported_text_is_included_and_its_end_is_marked() {
     let events = log(vec![
         input(1, "hello"),
         started(&[1]),
@@ -58,7 +58,7 @@ fn what_was_said_elsewhere_is_known_and_its_end_is_marked() {
 }
 
 #[test]
-fn redteam_44_i3_what_was_open_elsewhere_is_closed_here() {
+fn redteam_44_i3_calls_open_in_an_imported_log_are_closed() {
     // An open call, and a waiting input.
     let events = log(vec![
         input(1, "hello"),
@@ -143,7 +143,7 @@ fn redteam_44_a_log_cannot_speak_as_agentd_or_for_a_provider() {
 }
 
 #[test]
-fn a_place_that_a_quotation_names_is_the_same_place_here() {
+fn positions_in_quoted_events_are_translated() {
     let bodies = |to_seq| {
         vec![
             input(1, "old"),
@@ -168,7 +168,7 @@ fn a_place_that_a_quotation_names_is_the_same_place_here() {
 }
 
 #[test]
-fn a_quoted_rewind_takes_back_what_it_took_back_there_and_nothing_of_ours() {
+fn a_quoted_rewind_affects_only_quoted_events() {
     let rewound = |from_seq, to_seq| -> EventBody {
         let (todo, plan, stays) = (Vec::new(), PlanThen::default(), Vec::new());
         SessionRewound {

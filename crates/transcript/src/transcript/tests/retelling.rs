@@ -23,7 +23,7 @@ fn long(steps: u8, bytes: usize) -> Vec<EventBody> {
 }
 
 #[test]
-fn the_parts_fit_and_together_tell_everything_that_goes() {
+fn the_parts_fit_and_cover_everything_removed() {
     let transcript = fold(long(40, 4_000));
     let plan = transcript.plan_compaction(3_000, 12_000).unwrap();
     let parts = transcript.parts_to_retell(&plan, 30_000);
@@ -38,7 +38,7 @@ fn the_parts_fit_and_together_tell_everything_that_goes() {
 }
 
 #[test]
-fn what_is_too_much_for_all_parts_is_cut_harder_and_never_overflows() {
+fn oversized_conversations_are_cut_harder_to_fit() {
     let transcript = fold(long(100, 9_000));
     let plan = transcript.plan_compaction(3_000, 12_000).unwrap();
     let parts = transcript.parts_to_retell(&plan, 6_000);
@@ -52,7 +52,7 @@ fn what_is_too_much_for_all_parts_is_cut_harder_and_never_overflows() {
 }
 
 #[test]
-fn the_words_of_a_request_hold_the_summary_so_far_and_nine_sections() {
+fn a_request_holds_the_summary_so_far_and_nine_sections() {
     let words = retelling("it began", "Person: go\n");
     assert!(
         words.starts_with("<summary_so_far>\nit began\n</summary_so_far>\n\n<conversation>\nPerson: go\n")
@@ -64,7 +64,7 @@ fn the_words_of_a_request_hold_the_summary_so_far_and_nine_sections() {
 }
 
 #[test]
-fn the_task_stays_word_for_word_beside_what_the_model_wrote() {
+fn the_task_stays_verbatim_next_to_the_models_summary() {
     let transcript = fold(long(20, 4_000));
     let plan = transcript.plan_compaction(3_000, 8_000).unwrap();
     let told = transcript
@@ -84,7 +84,7 @@ fn the_task_stays_word_for_word_beside_what_the_model_wrote() {
 }
 
 #[test]
-fn files_that_leave_the_window_are_shown_again_the_changed_ones_first() {
+fn files_that_leave_the_window_are_shown_again_changed_ones_first() {
     let mut bodies = vec![input(0, "go"), started(&[0])];
     let mut step = |n: u8, name: &str, args: serde_json::Value, text: &str| {
         bodies.push(finished(vec![call(n, name, args)], Usage::default()));
@@ -129,10 +129,12 @@ fn files_that_leave_the_window_are_shown_again_the_changed_ones_first() {
     let first = &after.messages()[0].content;
     assert_eq!(
         first[1],
-        Block::text("[agentd] /w/old.rs was changed in that part. Read it again before you rely on it.")
+        Block::text(
+            "[agentd] /w/old.rs was changed in the summarized part. Read it again before you rely on it."
+        )
     );
     assert_eq!(
         first[2],
-        Block::text("[agentd] /w/new.rs, as it was shown last in that part:\nfn new() {}")
+        Block::text("[agentd] /w/new.rs, as last shown in the summarized part:\nfn new() {}")
     );
 }

@@ -30,7 +30,7 @@ fn cleared(transcript: &Transcript) -> Vec<bool> {
 }
 
 #[test]
-fn old_results_are_cleared_only_where_enough_is_freed_and_the_newest_stay() {
+fn old_results_are_cleared_only_if_enough_is_freed() {
     // Ten results of 1,000 tokens.
     let before = fold(steps(10, 4_000));
     assert_eq!(before.plan_pruning(4_000, 6_001), None, "it frees a little less");
@@ -51,7 +51,7 @@ fn old_results_are_cleared_only_where_enough_is_freed_and_the_newest_stay() {
 }
 
 #[test]
-fn results_that_no_request_has_had_yet_count_as_the_newest() {
+fn unsent_results_count_as_the_newest() {
     let mut bodies = steps(4, 4_000);
     bodies.push(finished(vec![tool_use(50)], Usage::default()));
     bodies.push(done(50, &"y".repeat(16_000)));
@@ -60,7 +60,7 @@ fn results_that_no_request_has_had_yet_count_as_the_newest() {
 }
 
 #[test]
-fn messages_after_the_task_go_in_batches_and_pairs_stay_together() {
+fn messages_are_omitted_in_batches_and_pairs_stay_together() {
     let before = fold(steps(20, 10));
     assert_eq!(before.messages().len(), 41);
     assert_eq!(before.plan_trimming(0), None);
@@ -73,10 +73,7 @@ fn messages_after_the_task_go_in_batches_and_pairs_stay_together() {
         after.messages()[0].content,
         [
             Block::text("The task."),
-            Block::text(format!(
-                "[agentd] {} later messages are left out here.",
-                plan.messages
-            ))
+            Block::text(format!("[agentd] {} later messages omitted here.", plan.messages))
         ]
     );
     assert_eq!(after.messages()[1].role, Role::Assistant, "alternation holds");
@@ -86,12 +83,12 @@ fn messages_after_the_task_go_in_batches_and_pairs_stay_together() {
     assert_eq!(again.messages()[0].content.len(), 2, "the note is there once");
     assert_eq!(
         again.messages()[0].content[1],
-        Block::text(format!("[agentd] {gone} later messages are left out here."))
+        Block::text(format!("[agentd] {gone} later messages omitted here."))
     );
 }
 
 #[test]
-fn a_limit_on_messages_never_takes_open_calls_or_the_task() {
+fn a_message_limit_never_removes_open_calls_or_the_task() {
     let mut bodies = steps(6, 10);
     bodies.push(finished(vec![tool_use(99)], Usage::default()));
     let before = fold(bodies.clone());
@@ -111,7 +108,7 @@ fn a_limit_on_messages_never_takes_open_calls_or_the_task() {
 }
 
 #[test]
-fn a_new_result_is_capped_without_a_change_of_what_was_sent() {
+fn capping_a_new_result_does_not_change_sent_messages() {
     let mut bodies = steps(2, 1_000);
     bodies.push(finished(vec![tool_use(50)], Usage::default()));
     bodies.push(done(50, &"y".repeat(50_000)));

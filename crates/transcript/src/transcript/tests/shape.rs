@@ -107,7 +107,7 @@ proptest! {
 }
 
 #[test]
-fn i3_an_answer_where_results_were_due_gets_them_made_up_before_it() {
+fn i3_missing_results_are_added_before_the_next_answer() {
     let transcript = fold(vec![
         input(1, "go"),
         started(&[1]),
@@ -119,7 +119,7 @@ fn i3_an_answer_where_results_were_due_gets_them_made_up_before_it() {
 }
 
 #[test]
-fn i3_a_call_that_comes_twice_is_kept_once() {
+fn i3_a_duplicate_call_is_kept_once() {
     let transcript = fold(vec![
         input(1, "go"),
         started(&[1]),
@@ -139,7 +139,7 @@ fn a_conversation_that_begins_with_an_answer_is_given_a_beginning() {
     assert_eq!(
         transcript.messages()[0].content,
         [Block::text(
-            "[agentd] The beginning of this conversation is not there."
+            "[agentd] The beginning of this conversation is missing."
         )]
     );
 }

@@ -32,7 +32,7 @@ fn texts(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn the_beginning_becomes_a_summary_and_the_end_stays_word_for_word() {
+fn the_beginning_becomes_a_summary_and_the_end_stays_verbatim() {
     let bodies = steps(20, 4_000);
     let before = fold(bodies.clone());
     let plan = before.plan_compaction(3_000, 8_000).unwrap();
@@ -86,7 +86,7 @@ fn a_second_compaction_folds_the_first_summary_in() {
 }
 
 #[test]
-fn what_gains_too_little_is_not_compacted() {
+fn a_compaction_that_gains_too_little_is_skipped() {
     assert_eq!(fold(vec![]).plan_compaction(1_000, 10_000), None);
     assert_eq!(fold(steps(1, 10)).plan_compaction(0, 100), None, "too small");
     let long = fold(steps(20, 4_000));
@@ -114,7 +114,7 @@ fn a_compaction_in_the_middle_of_a_pair_keeps_the_pair() {
 }
 
 #[test]
-fn the_calls_of_the_last_answer_are_never_summed_up() {
+fn the_calls_of_the_last_answer_are_never_summarized() {
     let mut bodies = steps(10, 4_000);
     bodies.push(finished(vec![tool_use(99)], Usage::default()));
     let before = fold(bodies.clone());
@@ -135,7 +135,7 @@ fn the_calls_of_the_last_answer_are_never_summed_up() {
 }
 
 #[test]
-fn long_results_are_cut_to_what_fits_and_later_ones_are_not() {
+fn long_results_are_cut_to_fit_and_later_ones_are_not() {
     let mut bodies = steps(4, 40_000);
     bodies.extend([
         finished(vec![tool_use(50)], Usage::default()),

@@ -26,7 +26,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
 }
 
 #[test]
-fn the_default_model_must_be_there_and_usable() {
+fn the_default_model_must_exist_and_be_usable() {
     assert_eq!(model(&[status(true, "anthropic", true)]).level, Level::Ok);
     assert_eq!(model(&[status(true, "scripted", true)]).level, Level::Warn);
     assert_eq!(model(&[status(true, "anthropic", false)]).level, Level::Fail);
@@ -39,7 +39,7 @@ fn the_default_model_must_be_there_and_usable() {
 }
 
 #[test]
-fn credentials_that_a_person_must_mend_are_named_once() {
+fn credentials_that_need_a_person_are_named_once() {
     let credential = |name: &str, class| CredentialStatus {
         name: name.into(),
         health: CredentialHealth::Cooling,
@@ -85,7 +85,7 @@ fn a_data_directory_that_others_can_read_fails() {
 }
 
 #[test]
-fn little_room_warns_and_less_fails() {
+fn low_disk_space_warns_and_less_fails() {
     let levels = [10 << 20, 500 << 20, 5 << 30].map(|bytes| free(Path::new("/d"), bytes).level);
     assert_eq!(levels, [Level::Fail, Level::Warn, Level::Ok]);
     assert_eq!(free(Path::new("/d"), 3 << 29).message, "1.5 GiB free at /d");

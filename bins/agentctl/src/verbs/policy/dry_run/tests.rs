@@ -106,7 +106,7 @@ fn only_calls_whose_verdict_changes_are_listed() {
 }
 
 #[test]
-fn rules_grants_and_the_mode_of_the_session_count_from_when_they_were_given() {
+fn rules_grants_and_mode_apply_from_their_events_on() {
     let mut log = Log::new(&["allow Bash(ls:*)"]);
     log.bash("ls -l", VerdictKind::Allow, "Bash(ls:*)");
     let make = log.bash("make", VerdictKind::Ask, "mode:default");
@@ -145,7 +145,7 @@ fn rules_grants_and_the_mode_of_the_session_count_from_when_they_were_given() {
 }
 
 #[test]
-fn what_cannot_be_judged_again_is_counted_not_guessed() {
+fn calls_that_cannot_be_judged_again_are_counted() {
     let mut log = Log::new(&[]);
     log.call("mcp__x", json!({}), VerdictKind::Ask, "mode:default");
     log.bash("make", VerdictKind::Deny, "gate:timeout");
