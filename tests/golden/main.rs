@@ -1,6 +1,6 @@
 //! Logs that daemons of earlier builds wrote, in `logs/`: every build folds them to the same state, sends the same
 //! bytes to a model, shows the same row. A snapshot that differs is a log that means something else to its owner after an
-//! upgrade: mend the build, not the snapshot. `just golden TEST` adds the log of an end-to-end test.
+//! upgrade: fix the build, not the snapshot. `just golden TEST` adds the log of an end-to-end test.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Somebody else's mock of model servers: `@copilotkit/aimock`, from npm. Its files live in `target/aimock`; CI puts them there.
+//! A third-party mock of model servers: `@copilotkit/aimock` from npm. Its files are in `target/aimock`; CI puts them there.
 
 use crate::daemon::CANARY;
 use crate::follow::within;
@@ -69,7 +69,7 @@ impl Aimock {
         &self.url
     }
 
-    /// What it has been asked and what it answered: path and status of each request.
+    /// The requests so far and their answers: path and status of each.
     pub async fn journal(&self) -> Vec<(String, u64)> {
         let answer = within("the journal comes", get(&self.url, "/__aimock/journal"))
             .await

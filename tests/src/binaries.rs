@@ -37,7 +37,7 @@ fn build() -> Binaries {
         .expect("the tests live in the workspace");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    // What cargo tells a test of its package would make build scripts run again, and all that hangs on them be built anew,
+    // What cargo tells a test of its package would make build scripts run again, and rebuild everything that depends on them,
     // in this build and once more in the next plain one.
     for (name, _) in std::env::vars_os() {
         let told = name.to_str().is_some_and(|name| {

@@ -29,7 +29,7 @@ pub fn check_events(events: &[Event]) {
 pub struct Logs(pub BTreeMap<SessionId, Vec<Event>>);
 
 impl Logs {
-    /// What the protocol tells, checked.
+    /// The events that the protocol reported, checked.
     ///
     /// # Errors
     /// The daemon did not tell all of it.
@@ -52,7 +52,7 @@ impl Logs {
         Ok(Self(logs))
     }
 
-    /// What the database has, after its daemon is gone, checked. It must be sound.
+    /// The content of the database after its daemon is gone, checked. It must be sound.
     pub async fn stored(data_dir: &Path) -> Self {
         let log = open("sqlite:agentd.db", data_dir, Options::default()).expect("the store opens again");
         let integrity = log.check().await.expect("the store can be checked");
@@ -97,7 +97,7 @@ impl Logs {
             let now = now.unwrap_or_else(|| panic!("I1: session {session} is gone"));
             assert!(
                 now.starts_with(events),
-                "I1: what was told of {session} is not what is stored"
+                "I1: the reported events of {session} differ from the stored ones"
             );
         }
     }
@@ -109,8 +109,8 @@ impl Logs {
     }
 }
 
-/// I4: each mark was made at most once, and as often as the log says that a command did it, unless its outcome is said to
-/// be unknown or the call is said to have failed.
+/// I4: each mark was made at most once, and as often as the log says that a command did it, unless its outcome is unknown
+/// or the call failed.
 pub fn check_effects(events: &[Event], marks: &Path) {
     let text = std::fs::read_to_string(marks).unwrap_or_default();
     let made: Vec<&str> = text.lines().collect();
@@ -136,14 +136,14 @@ pub fn check_effects(events: &[Event], marks: &Path) {
     }
     assert!(
         (done..=done + doubtful).contains(&made.len()),
-        "I1, I4: {done} commands are said to be done and {doubtful} may be; {made:?}"
+        "I1, I4: the log has {done} finished commands and {doubtful} doubtful ones; {made:?}"
     );
 }
 
 /// The chain of the audit file is whole, and it tells each event of these logs at most once, each verdict exactly once.
 ///
 /// # Errors
-/// What is wrong; a verdict that is left out may come a moment later.
+/// The defects; a missing verdict may come a moment later.
 pub fn check_audit(data_dir: &Path, logs: &Logs) -> Result<(), String> {
     let path = data_dir.join("logs/audit.jsonl");
     let mut chain = Chain::default();

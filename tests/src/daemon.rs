@@ -41,7 +41,7 @@ pub struct Daemon {
     options: DaemonOptions,
 }
 
-/// What a finished command said.
+/// The output of a finished command.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// Its exit code; `None` after a signal.
@@ -141,7 +141,7 @@ impl Daemon {
         self.child.id().expect("the daemon runs")
     }
 
-    /// What it has said on both outputs so far.
+    /// Its output so far, on both streams.
     pub fn said(&self) -> String {
         self.said.borrow().clone()
     }

@@ -42,7 +42,7 @@ impl Asked {
     }
 }
 
-/// What a server has seen so far.
+/// The requests that a server has seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Connections so far.
@@ -159,7 +159,7 @@ impl FaultServer {
         format!("http://{}", self.address)
     }
 
-    /// What it has seen so far.
+    /// The requests that it has seen so far.
     #[must_use]
     pub fn seen(&self) -> Counted {
         *self.seen.counted.borrow()

@@ -156,10 +156,7 @@ pub async fn try_log(client: &Client, session: &str) -> Result<Vec<Event>, Clien
 }
 
 /// With `AGENTD_KEEP_LOGS`, the directory for it, the log stays as a file named after the test: see `tests/golden`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test that is asked for its log gives it"
-)]
+#[expect(clippy::disallowed_methods, reason = "a test prints its log on request")]
 pub fn keep_log(lines: &[String]) {
     let Ok(directory) = std::env::var("AGENTD_KEEP_LOGS") else {
         return;

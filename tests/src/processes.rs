@@ -1,4 +1,4 @@
-//! What runs on the machine.
+//! The processes on the machine.
 
 use crate::follow::within;
 use std::fs;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// Bytes of a request in a token. Not the four that agentd guesses: its guess has to learn.
 const BYTES_PER_TOKEN: f64 = 3.3;
 
-/// What the server does.
+/// The plan of the server.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Tokens of its window.
@@ -22,11 +22,11 @@ pub struct Plan {
     pub says: fn(u64) -> Say,
     /// It writes summaries; otherwise those calls fail.
     pub summarises: bool,
-    /// What it does when it is asked to count a request.
+    /// The response to a request to count.
     pub counting: Counting,
 }
 
-/// What a server does when it is asked to count a request.
+/// The response of a server to a request to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// It does not know that address.
@@ -39,16 +39,16 @@ pub enum Counting {
     Hangs,
 }
 
-/// What the server has seen.
+/// The requests that the server has seen.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
     /// Steps of the agent that were answered.
     pub steps: u64,
     /// Requests for a summary.
     pub summaries: u64,
-    /// Questions beside the conversation: titles, summaries of the session, intents.
+    /// Questions outside the conversation: titles, summaries of the session, intents.
     pub beside: Vec<String>,
-    /// Requests that it was asked to count.
+    /// Requests to count.
     pub counts: u64,
     /// Requests that did not fit into the window, of the agent and for summaries.
     pub overflows: (u64, u64),
@@ -91,7 +91,7 @@ impl WindowServer {
         self.server.url()
     }
 
-    /// What it has seen so far.
+    /// The requests that it has seen so far.
     #[must_use]
     pub fn log(&self) -> Log {
         self.log.lock().expect("nobody panics with it").clone()
@@ -157,7 +157,7 @@ fn asks_for_summary(body: &Value) -> bool {
     last.is_some_and(|last| last.to_string().contains("Write only the summary."))
 }
 
-/// It is asked for a summary.
+/// The request asks for a summary.
 fn summarise(plan: &Plan, asked: &Asked, log: &mut Log, tokens: u64) -> Acts {
     log.summaries += 1;
     log.retold = asked.body.clone();
@@ -175,7 +175,7 @@ fn summarise(plan: &Plan, asked: &Asked, log: &mut Log, tokens: u64) -> Acts {
     counted(&say, log.steps, tokens)
 }
 
-/// It is asked to count.
+/// The request asks for a count.
 fn count(plan: &Plan, asked: &Asked, log: &mut Log) -> Acts {
     log.counts += 1;
     let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
@@ -193,7 +193,7 @@ fn count(plan: &Plan, asked: &Asked, log: &mut Log) -> Acts {
     }
 }
 
-/// What is said to a question beside the conversation; none: it is none.
+/// The answer to a question outside the conversation; none: the request is no such question.
 fn beside(body: &Value) -> Option<&'static str> {
     let system = body.pointer("/messages/0/content").and_then(Value::as_str)?;
     if system.starts_with("You name conversations") {
@@ -243,7 +243,7 @@ fn tokens(body: &Value) -> u64 {
     ((bytes("messages") + bytes("tools")) as f64 / BYTES_PER_TOKEN) as u64
 }
 
-/// What a strict template refuses: calls and results that do not fit, roles that do not alternate.
+/// The defects that a strict template refuses: calls and results that do not fit, roles that do not alternate.
 fn wrong(body: &Value) -> Option<String> {
     let messages = body.get("messages")?.as_array()?;
     let mut open: BTreeSet<String> = BTreeSet::new();

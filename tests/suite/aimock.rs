@@ -1,4 +1,4 @@
-//! Somebody else's idea of five providers, in strict mode and in chaos: `@copilotkit/aimock`.
+//! A third-party mock of five providers, in strict mode and in chaos mode: `@copilotkit/aimock`.
 
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, EndReason, TurnFinished};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Model name, dialect, path below the server, and what the provider calls the model.
+/// Model name, dialect, path below the server, and the provider's name of the model.
 const SPOKEN: [(&str, &str, &str, &str); 5] = [
     ("mock-chat", "openai-chat", "/v1", "gpt-5"),
     ("mock-responses", "openai-responses", "/v1", "gpt-5"),
@@ -21,7 +21,7 @@ const SESSIONS: usize = 100;
 const AT_ONCE: usize = 150;
 const COMPLETED: &str = "completed";
 
-/// Short waits, so that a fleet in trouble is through soon.
+/// Short waits, so that a fleet with failures finishes soon.
 const QUICK: &str = "base_ms = 20\ncap_ms = 2000";
 
 async fn daemon(url: &str, retry: &str) -> Daemon {
@@ -49,7 +49,7 @@ thinking = "medium"
     .await
 }
 
-/// Runs a session with these words to the end of its turn.
+/// Runs a session with this prompt to the end of its turn.
 async fn run(client: &Client, workdir: String, model: &str, words: &str) -> (String, TurnFinished) {
     std::fs::write(format!("{workdir}/notes.txt"), "the moon is full\n").unwrap();
     let params = CreateParams {
@@ -74,11 +74,11 @@ fn how(end: &TurnFinished) -> String {
     }
 }
 
-/// A hundred sessions in each dialect, side by side; how many of each ended how: `completed`, or the class of the failure.
+/// Runs a hundred sessions in each dialect concurrently; counts their ends: `completed`, or the class of the failure.
 async fn fleet(daemon: &Daemon) -> BTreeMap<(String, String), usize> {
     let (mut running, places) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
     for (name, ..) in SPOKEN {
-        // One connection has room for some hundred viewers.
+        // One connection supports a few hundred viewers.
         let client = daemon.client().await;
         for n in 0..SESSIONS {
             let (client, workdir) = (client.clone(), daemon.workdir(&format!("{name}-{n}")));
@@ -157,7 +157,7 @@ async fn a_hundred_sessions_in_each_dialect_end_with_the_right_class_in_chaos() 
     }
 }
 
-/// One session in each dialect, with a single retry, at a mock of which each answer has this fault; the ends.
+/// One session in each dialect, with a single retry, on a mock whose every answer has this fault; returns the ends.
 async fn always(test: &str, fault: &str) -> Option<BTreeMap<&'static str, String>> {
     let mock = Aimock::start(test, &[fault, "1"]).await?;
     let daemon = daemon(mock.url(), "base_ms = 20\nmax_retries = 1\ncap_ms = 120000").await;
@@ -173,7 +173,7 @@ async fn always(test: &str, fault: &str) -> Option<BTreeMap<&'static str, String
     Some(running.join_all().await.into_iter().collect())
 }
 
-/// The mock's rate limits say that the tokens of six minutes are used up, and the daemon believes that: a fleet would take
+/// The mock's rate limits say that the tokens of six minutes are used up, and the daemon respects that: a fleet would take
 /// hours.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mock_that_limits_every_call_ends_the_turn_with_its_class() {
@@ -187,7 +187,7 @@ async fn a_mock_that_limits_every_call_ends_the_turn_with_its_class() {
     );
 }
 
-/// Chance decides which fault of a run is the last one of a call, so each must end as `transient`.
+/// Which fault comes last in a call is random, so each must end as `transient`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mock_that_fails_every_call_in_one_way_ends_the_turn_as_transient() {
     let test = "a_mock_that_fails_every_call_in_one_way_ends_the_turn_as_transient";
@@ -226,7 +226,7 @@ async fn thinking_is_sent_back_in_tool_loops_as_it_came() {
                 r#""reasoning_content":"There are notes.""#,
             ],
             "openai-responses" => &[r#""encrypted_content":""#, r#""text":"First I look twice.""#],
-            // The mock gives no signature in Google's dialect, and no thoughts under the names that Ollama has for them.
+            // The mock gives no signature in Google's dialect, and no thoughts under the field names of Ollama.
             _ => &[],
         };
         for mark in marks {

@@ -1,4 +1,4 @@
-//! Who is told of a question, and many answers at once.
+//! Who is notified of a question, and many answers at once.
 
 use crate::{ASKING, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// A program that is told of questions: its address, and what it was told, headers first.
+/// A program that receives questions: its address, and the requests that it received, headers first.
 pub(crate) async fn receiver() -> (String, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/asked", listener.local_addr().unwrap());
@@ -70,7 +70,7 @@ async fn equal_questions_are_answered_at_once_and_others_stay_open() {
     let daemon = daemon(&server, ASKING).await;
     let client = daemon.client().await;
     let mut sessions = Vec::new();
-    // The same call elsewhere is another question.
+    // The same call in another directory is another question.
     for (label, dir, command) in [
         ("a", "a", "touch_M"),
         ("b", "a", "touch_M"),

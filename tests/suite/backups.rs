@@ -1,4 +1,4 @@
-//! A backup of a daemon that works, and the data directory that is made of it.
+//! A backup of a busy daemon, and the data directory restored from it.
 
 use crate::commands::ctl;
 use crate::{YOLO, daemon, session};
@@ -26,7 +26,7 @@ fn fresh() -> Arc<tempfile::TempDir> {
     Arc::new(tempfile::tempdir().unwrap())
 }
 
-/// Runs `agentd restore` on the data directory `data` below `dir`: its exit code and what it said.
+/// Runs `agentd restore` on the data directory `data` below `dir`; returns its exit code and its output.
 async fn restore(dir: &Arc<tempfile::TempDir>, file: &Path, more: &[&str]) -> (Option<i32>, String) {
     let file = file.to_string_lossy().into_owned();
     let args = ["restore", &file].into_iter().chain(more.iter().copied());
@@ -63,7 +63,7 @@ async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
     let server = ModelServer::start(false).await.unwrap();
     let mut first = Daemon::start(options(&server)).await;
     let client = first.client().await;
-    // One with a result that is a file beside the database.
+    // One with a result that is stored as a file next to the database.
     let large = session(&first, &client, "plan:large steps=1 command=seq_1_300000;").await;
     Follower::attach(&client, &large).await.turn_finished(1).await;
     let mut working = Vec::new();
@@ -104,7 +104,7 @@ async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
     for (id, head) in &before {
         let mut follower = Follower::attach(&client, id).await;
         follower.turn_finished(1).await;
-        // Whole, and everything that was acknowledged before the backup is in it.
+        // Complete, including everything acknowledged before the backup.
         check_log(&client, id).await;
         let head = usize::try_from(*head).unwrap();
         assert!(lines(&client, id).await.len() >= head, "{id}");
@@ -149,7 +149,7 @@ async fn i1_a_restoration_that_is_refused_changes_nothing() {
         again.stderr
     );
     ctl(&first, &["backup", &name, "--force"], 0).await;
-    // A daemon uses the directory, also when its content is to be replaced.
+    // A daemon uses the directory, even if its content is to be replaced.
     let (code, said) = restore(&first.dir, &file, &["--replace"]).await;
     assert_eq!(code, Some(69), "{said}");
     let good = fs::read(&file).unwrap();

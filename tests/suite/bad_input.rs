@@ -1,4 +1,4 @@
-//! Bad input: a clear error with the right class and exit code, and the daemon lives on.
+//! Invalid input: a clear error with the right class and exit code, and the daemon keeps running.
 
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 async fn fails_to_start(dir: &Arc<tempfile::TempDir>, options: DaemonOptions) -> (Option<i32>, String) {
     let mut daemon = Daemon::launch(Arc::clone(dir), options);
     let code = daemon.ended().await.code();
-    // The pipe may still hold the last words.
+    // The pipe may still hold the last lines.
     agentd_tests::eventually("the error is said", || daemon.said().contains("error:")).await;
     (code, daemon.said())
 }
@@ -24,7 +24,7 @@ async fn a_second_daemon_on_the_same_store_or_socket_exits_with_69() {
     assert_eq!(code, Some(69), "{said}");
     let socket = first.socket().display().to_string();
     assert!(said.contains(&format!("agentctl --socket {socket} ps")), "{said}");
-    // With a socket of its own it finds that the store is somebody else's.
+    // With its own socket it finds that another daemon owns the store.
     let elsewhere = tempfile::tempdir().unwrap();
     let args = vec![
         "--socket".to_owned(),

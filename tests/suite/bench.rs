@@ -1,11 +1,11 @@
-//! The load tool with little numbers: each mode measures something that can be, and leaves whole logs behind. No figure is
+//! The load tool with small numbers: each mode measures something and leaves complete logs behind. No figure is
 //! compared with a target here: this machine is busy with tests.
 
 use agentd_tests::{binaries, skipped, within};
 use serde_json::Value;
 use tokio::process::Command;
 
-/// Runs a mode; its figures.
+/// Runs a mode; returns its figures.
 #[expect(clippy::disallowed_methods, reason = "the harness starts the load tool")]
 async fn measure(args: &str) -> Value {
     let binaries = binaries();
@@ -53,7 +53,7 @@ async fn a_fleet_is_measured_and_its_logs_are_whole() {
             "store.batch_us_p50",
         ],
     );
-    // On a busy machine an answer can be whole before its first delta is due, so none may be measured.
+    // On a busy machine an answer can be complete before its first delta is due, so there may be no measurement.
     let measured = number(&figures, "first_delta.measured") > 0.0;
     assert_eq!(number(&figures, "first_delta_ms.from_model.p50") > 0.0, measured);
     assert_eq!(number(&figures, "logs_checked"), 3.0);

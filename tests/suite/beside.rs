@@ -1,5 +1,5 @@
-//! What models are asked beside the conversation, end to end: titles, summaries, intents, counts; and that the bytes of the
-//! conversation's requests know nothing of it.
+//! Side calls to models outside the conversation, end to end: titles, summaries, intents, counts; and that the bytes of the
+//! conversation's requests do not change because of them.
 
 use agentd_client::Client;
 use agentd_protocol::{
@@ -58,7 +58,7 @@ fn some_lines(step: u64) -> Say {
     Say::call("Read", part)
 }
 
-/// Each feature that puts something into the conversation has its steps.
+/// Each feature that adds to the conversation has its own steps.
 fn everything(step: u64) -> Say {
     let todo = |status| json!({"todos": [{"content": "read it", "status": status}]});
     let steps = json!({"steps": [{"title": "read", "check": "it is read"}, {"title": "tell", "check": "it is told"}]});
@@ -80,7 +80,7 @@ async fn side_call(follower: &mut Follower, purpose: SidePurpose) -> Event {
     follower.until(purpose.as_str(), wanted).await
 }
 
-/// Plans, lists, labels, changed settings, questions beside the turns, and notes of all kinds.
+/// Plans, lists, labels, changed settings, side calls, and notes of all kinds.
 fn all_happened(events: &[Event]) {
     let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
     for kind in [
@@ -104,7 +104,7 @@ fn all_happened(events: &[Event]) {
     }
 }
 
-/// Each request is the one before with something added in one place.
+/// Each request is the previous one with something added in one place.
 fn only_added(bodies: &[impl AsRef<[u8]>]) {
     for (n, pair) in bodies.windows(2).enumerate() {
         let (before, after) = (pair.first().unwrap().as_ref(), pair.last().unwrap().as_ref());
@@ -163,11 +163,7 @@ async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
     let seen = server.log();
     assert_eq!(seen.refused, Vec::<String>::new());
     all_happened(&events);
-    assert!(
-        seen.beside.len() >= 4,
-        "{} questions beside it",
-        seen.beside.len()
-    );
+    assert!(seen.beside.len() >= 4, "{} side calls", seen.beside.len());
     assert!(seen.bodies.len() > 50, "{} requests", seen.bodies.len());
     only_added(&seen.bodies);
 }
@@ -204,8 +200,8 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
             _ => {}
         }
     }
-    assert_eq!(row.usage, spent, "what was asked beside it is charged");
-    // A model that can is held to the form of the one answer that has one.
+    assert_eq!(row.usage, spent, "side calls are charged");
+    // A model that supports schemas gets the schema of the one answer that has one.
     for asked in server.log().beside {
         let body: Value = serde_json::from_str(&asked).unwrap();
         let sorted = asked.contains("You sort what a person says");
@@ -222,7 +218,7 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
     );
     let logs = daemon.agentctl(&["logs", &session]).await;
     assert_eq!(logs.code, Some(0), "{}", logs.stderr);
-    // Who names a session keeps the name.
+    // A name given by a person stays.
     let (_, mut named) = begin(&daemon, &client, Some("mine"), "the rest of it").await;
     named.turn_finished(1).await;
     side_call(&mut named, SidePurpose::Summary).await;
@@ -257,7 +253,7 @@ async fn a_summary_is_written_on_demand_and_without_a_model_it_says_why_not() {
     assert!(done.stderr.contains("side_calls.model"), "{}", done.stderr);
 }
 
-/// How often the provider was asked to count, and the steps, on a server whose window is enforced.
+/// The number of counts that the provider was asked to make, and the steps, on a server whose window is enforced.
 async fn read_much(counting: Counting, config: &str) -> (u64, Vec<Event>, (u64, u64)) {
     const WINDOW: u64 = 32_768;
     let steps = 70;

@@ -1,4 +1,4 @@
-//! Programs of others that read docs/openapi.json, against the real daemon: Schemathesis, and two generated clients. Their
+//! Third-party programs that read docs/openapi.json, against the real daemon: Schemathesis, and two generated clients. Their
 //! files live in `target/api`; CI puts them there.
 
 use crate::daemon;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How the files get here.
+/// The command that installs the files.
 const INSTALL: &str = "python3 -m venv target/api/venv && target/api/venv/bin/pip install -r tests/api/requirements.txt && \
                        cp tests/api/package*.json target/api/ && npm ci --prefix target/api --ignore-scripts";
-/// Far more than it needs on a slow machine.
+/// Far more than needed even on a slow machine.
 const LIMIT: Duration = Duration::from_secs(1800);
 /// The model asks before it writes.
 const ASKS: &str = "[model]\ndefault = \"claude\"\n[http]\nlisten = \"127.0.0.1:0\"\n";
@@ -115,8 +115,8 @@ async fn schemathesis_finds_no_difference_from_the_description() {
     if ran.is_none() {
         return;
     }
-    // It followed links: some of the kinds that a new session has, from any answer. Which ones, and whether a quarter or
-    // nearly all, is a matter of chance and of the time that it had.
+    // It followed links: some of the kinds that a new session has, from any answer. How many it follows, from a quarter to
+    // nearly all, depends on chance and on the available time.
     let followed = std::fs::read_to_string(links(&daemon)).unwrap();
     let description: Value = serde_json::from_str(OPENAPI).unwrap();
     let declared = &description["paths"]["/v1/sessions"]["post"]["responses"]["201"]["links"];

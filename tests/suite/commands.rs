@@ -1,4 +1,4 @@
-//! What scripts rely on: the JSON shapes, exit codes and words of `agentctl`.
+//! The interface for scripts: JSON shapes, exit codes and texts of `agentctl`.
 
 use crate::{ASKING, YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -48,7 +48,7 @@ async fn stored(client: &Client, session: &str) -> Vec<String> {
     client.export(&params).await.unwrap().lines
 }
 
-/// Runs a session to its end; its id.
+/// Runs a session to its end; returns its id.
 async fn ran(daemon: &Daemon, name: &str, plan: &str) -> String {
     let id = ctl(daemon, &["run", "-d", "-q", "--name", name, plan], 0).await;
     ctl(daemon, &["wait", name], 0).await;
@@ -224,7 +224,7 @@ async fn an_exported_log_is_byte_exact_and_is_history_on_another_daemon() {
         (&imported["steps"], &imported["cost_usd"]),
         (&0.into(), &0.0.into())
     );
-    // It goes on like any other session, and knows what was said.
+    // It continues like any other session, and knows the imported conversation.
     ctl(&two, &["run", "--session", there, "plan:more text=more;"], 0).await;
     std::fs::write(&file, exported.lines().skip(1).collect::<Vec<_>>().join("\n")).unwrap();
     ctl(&two, &["import", &file], 2).await;
@@ -310,7 +310,7 @@ async fn a_closed_session_takes_no_input_and_a_removed_one_is_gone_also_after_a_
         ctl(&second, &["rm", session], 3).await;
     }
     assert_eq!(json(&second, &["ps", "-a"]).await, Value::Array(Vec::new()));
-    // What they spent is not gone with them.
+    // Their spending still counts.
     let still = json(&second, &["usage"]).await[0].take();
     assert_eq!(still["group"], spent["group"]);
     for count in ["/steps", "/usage/output"] {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 const CONFIG: &str = "[model]\ndefault = \"claude\"\n[http]\nlisten = \"127.0.0.1:0\"\n";
-/// Two clients read the same session and change it at the same time, some times.
+/// Two clients read the same session and change it at the same time, several times.
 const RACE: &str = r#"
 authorization="Authorization: Bearer $TOKEN"
 session=$(curl -sS --json "{\"workdir\": \"$WORKDIR\"}" -H "$authorization" "$AGENTD/v1/sessions" | jq -r .session)

@@ -1,4 +1,4 @@
-//! Long conversations, end to end: the window never overflows, what is sent keeps its shape, and nothing is lost.
+//! Long conversations, end to end: the window never overflows, requests keep their shape, and nothing is lost.
 
 use agentd_client::Client;
 use agentd_protocol::{
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Tokens of the window that the servers enforce.
 const WINDOW: u64 = 32_768;
 
-/// Another part of the file at each step, so that no guard takes it for a loop.
+/// Another part of the file at each step, so that no guard detects a loop.
 fn some_lines(step: u64) -> Say {
     let part =
         json!({"file_path": "big.txt", "offset": 1 + step * 37 % 11_000, "limit": 10 + step * 13 % 50});
@@ -49,7 +49,7 @@ async fn daemon(server: &WindowServer, config: &str) -> Daemon {
 /// The model as its operator describes it.
 const DESCRIBED: &str =
     "[models.local]\nprovider = \"local\"\nmodel = \"m\"\ncontext_window = 32768\nmax_output = 4096\n";
-/// Nobody said how large its window is.
+/// No setting names the size of its window.
 const UNKNOWN: &str = "[models.local]\nprovider = \"local\"\nmodel = \"m\"\nmax_output = 4096\n";
 
 async fn begin(daemon: &Daemon, client: &Client) -> (String, Follower) {
@@ -187,7 +187,7 @@ async fn a_person_compacts_a_session_and_sees_what_is_in_the_window() {
         .await;
     let after: Value = serde_json::from_str(&again.stdout).unwrap();
     assert!(after["tokens"].as_u64() < before["tokens"].as_u64(), "{after}");
-    // The next turn begins with the summary, and its shape is one that strict templates take.
+    // The next turn begins with the summary, in a shape that strict templates accept.
     let params = SendParams {
         session: session.clone(),
         content: vec![Block::text("And what does it say?")],

@@ -15,7 +15,7 @@ const CUTS: u64 = 1_000;
 const SEED: u64 = 16;
 const TASK: &str = "plan:cuts steps=20 tool=read;";
 
-/// The bytes that a connection lets pass.
+/// The number of bytes that a connection forwards.
 #[derive(Clone, Copy)]
 struct Limits {
     request: u64,
@@ -25,7 +25,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Of the n-th connection; none after the last cut.
+    /// The limits of the n-th connection; none after the last cut.
     fn of(n: u64) -> Self {
         if n >= CUTS {
             return Self {
@@ -35,7 +35,7 @@ impl Limits {
             };
         }
         let random = |which, below: f64| whole(fraction(SEED, n * 4 + which) * below);
-        // Most connections end within the headers or the first frames; some let a large frame pass.
+        // Most connections end within the headers or the first frames; some forward a large frame.
         let most = match random(0, 16.0) {
             0 => 40_000.0,
             1..=4 => 2_500.0,
@@ -59,7 +59,7 @@ const fn whole(number: f64) -> u64 {
     number as u64
 }
 
-/// Passes connections on, each up to its limits.
+/// Forwards connections, each up to its limits.
 async fn relay(listener: TcpListener, to: String) {
     let mut open = JoinSet::new();
     for n in 0.. {
@@ -74,7 +74,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, limits: Limits) {
     for stream in [&client, &server] {
         stream.set_nodelay(true).unwrap();
         if !limits.half {
-            // It is reset when it is dropped.
+            // Dropping it resets the connection.
             stream.set_zero_linger().unwrap();
         }
     }
@@ -92,7 +92,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, limits: Limits) {
 }
 
 async fn copy(from: ReadHalf<'_>, mut to: WriteHalf<'_>, limit: u64, close: bool) {
-    // Either side may be gone.
+    // Either side may already be closed.
     let _ = tokio::io::copy(&mut from.take(limit), &mut to).await;
     if close {
         let _ = to.shutdown().await;

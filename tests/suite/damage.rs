@@ -1,4 +1,4 @@
-//! Bytes of the store change on the disk, and what they say is still an event.
+//! Bytes of the store change on disk, but still parse as an event.
 
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -54,7 +54,7 @@ async fn i6_i7_a_changed_event_that_is_still_one_faults_its_session_and_no_other
 }
 
 /// A flipped bit in one session's list row used to fail `ps`, approvals and usage for the whole fleet, and no open session
-/// went on after a restart.
+/// continued after a restart.
 #[tokio::test(flavor = "multi_thread")]
 async fn i6_a_damaged_list_row_costs_its_session_nothing_and_the_others_neither() {
     let server = ModelServer::start(false).await.unwrap();
@@ -84,7 +84,7 @@ async fn i6_a_damaged_list_row_costs_its_session_nothing_and_the_others_neither(
         let said = second.agentctl(list).await;
         assert_eq!(said.code, Some(0), "{list:?}: {}{}", said.stdout, said.stderr);
     }
-    // The start finds the damaged row, loads its session, and writes the row anew.
+    // The start finds the damaged row, loads its session, and rewrites the row.
     eventually("the row is rebuilt from the log", || {
         second
             .said()

@@ -1,4 +1,4 @@
-//! The stranger's first command.
+//! The first command of a new user.
 
 use crate::terminals::Terminals;
 use agentd_client::{Client, ConnectOptions};
@@ -105,7 +105,7 @@ async fn on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does() 
     let screen = terminals.screen("demo");
     let (told, created) = (screen.find("attach \"demo 1\""), screen.find("[1] created in"));
     assert!(told < created, "{screen}");
-    // By itself it allows.
+    // Without an answer, the demo allows it.
     let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
     let denied = DecideParams {
         approval: open[0].approval.to_string(),

@@ -1,5 +1,5 @@
-//! A whole daemon on a disk that fails (`crates/faulty-disk`): what a viewer has seen is there after a loss of power, a
-//! full disk refuses and goes on, a failed sync ends the daemon and the next one goes on.
+//! A whole daemon on a failing disk (`crates/faulty-disk`): everything that a viewer has seen survives a power loss, a
+//! full disk refuses inputs until there is space, and after a failed sync the next daemon continues.
 
 use crate::{YOLO, session};
 use agentd_bench::model_server::ModelServer;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const PLAN: &str = "plan:k steps=3 command=echo_{n}_>>_marks;";
 
-/// A disk under the data directory of a daemon that is yet to be started.
+/// A disk under the data directory of a daemon that has not started yet.
 struct Machine {
     disk: Disk,
     dir: Arc<TempDir>,
@@ -132,7 +132,7 @@ async fn i1_i6_a_daemon_on_a_full_disk_refuses_inputs_and_takes_them_when_there_
         after: 0,
         times: u64::MAX,
     });
-    // The one that finds the disk full waits for space; as soon as that is known, others are refused at once.
+    // The append that finds the disk full waits for space; from then on, others are refused at once.
     let first = tokio::spawn({
         let (client, params) = (client.clone(), message(&id, "first"));
         async move { client.send(&params).await }
@@ -190,7 +190,7 @@ async fn i5_i6_on_a_full_disk_a_cancel_answers_when_the_command_is_dead_and_is_d
             kill,
             ..CancelTurnParams::default()
         };
-        // The disk is full all the time: nothing else than the end of the command can be the reason of the answer.
+        // The disk stays full, so only the end of the command can cause the answer.
         let done = within("the cancel is answered", client.cancel_turn(&cancel))
             .await
             .unwrap();
@@ -219,7 +219,7 @@ async fn i1_a_failed_sync_ends_the_daemon_and_the_next_one_goes_on_with_all_that
     follower.turn_finished(1).await;
     let seen = follower.events.clone();
     machine.disk.set(Fault::SyncFails { after: 0 });
-    // Whether this is durable is not known; the same key makes one input of two tries.
+    // Whether this is durable is unknown; with the same key, two tries make one input.
     let unknown = client.send(&message(&id, "one")).await;
     let status = daemon.ended().await;
     assert!(
@@ -234,7 +234,7 @@ async fn i1_a_failed_sync_ends_the_daemon_and_the_next_one_goes_on_with_all_that
     assert_eq!(end.reason, EndReason::Completed);
     let log = check_log(&client, &id).await;
     assert!(log[..seen.len()] == seen[..]);
-    // The power goes after all that: nothing hangs on the sync that failed.
+    // The power loss comes after all that, so nothing depends on the failed sync.
     let records = machine.disk.records();
     drop(client);
     let left = tempfile::Builder::new().prefix("agentd-t").tempdir().unwrap();

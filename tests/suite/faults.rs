@@ -1,4 +1,4 @@
-//! `kill -9` at each fault point and in each phase; afterwards I1 to I5 hold and the turn goes on.
+//! `kill -9` at each fault point and in each phase; afterwards I1 to I5 hold and the turn continues.
 
 mod clocks;
 mod ends;
@@ -15,7 +15,7 @@ use agentd_protocol::{
 };
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, marked, working_in};
 
-/// Kills the daemon at `fault` while a session of three commands runs, starts it again, and checks what must hold.
+/// Kills the daemon at `fault` while a session runs three commands, restarts it, and checks the invariants.
 async fn killed_at(fault: &str) {
     let server = ModelServer::start(false).await.unwrap();
     let mut first = Daemon::start(DaemonOptions {
@@ -32,7 +32,7 @@ async fn killed_at(fault: &str) {
     let client = second.client().await;
     let session = match acknowledged {
         Some(session) => session,
-        // The create was not acknowledged: it may be durable or not, but a second try must not make two of it.
+        // The create was not acknowledged: it may be durable or not, but a second try must not create a second session.
         None => {
             let again = create(&second, &client)
                 .await
@@ -74,7 +74,7 @@ async fn create(daemon: &Daemon, client: &Client) -> Option<String> {
         .map(|created| created.session.to_string())
 }
 
-/// I4: each command ran at most once; one whose outcome is unknown ran once or not at all; one that is said to be done ran.
+/// I4: each command ran at most once; one with an unknown outcome ran once or not at all; one that the log calls done ran.
 fn effects_are_honest(log: &[Event], daemon: &Daemon, fault: &str) {
     let marks = std::fs::read_to_string(format!("{}/marks", daemon.workdir("project"))).unwrap_or_default();
     let unknown = log
@@ -87,7 +87,7 @@ fn effects_are_honest(log: &[Event], daemon: &Daemon, fault: &str) {
         assert!(ran <= 1, "I4 ({fault}): {mark} ran {ran} times");
         assert!(
             ran == 1 || unknown > 0,
-            "I1 ({fault}): {mark} never ran and nobody says so"
+            "I1 ({fault}): {mark} never ran, but the log does not say so"
         );
     }
 }

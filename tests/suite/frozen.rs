@@ -1,4 +1,4 @@
-//! The file system under some sessions stands still. It costs those sessions, and nobody else (I6). docs/faults.md has this
+//! The file system under some sessions hangs. This affects only those sessions (I6). docs/faults.md has this
 //! row.
 
 use crate::{YOLO, daemon};
@@ -13,9 +13,9 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Sessions on the disk that stands still.
+/// Sessions on the frozen disk.
 const FROZEN: usize = 40;
-/// Sessions beside them.
+/// Other sessions.
 const HEALTHY: usize = 5;
 
 struct World {
@@ -23,7 +23,7 @@ struct World {
     client: Client,
     disk: Disk,
     mounted: Mounted,
-    /// What it is mounted on; removed when it is unmounted.
+    /// Its mount; unmounted and removed on drop.
     _dir: TempDir,
     _server: ModelServer,
 }
@@ -83,7 +83,7 @@ impl World {
         Follower::attach(&self.client, session).await
     }
 
-    /// A person sees which file system it is, and nothing new begins there.
+    /// A person sees which file system it is, and no new work begins there.
     async fn is_named(&self, dir: &str) {
         let ps = self.daemon.agentctl(&["ps"]).await;
         let told = format!("the file system at {dir} has not answered for");
@@ -134,7 +134,7 @@ async fn result(viewer: &mut Follower) -> ToolFinished {
     let done = viewer.until("a result", |body| matches!(body, EventBody::ToolFinished(_)));
     match done.await.body {
         EventBody::ToolFinished(done) => done,
-        _ => unreachable!("it was waited for"),
+        _ => unreachable!("the test waited for it"),
     }
 }
 
@@ -146,7 +146,7 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
     let dir = world.frozen_dir();
     let frozen = world.sessions(&dir, FROZEN).await;
     let healthy = world.sessions(&world.daemon.workdir("project"), HEALTHY).await;
-    // The control: it answers, and so do calls.
+    // The control: the other file system answers, and so do calls.
     world.send(&frozen[0], 1).await;
     let mut first = world.viewer(&frozen[0]).await;
     assert_eq!(result(&mut first).await.outcome.status, ToolStatus::Ok);

@@ -1,4 +1,4 @@
-//! Many sessions on one key, and a server that counts: nobody retries in a herd, and teams get their shares.
+//! Many sessions on one key, and a server that counts: retries do not come in a herd, and teams get their shares.
 
 use agentd_protocol::{Block, CreateParams, EndReason, EventBody, FailureClass};
 use agentd_provider::Dialect;
@@ -12,21 +12,21 @@ use tokio::task::JoinSet;
 use tokio::time::interval;
 
 const SESSIONS: usize = 1_000;
-/// Calls that may run at the same time, and so the most that can be under way when the server closes.
+/// Maximum concurrent calls, and so the most that can be under way when the server closes.
 const PERMITS: usize = 64;
 /// Answers of the server until it closes.
 const ALLOWED: usize = 200;
-/// One connection has room for some hundred viewers.
+/// One connection supports a few hundred viewers.
 const PER_CLIENT: usize = 100;
 /// How long it stays closed after its first refusal.
 const CLOSED_MS: u64 = 1_000;
 /// Clocks are read in whole milliseconds, by the server and by the daemon.
 const ROUNDING_MS: u64 = 5;
 
-/// A server that gives so many answers, closes for a while, and opens again.
+/// A server that gives this many answers, closes for a while, and opens again.
 #[derive(Debug, Default)]
 struct Door {
-    /// Answers since it opened.
+    /// Answers since it last opened.
     answers: usize,
     opens_ms: Option<u64>,
     /// Refusals, by closure.
@@ -34,7 +34,7 @@ struct Door {
 }
 
 impl Door {
-    /// Counts one request. The milliseconds until the server opens, if it is closed.
+    /// Counts one request. Returns the milliseconds until the server opens, if it is closed.
     fn closed(&mut self, at_ms: u64) -> Option<u64> {
         if self.opens_ms.is_some_and(|opens| opens <= at_ms) {
             (self.answers, self.opens_ms) = (0, None);
@@ -64,7 +64,7 @@ fn answer(asked: &Asked, door: &Mutex<Door>, tells_the_wait: bool) -> Acts {
     }
 }
 
-/// Runs the thousand sessions; the refusals in each closure of the server, and how many attempts the sessions lost to the
+/// Runs the thousand sessions; returns the refusals in each closure of the server, and the attempts that were lost to the
 /// rate limit.
 async fn herd(tells_the_wait: bool) -> (Vec<usize>, usize) {
     let door = Arc::new(Mutex::new(Door::default()));
@@ -116,7 +116,7 @@ first_byte_ms = 120000
     (refused, lost)
 }
 
-/// The first refusal stops everybody: only what was under way then is refused, too, and nobody comes back too early. A
+/// The first refusal stops all sessions: the server refuses only what was already under way, and no retry comes too early. A
 /// session that only waited has lost nothing.
 fn no_herd(refused: &[usize], lost: usize) {
     assert!(
@@ -169,7 +169,7 @@ async fn teams_of_weights_one_and_three_get_shares_of_one_and_three() {
     let server = FaultServer::start(move |asked| {
         let speech = Speech(Dialect::OpenaiChat);
         if asked.number < PERMITS as u64 {
-            // These hold all permits until everybody stands in line.
+            // These hold all permits until all calls are in line.
             let mut acts = speech.answer(&Say::text("Yes."));
             acts.insert(0, Act::Until(everybody.clone()));
             return acts;
@@ -204,8 +204,8 @@ weights = {{ research = 3.0, support = 1.0 }}
     );
 }
 
-/// So many sessions of each team, all at once, to the end of their turns. Those with a permit are held until all others
-/// wait for one.
+/// Runs this many sessions of each team at once to the end of their turns. Those with a permit wait until all others
+/// are in line.
 async fn one_turn_each(daemon: &Daemon, each: usize, permits: u64, all_wait: watch::Sender<bool>) {
     let mut running = JoinSet::new();
     for team in ["support", "research"] {

@@ -1,4 +1,4 @@
-//! Work on files and history: what a session changed is shown, undone and taken back, also over a crash.
+//! Files and history: a session's changes are shown, undone and rewound, also across a crash.
 
 use crate::session;
 use agentd_client::Client;
@@ -56,7 +56,7 @@ impl Played {
         let client = daemon.client().await;
         let workdir = PathBuf::from(daemon.workdir("project"));
         let id = session(&daemon, &client, "begin").await;
-        // The daemon reads the script when it starts; after a restart it is needed again.
+        // The daemon reads the script when it starts; after a restart it needs it again.
         let _ = script.keep().unwrap();
         let played = Self {
             daemon,
@@ -158,7 +158,7 @@ async fn what_a_session_changed_is_shown_and_undone_change_by_change() {
         .agentctl(&["undo", id, "--change", &undone.undo_id], 0)
         .await;
     assert_eq!(played.file("a.txt").as_deref(), Some(SECOND));
-    // All of a turn: only what still stands.
+    // A whole turn: only the changes that still stand.
     played.agentctl(&["undo", id, "--turn", "last"], 0).await;
     assert_eq!(played.file("a.txt").as_deref(), Some(FIRST));
     assert_eq!(
@@ -166,7 +166,7 @@ async fn what_a_session_changed_is_shown_and_undone_change_by_change() {
         Some("by a command\n"),
         "what commands did stays"
     );
-    // The next input tells the model.
+    // The next input informs the model.
     played.send("and now?").await;
     played.turn(3, "Third turn done.").await;
     let log = check_log(&played.client, id).await;
@@ -200,7 +200,7 @@ async fn a_file_that_somebody_changed_since_is_not_lost_unless_that_is_wanted() 
         (played.file("a.txt").as_deref(), played.file("b/new.txt")),
         (Some(FIRST), None)
     );
-    // What was lost by force is kept, too.
+    // Changes discarded by force are stored, too.
     played
         .agentctl(&["undo", id, "--change", "ffffffffffff"], 3)
         .await;
@@ -259,7 +259,7 @@ async fn a_session_goes_back_with_its_files_and_tells_what_stays() {
         (played.file("a.txt").as_deref(), played.file("b/new.txt")),
         (Some(FIRST), None)
     );
-    // The script goes by the answers in the conversation: the second turn is played once more.
+    // The script depends on the answers in the conversation, so the second turn is played once more.
     played.send("again").await;
     played.turn(3, "Second turn done.").await;
     assert_eq!(played.file("a.txt").as_deref(), Some(SECOND));
@@ -285,7 +285,7 @@ async fn i1_a_kill_leaves_the_session_where_it_went_back_to() {
     check_log(&played.client, &id).await;
 }
 
-/// Killed when the intent is durable, or when the files are back and nobody wrote it down.
+/// Killed when the intent is durable, or when the files are restored but the log does not say so.
 #[tokio::test(flavor = "multi_thread")]
 async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
     for fault in ["rework.before=kill@1", "rework.after=kill@1"] {
@@ -309,7 +309,7 @@ async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
             (Some(FIRST), None),
             "{fault}"
         );
-        // Nobody but the session wrote these files: it goes on back without force.
+        // Only the session wrote these files: it continues to rewind without force.
         played.agentctl(&["rewind", &id, "--at", "1", "--files"], 0).await;
         assert_eq!(played.file("a.txt"), None, "{fault}");
         check_log(&played.client, &id).await;
@@ -353,7 +353,7 @@ async fn a_fork_goes_its_own_way_from_a_point_of_the_log() {
     let unnamed: Created = played.json(&["fork", &played.id, "-o", "json"]).await;
     let first = played.client.get(&played.id).await.unwrap().name;
     assert_eq!(unnamed.name, format!("{first}-fork"));
-    // What the first session keeps, the fork can undo, too: also when the first one is gone.
+    // The fork can also undo changes whose contents the first session stored, even after the first one is deleted.
     played.agentctl(&["rm", &played.id], 0).await;
     std::fs::write(played.workdir.join("a.txt"), FIRST).unwrap();
     played.agentctl(&["undo", &fork], 0).await;

@@ -1,4 +1,4 @@
-//! Hooks of the operator as they meet a real daemon: a shell script for each event, in the sandbox that works here.
+//! Hooks of the operator in a real daemon: a shell script for each event, in the sandbox of this machine.
 
 use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// One hook: its event and its script.
 type Script<'a> = (&'a str, &'a str);
 
-/// Keeps what it is told below the working directory, under the name of its event.
+/// Stores its input below the working directory, under the name of its event.
 fn keeps(event: &str) -> String {
     match event {
         // A new file in the project voids an open approval, and nothing waits for this hook: it writes after the turn.
@@ -40,7 +40,7 @@ async fn with(base: &str, scripts: &[Script<'_>], more: &str) -> (ModelServer, D
     (server, daemon, client)
 }
 
-/// What a hook was told, once it was.
+/// The JSON that a hook got, once it ran.
 async fn told(daemon: &Daemon, event: &str) -> Vec<Value> {
     let path = format!("{}/told.{event}", daemon.workdir("project"));
     let read = || std::fs::read_to_string(&path).unwrap_or_default();
@@ -98,12 +98,12 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
         .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
         .await;
     let EventBody::ApprovalAsked(asked) = asked.body else {
-        unreachable!("it was waited for")
+        unreachable!("the test waited for it")
     };
     let allowed = daemon.agentctl(&["approve", &asked.approval.to_string()]).await;
     assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
-    // A command that does what it is asked, in a child whose conversation is too long at first.
+    // A command that the hooks allow, in a child whose conversation is too long at first.
     let params = CreateParams {
         prompt: Some(vec![Block::text("plan:c steps=1 command=true fail=1:413;")]),
         workdir: daemon.workdir("project"),
@@ -187,7 +187,7 @@ async fn trace_has_the_stages(daemon: &Daemon, session: &str) {
         };
         mine.map(stage).collect::<Vec<_>>()
     };
-    // The file is written in pieces; the end of the daemon, or of its quiet, writes the last.
+    // The file is written in pieces; the last piece comes at the end of the daemon or after a pause.
     eventually("the stages are written", || {
         stages().iter().any(|stage| stage.starts_with("formatting"))
     })
@@ -351,7 +351,7 @@ async fn i7_hooks_that_crash_time_out_or_talk_nonsense_only_narrow() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i3_a_daemon_that_is_killed_while_hooks_are_asked_goes_on_with_one_result() {
-    // The first time each waits for ever, the second time it answers.
+    // The first time each hook hangs, the second time it answers.
     let once = |name: &str| format!("test -e seen.{name} || {{ touch seen.{name}; sleep 1000; }}");
     for event in ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"] {
         let script = once(event);
@@ -366,7 +366,7 @@ async fn i3_a_daemon_that_is_killed_while_hooks_are_asked_goes_on_with_one_resul
         assert_eq!(reason, EndReason::Completed, "{event}");
         let results = results(&log);
         assert_eq!(results.len(), 1, "{event}");
-        // A command whose result hooks were hearing of may have been done: that is not known any more.
+        // A command whose result the hooks were processing may have run: its outcome is unknown now.
         let expected = if event == "PostToolUse" {
             ToolStatus::Interrupted
         } else {

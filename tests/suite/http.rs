@@ -79,7 +79,7 @@ async fn a_configured_port_that_is_taken_ends_the_start_and_the_default_one_does
     let mut open = Daemon::launch(dir(), with(&["--http", "0.0.0.0:0"]));
     assert_eq!(open.ended().await.code(), Some(2), "{}", open.said());
     assert!(open.said().contains("http.tls"), "{}", open.said());
-    // At most one of the two gets the default port: the daemon of another test may have it, and may give it back in between.
+    // At most one of the two gets the default port: the daemon of another test may hold it, and may release it in between.
     let pair = [Daemon::start(with(&[])).await, Daemon::start(with(&[])).await];
     let addresses = [pair[0].http().await, pair[1].http().await];
     assert_ne!(addresses[0], addresses[1]);

@@ -1,4 +1,4 @@
-//! Keys: the same request again has the same answer and no second effect; another request under the key is refused.
+//! Idempotency keys: a repeated request gets the same answer without a second effect; another request with it is refused.
 
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -110,7 +110,7 @@ async fn i1_twenty_clients_at_once_with_one_key_make_one_session_and_one_input()
         "{answers:?}"
     );
     Follower::attach(&client, &session).await.turn_finished(1).await;
-    assert_eq!(server.seen().requests, 1, "nobody disturbed the turn");
+    assert_eq!(server.seen().requests, 1, "no other request disturbed the turn");
     let inputs = check_log(&client, &session)
         .await
         .into_iter()

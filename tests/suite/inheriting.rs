@@ -1,4 +1,4 @@
-//! What a sub-agent inherits: the tools, tool servers, rules, hooks, sandbox, mode and pause of its parent, never more; and
+//! A sub-agent inherits tools, tool servers, rules, hooks, sandbox, mode and pause of its parent, never more; and
 //! custom agents, which only narrow that.
 
 use crate::mcp::everything;
@@ -27,7 +27,7 @@ fn task(name: &str, agent: Option<&str>) -> Call {
     ("Task", input)
 }
 
-/// A model of which each agent makes its calls, those of the root in one answer, the others one by one.
+/// A model whose agents make their calls: the root all in one answer, the others one by one.
 async fn acting(of_root: Vec<Call>, others: Vec<(&'static str, Vec<Call>)>) -> FaultServer {
     model(move |body, step| {
         let node = node(body);
@@ -244,7 +244,7 @@ async fn a_task_names_a_custom_agent_and_the_model_is_told_which_there_are_in_st
             .any(|(status, text)| (*status, text.as_str()) == (ToolStatus::Ok, "done")),
         "{said:?}"
     );
-    // Another agent, and another daemon: the session's requests begin with the same bytes.
+    // Another agent on another daemon: the session's requests begin with the same bytes.
     write(
         &daemon,
         ".agentd/agents/later.md",
@@ -264,10 +264,10 @@ async fn a_task_names_a_custom_agent_and_the_model_is_told_which_there_are_in_st
     same_tools(&bodies.lock().unwrap());
 }
 
-/// What the model was told of agents is the same in each request of the root, and the child has the words of its agent.
+/// The list of agents is the same in each request of the root, and the child has the instructions of its agent.
 fn same_tools(bodies: &[Value]) {
     let of_root = bodies.iter().filter(|body| node(&body.to_string()) == "r");
-    // Questions beside the conversation have no tools.
+    // Side calls have no tools.
     let told: Vec<String> = of_root
         .filter_map(|body| body.get("tools"))
         .map(Value::to_string)
@@ -308,7 +308,7 @@ async fn when(client: &Client, what: &str, all_are: impl Fn(&[Summary]) -> bool)
     .await
 }
 
-/// Whether the lowest agent's command runs: those above it wait in a tool, too, before there is a lowest one.
+/// Whether the lowest agent's command runs: the agents above it wait in a tool, too, before it exists.
 fn running_tool(rows: &[Summary]) -> bool {
     rows.iter()
         .any(|row| row.name == "low" && row.status.state == RunState::RunningTool)

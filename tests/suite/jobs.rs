@@ -1,4 +1,4 @@
-//! Background commands as a person and an agent meet them, at each level of the sandbox.
+//! Background commands, as a person and an agent use them, at each level of the sandbox.
 
 use crate::YOLO;
 use crate::played::{daemon, daemon_at, model, results, session};
@@ -29,7 +29,7 @@ async fn stubborn(mark: &str) -> FaultServer {
     .await
 }
 
-/// A session whose turn is over and whose job runs; how its processes are found.
+/// A session whose turn is over and whose job runs; with the pattern that finds its processes.
 async fn with_job(daemon: &Daemon, client: &Client, mark: &str) -> (String, String) {
     let session = session(daemon, client, "start it").await;
     let end = Follower::attach(client, &session).await.turn_finished(1).await;
@@ -170,7 +170,7 @@ async fn a_command_that_takes_long_goes_on_in_the_background_and_its_end_is_told
     let session = session(&daemon, &client, "go").await;
     let mut follower = Follower::attach(&client, &session).await;
     follower.turn_finished(1).await;
-    // The job is known before the call's result is, so a crash between them loses neither.
+    // The job is recorded before the call's result, so a crash between them loses neither.
     let kinds: Vec<&str> = follower.events.iter().map(|event| event.body.kind()).collect();
     let place = |kind: &str| kinds.iter().position(|other| *other == kind).unwrap();
     assert!(place("tool.started") < place("job.started") && place("job.started") < place("tool.finished"));

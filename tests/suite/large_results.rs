@@ -28,7 +28,7 @@ async fn played(dir: &Path, script: &str) -> Daemon {
     .await
 }
 
-/// What the session's own calls answered.
+/// The results of the session's own calls.
 async fn results(client: &Client, session: &str) -> Vec<String> {
     let log = check_log(client, session).await;
     let result = |event: &Event| match &event.body {
@@ -53,7 +53,7 @@ async fn i7_a_large_result_is_exported_and_can_be_read_where_it_is_imported_and_
     let name = log.iter().find_map(|event| event.kept_output());
     let name = name.expect("the output was kept").to_owned();
 
-    // The imported session reads what its result leaves out; what it does not have, it does not get.
+    // The imported session can read what its result omits, but no other content.
     let read = |path: &str, from: u32| {
         format!(
             "[[turn]]\ncalls = [{{ name = \"Read\", input = {{ file_path = \"blob:{path}\", offset = {from} }} }}]\n"
@@ -82,11 +82,11 @@ async fn i7_a_large_result_is_exported_and_can_be_read_where_it_is_imported_and_
     let results = results(&client, &copy).await;
     assert!(results[0].contains("600001"), "{results:?}");
     assert!(results[1].contains("no stored output"), "{results:?}");
-    // What was imported is exported once more.
+    // The imported session is exported again.
     let again = ctl(&two, &["export", &copy], 0).await;
     assert!(again.ends_with(parts), "{} bytes", again.len());
 
-    // One byte of the data is another one: nothing is imported.
+    // One byte of the data differs: nothing is imported.
     let sessions = async || ctl(&two, &["ps", "-a", "-q"], 0).await;
     let before = sessions().await;
     let at = exported.len() - parts.len() + parts.find("\"data\":\"").unwrap() + 100;
@@ -98,7 +98,7 @@ async fn i7_a_large_result_is_exported_and_can_be_read_where_it_is_imported_and_
     let (_, error) = import(&lines[..lines.len() - 1].join("\n"), 2).await;
     assert!(error.contains("ends after"), "{error}");
     assert_eq!(sessions().await, before);
-    // A file without its contents is as good as it was before there were any.
+    // A file without contents works as before contents existed.
     let (bare, _) = import(&events, 0).await;
     let params = ExportParams {
         session: bare,

@@ -1,4 +1,4 @@
-//! What happens to a session in a long life, one thing after another; and the stream of rules that no session owns. Their
+//! Many features used in one session, one after another; and the stream of rules that belongs to no session. Their
 //! logs are among the golden ones.
 
 use crate::ASKING;
@@ -41,7 +41,7 @@ fn says(_: &str, step: usize) -> Say {
     }
 }
 
-/// Says yes to the question of this kind.
+/// Allows the open question of this kind.
 async fn allow(client: &Client, follower: &mut Follower, kind: ApprovalKind, scope: Scope) {
     follower
         .until(

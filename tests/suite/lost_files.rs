@@ -1,5 +1,5 @@
-//! Somebody deletes, replaces or cuts the database or its log. While the daemon runs, nothing may be acknowledged into files
-//! that nobody will find again; at its start, a shorter history is not taken for the whole one (I1). docs/faults.md has
+//! Another process deletes, replaces or cuts the database or its log. A running daemon acknowledges nothing into files
+//! that are lost; at its start, it must not take a shorter history for the whole one (I1). docs/faults.md has
 //! these rows.
 
 use crate::{YOLO, daemon, session};
@@ -9,7 +9,7 @@ use agentd_tests::{Daemon, Follower, check_log, eventually, within};
 use std::fs;
 use std::path::Path;
 
-/// Does something bad to a file.
+/// Damages a file.
 type Harm = fn(&Path);
 
 const HARMS: [(&str, Harm); 3] = [
@@ -64,7 +64,7 @@ async fn one(daemon: &mut Daemon, file: &str, words: &str, harm: Harm) {
     );
 }
 
-/// Ends the daemon by kill -9, so that the log is not folded into the database, and removes files of its data directory.
+/// Ends the daemon by kill -9, so that the log is not merged into the database, and removes files of its data directory.
 async fn killed_without(daemon: &mut Daemon, files: &[&str]) {
     daemon.kill().await;
     for file in files {
@@ -75,7 +75,7 @@ async fn killed_without(daemon: &mut Daemon, files: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_a_start_with_a_lost_log_is_refused_until_an_operator_accepts_it() {
     let server = ModelServer::start(false).await.unwrap();
-    // With its witness gone, too, the audit file is the one that remembers.
+    // With the witness gone, too, only the audit file records the events.
     for (files, says) in [
         (&["agentd.db-wal"][..], " is missing ("),
         (

@@ -73,9 +73,9 @@ use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, EventBody, PermissionMode};
 use agentd_tests::{Daemon, DaemonOptions, Follower};
 
-/// Everything runs but what a rule denies.
+/// All calls run unless a rule denies them.
 const YOLO: &str = "[model]\ndefault = \"claude\"\n[permission]\nmode = \"yolo\"\n";
-/// Commands ask.
+/// Commands need an approval.
 const ASKING: &str = "[model]\ndefault = \"claude\"\n";
 
 /// A daemon on a model server.
@@ -88,7 +88,7 @@ async fn daemon(server: &ModelServer, config: &str) -> Daemon {
     .await
 }
 
-/// A session whose conversation follows `plan`; its id.
+/// A session whose conversation follows `plan`; returns its id.
 async fn session(daemon: &Daemon, client: &Client, plan: &str) -> String {
     let params = CreateParams {
         prompt: Some(vec![Block::text(plan)]),
@@ -103,7 +103,7 @@ async fn session(daemon: &Daemon, client: &Client, plan: &str) -> String {
         .to_string()
 }
 
-/// A session at rest in mode default, whose one call waits for a person; its id.
+/// A session at rest in mode default, whose one call waits for a person; returns its id.
 async fn asks(daemon: &Daemon, client: &Client) -> String {
     let params = CreateParams {
         prompt: Some(vec![Block::text("plan:asks steps=1 command=echo_hi;")]),

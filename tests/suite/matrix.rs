@@ -1,6 +1,6 @@
-//! The fault matrix: each fault point, struck by a panic, an error and `kill -9` while a real daemon does what passes it and
-//! other sessions work beside it. Afterwards one checker proves I1 to I6: on the logs that the protocol tells, on the
-//! database when the daemon is gone, on processes, files and the audit chain.
+//! The fault matrix: each fault point is hit by a panic, an error and `kill -9` while a real daemon passes it and
+//! other sessions work at the same time. Afterwards one checker proves I1 to I6: on the logs from the protocol, on the
+//! database when the daemon is gone, and on processes, files and the audit chain.
 //!
 //! The tables are the tests: a cell whose point is never reached fails.
 
@@ -13,7 +13,7 @@ use scenarios::Scenario;
 use std::panic::AssertUnwindSafe;
 use world::World;
 
-/// What a point does when it is struck.
+/// The action of a point when it is hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Panic,
@@ -58,10 +58,10 @@ impl Cell {
     }
 }
 
-/// Cells that run at the same time. The tests of the scenarios run beside each other, too.
+/// Cells that run at the same time. The tests of the scenarios run in parallel, too.
 const AT_ONCE: usize = 2;
 
-/// Runs cells, all of them, and then tells which failed and how.
+/// Runs all cells, and then reports which failed and how.
 async fn run(cells: Vec<Cell>) {
     let count = cells.len();
     let one = |cell: Cell| async move {
@@ -171,7 +171,7 @@ const COLD: Points = &[
 ];
 const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
-/// All tables, for those who want other hits.
+/// All tables, for tests with other hits.
 const TABLES: [(Scenario, Points); 8] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),

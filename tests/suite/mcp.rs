@@ -1,4 +1,4 @@
-//! Tool servers of other people, used by sessions: asked about, approved, denied; they crash, hang and end.
+//! Third-party tool servers: approved and denied calls; servers that crash, hang and end.
 
 use agentd_client::{Client, Push};
 use agentd_protocol::{
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A credential that a server is given.
+/// A credential for a server.
 const TOKEN: &str = "tool-server-canary-77aa10";
-/// All calls run.
+/// All calls are allowed.
 const ALLOWED: &str = "[permission]\nrules = [{ allow = \"mcp__*\" }]\n";
 
 /// A model that makes these calls, one each step, and then repeats the last result.
@@ -112,7 +112,7 @@ fn server_processes(daemon: &Daemon) -> Vec<u32> {
 fn signal(pids: &[u32], signal: Signal) {
     for pid in pids {
         let pid = Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap();
-        // One that is gone already is as good.
+        // A process that is already gone counts as stopped.
         let _ = kill_process(pid, signal);
     }
 }
@@ -140,7 +140,7 @@ async fn i7_a_tool_of_a_server_is_asked_about_then_runs_and_what_is_denied_does_
             )
             .await;
         let EventBody::ApprovalAsked(asked) = asked.body else {
-            unreachable!("it was waited for");
+            unreachable!("the test waited for it");
         };
         for (name, value) in calls[n].1.as_object().unwrap() {
             assert!(
@@ -256,7 +256,7 @@ async fn i6_a_server_that_hangs_costs_its_call_and_is_replaced() {
         (results[0].status, results[0].outcome_unknown),
         (ToolStatus::Timeout, true)
     );
-    // The first call after that may find the server that hangs, but a turn later there is another one.
+    // The first call after that may reach the hanging server, but a turn later there is a new one.
     let again = SendParams {
         session: session.clone(),
         content: vec![Block::text("again")],
@@ -329,7 +329,7 @@ async fn sessions_of_two_directories_have_servers_of_their_own() {
         )
         .unwrap();
     }
-    // The operator says that the tool reads: nobody is asked.
+    // The operator says that the tool only reads: it needs no approval.
     for name in ["a", "b"] {
         let (end, log) = run(&daemon, &client, name).await;
         assert_eq!(end.reason, EndReason::Completed);
@@ -428,7 +428,7 @@ async fn a_session_begins_without_a_server_that_does_not_start_and_says_so() {
         "{}",
         results[0].llm_text
     );
-    // After the turn they are tried again.
+    // The daemon tries them again after the turn.
     let mut settled = false;
     while !settled {
         let rows = within("the servers are listed", client.servers()).await.unwrap();

@@ -20,7 +20,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything that is spoken over HTTP.
+/// All dialects over HTTP.
 const DIALECTS: [Dialect; 6] = [
     Dialect::Anthropic,
     Dialect::OpenaiChat,
@@ -29,9 +29,9 @@ const DIALECTS: [Dialect; 6] = [
     Dialect::LlamaCompletion,
     Dialect::Ollama,
 ];
-/// A key that must never be told to anybody.
+/// A key that must never be shown.
 const KEY: &str = "sk-fault-canary-93ab7711";
-/// For faults that end by themselves: a loaded machine must not make them look like others.
+/// For faults that end by themselves: a loaded machine must not turn them into others.
 const PATIENT: Deadlines = Deadlines {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(20),
@@ -46,11 +46,11 @@ const HASTY: Deadlines = Deadlines {
     total: Duration::from_secs(60),
 };
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 #[derive(Debug)]
 struct Heard {
     answer: Result<ModelReply, ModelError>,
-    /// The text that was shown while it streamed.
+    /// The text shown while it streamed.
     shown: String,
 }
 
@@ -85,7 +85,7 @@ impl Heard {
         self.is(FailureClass::Transient, case);
     }
 
-    /// A deadline ended it, but not the one for all of an attempt, which is the last resort.
+    /// A deadline ended it, but not the total deadline of an attempt, which is the last resort.
     fn is_given_up(&self, case: impl std::fmt::Debug) {
         let last_resort = self.message().starts_with("no complete answer within");
         assert!(!last_resort, "{case:?}: {}", self.message());
@@ -140,7 +140,7 @@ fn spec(dialect: Dialect, base_url: &str, deadlines: Deadlines) -> ModelSpec {
     }
 }
 
-/// Makes one attempt with these words as the conversation.
+/// Makes one attempt with this prompt.
 async fn ask_with(spec: &ModelSpec, words: &str) -> Heard {
     let client = http_client(spec.deadlines.connect).unwrap();
     ask_through(&client, spec, words).await
@@ -202,7 +202,7 @@ async fn in_each_dialect<T: Future<Output = ()>>(test: impl Fn(Dialect) -> T) {
     join_all(DIALECTS.into_iter().map(test)).await;
 }
 
-/// The same fault after each number of frames of an answer, in each dialect: what is heard, how many frames came, and how
+/// The same fault after each number of frames of an answer, in each dialect. Returns the outcome, the frames sent, and how
 /// many an answer needs.
 async fn at_every_frame(deadlines: Deadlines, fault: &[Act], check: impl Fn(Dialect, usize, usize, &Heard)) {
     let check = &check;

@@ -1,4 +1,4 @@
-//! Model servers in trouble, end to end: the session goes on, or its turn ends with the right class and exit code.
+//! Failing model servers, end to end: the session continues, or its turn ends with the right class and exit code.
 
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{
@@ -11,7 +11,7 @@ use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, found};
 use std::time::Duration;
 
 const SPEECH: Speech = Speech(Dialect::Anthropic);
-/// Quick to try again, and patient: a loaded machine must not look like a fault.
+/// Quick retries, but long deadlines: a loaded machine must not look like a fault.
 const QUICK: &str = "[retry]\nmax_retries = 3\nbase_ms = 10\ncap_ms = 50\nfirst_byte_ms = 40000\nidle_ms = 40000\ntotal_ms = 60000\n\
                      [scheduler]\ncircuit_ms = 20\ncircuit_cap_ms = 50\n";
 /// For faults that only a deadline ends.
@@ -31,7 +31,7 @@ fn good() -> Say {
     Say::text("It is done.")
 }
 
-/// A server whose first requests get these faults, and all others a good answer.
+/// A server whose first requests hit these faults, and all others get a good answer.
 async fn faults_first(faults: Vec<Acts>) -> FaultServer {
     FaultServer::start(move |asked: &Asked| {
         let n = usize::try_from(asked.number).unwrap();
@@ -40,7 +40,7 @@ async fn faults_first(faults: Vec<Acts>) -> FaultServer {
     .await
 }
 
-/// A server that always does the same.
+/// A server that always gives the same response.
 async fn always(acts: Acts) -> FaultServer {
     FaultServer::start(move |_| acts.clone()).await
 }
@@ -52,7 +52,7 @@ fn broken_after(frames: usize, fault: Act) -> Acts {
     acts
 }
 
-/// One session to the end of its turn; the failures of its attempts on the way.
+/// One session to the end of its turn; returns the failures of its attempts.
 async fn turn(daemon: &Daemon) -> (TurnFinished, Vec<ModelFailed>) {
     let client = daemon.client().await;
     let session = crate::session(daemon, &client, "Do it.").await;
@@ -66,7 +66,7 @@ async fn turn(daemon: &Daemon) -> (TurnFinished, Vec<ModelFailed>) {
     (end, failures.collect())
 }
 
-/// Each of these faults comes once; the turn must go on after it.
+/// Each of these faults happens once; the turn must continue after it.
 async fn goes_on_after(faults: Vec<Acts>, class: FailureClass) {
     goes_on_within(faults, class, QUICK).await;
 }
@@ -214,7 +214,7 @@ async fn parks(acts: Acts, reason: WaitReason) {
     let row = client.get(&session).await.unwrap();
     assert_eq!(row.status.state, RunState::Waiting(reason), "{:?}", row.status);
     assert_eq!(server.seen().open, 0, "it holds no connection");
-    // Somebody mended it, started the daemon again and says so: the same turn goes on.
+    // A person fixes it, starts the daemon again and resumes the session: the same turn continues.
     daemon.terminate();
     assert_eq!(daemon.ended().await.code(), Some(0), "{}", daemon.said());
     let daemon = daemon.restart(None).await;

@@ -1,4 +1,4 @@
-//! What an operator sets and changes: limits that are ceilings, settings of sessions, selectors.
+//! Settings of an operator: limits that are ceilings, settings of sessions, selectors.
 
 use crate::commands::{ctl, json};
 use crate::played;
@@ -85,7 +85,7 @@ async fn a_session_that_used_up_its_budget_goes_on_when_it_is_raised() {
     check_log(&daemon.client().await, id.trim()).await;
 }
 
-/// The names of the sessions that these selectors mean, in their order.
+/// The names of the sessions that these selectors match, in order.
 async fn chosen(daemon: &Daemon, selectors: &[&str]) -> String {
     let flags = selectors.iter().flat_map(|selector| ["-l", selector]);
     let args: Vec<&str> = ["ps", "--sort", "name"].into_iter().chain(flags).collect();
@@ -132,7 +132,7 @@ async fn set_changes_what_it_names() {
         (&"c".into(), &"gpt-test".into())
     );
     assert_eq!(shown["labels"], serde_json::json!({"team": "y", "tier": "2"}));
-    // Who switches yolo on is told what its deny rules cannot see.
+    // Whoever switches yolo on is told what its deny rules cannot see.
     let done = daemon.agentctl(&["set", "a", "mode=yolo"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert!(
@@ -252,7 +252,7 @@ async fn config_view_and_doctor_ask_the_daemon_and_say_when_it_is_not_there() {
     );
 
     daemon.kill().await;
-    // It was named, so nothing else answers for it.
+    // The context was named explicitly, so no other daemon answers for it.
     refused(&daemon, &["config", "view"], 69).await;
     let mut local = daemon.agentctl_command(&["config", "view"]);
     let local = local
@@ -291,7 +291,7 @@ async fn a_watch_of_the_fleet_says_when_it_has_caught_up_and_refuses_unknown_kin
     let head = live.head();
     assert!(
         head > 1,
-        "the head is the fleet's, not what was asked for: {head}"
+        "the head is that of the fleet, not the requested cursor: {head}"
     );
     let mut finished = 0;
     loop {
@@ -338,7 +338,7 @@ async fn i7_an_answer_for_good_is_listed_and_can_be_taken_back() {
     assert!(said.contains("allow Bash(touch M)"), "{said}");
     refused(&daemon, &["rules", "rm", &number], 3).await;
     assert_eq!(json(&daemon, &["rules", "ls"]).await, serde_json::json!([]));
-    // Also the session that was answered asks again.
+    // The session that got the answer also asks again.
     ctl(&daemon, &["send", "a", "please touch again"], 0).await;
     ctl(&daemon, &["wait", "--for", "approval", "a"], 0).await;
 }

@@ -1,4 +1,4 @@
-//! Two and more of daemon, fork server and warden die or stand still at once. What they leave is ended by the next daemon
+//! Two or more of daemon, fork server and warden die or stop at once. The next daemon ends the processes that they leave
 //! before any session goes on (I5). docs/faults.md has these rows.
 
 use crate::sandbox::with;
@@ -8,7 +8,7 @@ use agentd_tests::{Daemon, Follower, check_log, children_of, eventually, marked,
 use rustix::process::Signal;
 use std::fs;
 
-/// What happens to the fork server, the wardens and the tool server before the daemon is killed. The proxy is no process: it
+/// The fate of the fork server, the wardens and the tool server before the daemon is killed. The proxy is not a process: it
 /// is a task of the daemon, with a forwarder in the warden, and dies with either.
 type Case = (&'static str, [Option<Signal>; 3]);
 const KILL: Option<Signal> = Some(Signal::KILL);
@@ -24,7 +24,7 @@ const CASES: [Case; 8] = [
     ("daemon, all of them stand still", [STOP, STOP, STOP]),
 ];
 
-/// A tool server with one tool, which costs no more than a shell.
+/// A tool server with one tool, as cheap as a shell.
 const SERVER: &str = r#"while read -r line; do
   [[ $line =~ \"id\":([0-9]+) ]] && id=${BASH_REMATCH[1]}
   case $line in
@@ -36,7 +36,7 @@ done
 const SERVERS: &str =
     "[mcp]\nready_within = \"2s\"\n[mcp.servers.beat]\ncommand = [\"bash\", \"beat-server.sh\"]\n";
 
-/// A command that writes on by itself, in a session of its own, and never ends.
+/// A command in its own session that keeps writing and never ends.
 const BEATS: &str = "while :; do echo $$ >>beats; read -t 0.02 <>fifo; done";
 
 /// The processes below another one, with it.
@@ -54,7 +54,7 @@ fn named(name: &str, pids: &[u32]) -> Vec<u32> {
     pids.iter().copied().filter(is_it).collect()
 }
 
-/// How many beats there are, and by how many processes.
+/// The number of beats, and of the processes that wrote them.
 fn beats(dir: &str) -> (usize, usize) {
     let text = fs::read_to_string(format!("{dir}/beats")).unwrap_or_default();
     let by: std::collections::BTreeSet<&str> = text.lines().collect();
@@ -70,7 +70,7 @@ async fn every_case(level: &str) {
         };
         survived += one(&mut daemon, level, case).await;
     }
-    // The control: in namespaces the kernel ends them, and elsewhere they would have gone on.
+    // The control: in namespaces the kernel ends them; elsewhere they would have continued.
     assert!(
         level == "isolated" || survived > 0,
         "{level}: nothing outlived the daemon"
@@ -136,7 +136,7 @@ async fn one(daemon: &mut Daemon, level: &str, (what, [fork_server, warden, tool
     daemon.kill().await;
     let outlived = all.iter().filter(|pid| runs(**pid, "beats.sh")).count();
     let mut next = daemon.restart(None).await;
-    // It is ready: every session may go on from here.
+    // The daemon is ready: every session may continue from here.
     let left: Vec<u32> = all.iter().copied().filter(|pid| lives(*pid)).collect();
     assert!(left.is_empty(), "{level}: {what}: {left:?}");
     let before = beats(&dir).0;
@@ -156,7 +156,7 @@ fn runs(pid: u32, script: &str) -> bool {
     lives(pid) && String::from_utf8_lossy(&line).contains(script)
 }
 
-/// Whether a process is there and not just waited for.
+/// Whether a process exists and is not a zombie.
 fn lives(pid: u32) -> bool {
     agentd_tests::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }

@@ -4,7 +4,7 @@ use agentd_tests::{binaries, skipped};
 use std::path::Path;
 use std::process::Command;
 
-/// How the script says that something is not installed.
+/// The script's exit code if a program is not installed.
 const MISSING: i32 = 77;
 
 #[test]

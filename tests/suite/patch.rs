@@ -1,4 +1,4 @@
-//! Changes of several files at once, through a daemon, with a person who is asked.
+//! Changes of several files at once, through a daemon, with a person who approves.
 
 use crate::played::{daemon, model, results, session};
 use agentd_client::Client;
@@ -12,11 +12,11 @@ const PATCH: &str =
 const BAD: &str =
     "*** Begin Patch\n*** Add File: c.txt\n+c\n*** Update File: a.txt\n-nowhere\n+x\n*** End Patch";
 
-/// All ways to change files; commands ask.
+/// All tools that change files; commands need an approval.
 const CONFIG: &str =
     "[model]\ndefault = \"claude\"\n[tools]\nmore = [\"ApplyPatch\", \"MultiEdit\", \"UndoPatch\"]\n";
 
-/// The id that the last result has for an undo.
+/// The undo id in the last result.
 fn undo_id(body: &str) -> String {
     let id = body.rsplit_once("ndo id: ").map_or("", |(_, rest)| rest);
     id.chars().take_while(char::is_ascii_alphanumeric).collect()
@@ -40,7 +40,7 @@ async fn patches() -> FaultServer {
     .await
 }
 
-/// Waits for the `n`th question and answers it; the words that the person was shown.
+/// Waits for the `n`th question and answers it; returns the text that the person saw.
 async fn answer(daemon: &Daemon, follower: &mut Follower, n: usize, verb: &str) -> String {
     let asked = |follower: &Follower| {
         let mut asks = follower.events.iter().filter_map(|event| match &event.body {
@@ -74,7 +74,7 @@ async fn a_patch_is_shown_applied_whole_undone_and_edited_again() {
     let (session, dir) = begun(&daemon, &client).await;
     let read = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
     let mut follower = Follower::attach(&client, &session).await;
-    // One that does not fit changes nothing, also not what of it would fit.
+    // A patch that does not match changes nothing, not even the parts that match.
     answer(&daemon, &mut follower, 1, "approve").await;
     let detail = answer(&daemon, &mut follower, 2, "approve").await;
     assert!(

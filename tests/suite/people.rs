@@ -1,4 +1,4 @@
-//! What a person sees on a terminal, and how it is steered there.
+//! The output that a person sees on a terminal, and its keys.
 
 use crate::terminals::{Terminals, agentctl};
 use crate::{ASKING, YOLO, daemon};
@@ -15,7 +15,7 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
     };
     terminals.open("ps", &agentctl(&daemon, "ps -w -L team"));
     terminals.shows("ps", "no open sessions").await;
-    // What comes is drawn.
+    // Output is drawn as it arrives.
     let plan = "plan:w steps=1 command=echo_hello;";
     let args = ["run", "-dq", "--name", "w", "-l", "team=infra", plan];
     let run = daemon.agentctl(&args).await;
@@ -27,7 +27,7 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
     }
     terminals.keys("ps", &["q"]);
     terminals.shows("ps", "exit=0").await;
-    // Off a terminal there is the table alone.
+    // Without a terminal, only the table is printed.
     let piped = daemon.agentctl(&["ps", "-L", "team"]).await.stdout;
     assert_eq!(piped.lines().count(), 2, "{piped}");
     assert!(!piped.contains('\x1b'), "{piped:?}");
@@ -59,7 +59,7 @@ async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     let last = out(&["events", "-n", "3", "-o", "jsonl"]).await;
     assert_eq!(last.lines().collect::<Vec<_>>(), all[all.len() - 3..]);
     assert_eq!(out(&["events", "-n", "0"]).await, "");
-    // The last of those that are chosen.
+    // The last of the selected events.
     let turns = out(&[
         "events", "-n", "1", "--kind", "turn", "-l", "team=a", "-o", "jsonl",
     ])
@@ -73,7 +73,7 @@ async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     assert_eq!(out(&["events", "--since", "2100-01-01T00:00:00Z"]).await, "");
     let wrong = daemon.agentctl(&["events", "--since", "noon"]).await;
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
-    // Logs tell what the rows sum up.
+    // The logs contain the figures that the rows sum up.
     let rows = out(&["usage", "--by", "team", "-o", "json"]).await;
     assert_eq!(
         out(&["usage", "--by", "team", "--since", "1h", "-o", "json"]).await,
@@ -137,7 +137,7 @@ async fn a_transcript_shows_the_numbers_that_fork_takes() {
     }
     let events = out(&["export", "x", "--jsonl"]).await.lines().count();
     let log = out(&["logs", "--seq", "--times", "x"]).await;
-    // A day, then a number and a moment on each line that begins an event.
+    // A day, then a number and a time on each line that begins an event.
     assert_eq!(
         log.lines().next().map(str::len),
         Some("2026-11-23".len()),
@@ -185,7 +185,7 @@ async fn long_texts_go_through_the_pager_on_a_terminal_only() {
     terminals.open("paged", &with("sed s/^/paged:/", "logs x"));
     terminals.shows("paged", "paged:turn     completed").await;
     terminals.shows("paged", "exit=0").await;
-    // Whoever leaves it has read enough: the rest is not shown, and nothing is wrong.
+    // If the person quits the pager, the rest is not shown, and that is no error.
     terminals.open("early", &with("head -n 2", "logs x -o wide"));
     terminals.shows("early", "exit=0").await;
     let screen = terminals.screen("early");

@@ -1,4 +1,4 @@
-//! A model that says what a test wants, by how far the conversation is; and what came of it.
+//! A model whose answers depend on the length of the conversation; and the results of its calls.
 
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, Event, EventBody, ToolStatus};
@@ -6,7 +6,7 @@ use agentd_provider::Dialect;
 use agentd_tests::fault_server::{FaultServer, Say, Speech};
 use agentd_tests::{Daemon, DaemonOptions, skipped};
 
-/// A server whose answers are made of a request and of the number of answers that the conversation has.
+/// A server whose answers depend on a request and on the number of answers in the conversation.
 pub(crate) async fn model(script: impl Fn(&str, usize) -> Say + Send + Sync + 'static) -> FaultServer {
     FaultServer::start(move |asked| {
         let body = String::from_utf8_lossy(&asked.body);
@@ -26,7 +26,7 @@ pub(crate) async fn daemon(server: &FaultServer, config: &str) -> Daemon {
     .await
 }
 
-/// The same at exactly this level of the sandbox; nothing where the machine does not have it.
+/// The same at exactly this level of the sandbox; `None` where the machine lacks it.
 pub(crate) async fn daemon_at(server: &FaultServer, config: &str, level: &str) -> Option<Daemon> {
     let config = format!("{config}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\n");
     let daemon = daemon(server, &config).await;
@@ -51,7 +51,7 @@ pub(crate) async fn daemon_at(server: &FaultServer, config: &str, level: &str) -
     None
 }
 
-/// A session that begins with these words; its id.
+/// A session with this first prompt; returns its id.
 pub(crate) async fn session(daemon: &Daemon, client: &Client, words: &str) -> String {
     let params = CreateParams {
         prompt: Some(vec![Block::text(words)]),
@@ -61,7 +61,7 @@ pub(crate) async fn session(daemon: &Daemon, client: &Client, words: &str) -> St
     client.create(&params).await.unwrap().session.to_string()
 }
 
-/// The results of a log, in their order.
+/// The results in a log, in order.
 pub(crate) fn results(log: &[Event]) -> Vec<(ToolStatus, String)> {
     let result = |event: &Event| match &event.body {
         EventBody::ToolFinished(done) => Some((done.outcome.status, done.outcome.llm_text.clone())),

@@ -1,4 +1,4 @@
-//! What the rules say, what other rules would have said, and whether the audit is whole.
+//! Verdicts of the rules, verdicts of other rules, and the integrity of the audit files.
 
 use crate::{ASKING, YOLO, daemon, played, session};
 use agentd_bench::model_server::ModelServer;
@@ -54,7 +54,7 @@ async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
         text.contains("\"before\":\"allow\"") && text.contains("\"after\":\"deny\""),
         "{text}"
     );
-    // Nothing was changed by asking.
+    // The checks changed nothing.
     let said = daemon
         .agentctl(&["policy", "check", "--session", &id, "echo hi", "-q"])
         .await;
@@ -108,7 +108,7 @@ async fn an_audit_is_whole_until_somebody_changes_a_line_of_it() {
     let client = daemon.client().await;
     let id = session(&daemon, &client, "plan:a steps=2 command=echo_hi;").await;
     Follower::attach(&client, &id).await.turn_finished(1).await;
-    // The daemon has a data directory of its own; who asks need not know.
+    // The daemon has its own data directory; the caller need not know it.
     let asked = daemon.agentctl(&["audit", "verify"]).await;
     assert_eq!(asked.code, Some(0), "{}{}", asked.stdout, asked.stderr);
     daemon.terminate();

@@ -1,4 +1,4 @@
-//! What the model is told: the prompt with its sources, plan mode to its end, mentions, skills, and a prefix whose bytes
+//! The prompt: its sources, plan mode to its end, mentions, skills, and a prefix whose bytes
 //! never change.
 
 use crate::{YOLO, daemon};
@@ -141,7 +141,7 @@ async fn show_prompt_tells_the_sources_and_stays_the_same_when_files_change_and_
     assert_eq!(systems.len(), 1, "the same bytes before and after the restart");
 }
 
-/// Everything of a request before its messages.
+/// Everything in a request before its messages.
 fn prefix(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body).into_owned();
     let (before, _) = text.split_once("\"messages\":").expect("a request has messages");

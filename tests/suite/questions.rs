@@ -1,4 +1,4 @@
-//! An agent that keeps a list and asks a person.
+//! An agent that keeps a to-do list and asks a person.
 
 use crate::ASKING;
 use crate::played::{daemon, model, results, session};
@@ -54,7 +54,7 @@ async fn a_list_is_shown_and_a_question_is_answered_by_another_client() {
     let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
     assert!(open.is_empty());
     let EventBody::ApprovalAsked(ask) = asked.body else {
-        unreachable!("it was waited for");
+        unreachable!("the test waited for it");
     };
     let again = DecideParams {
         approval: ask.approval.to_string(),

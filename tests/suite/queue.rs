@@ -216,7 +216,7 @@ async fn ctrl_c_takes_a_waiting_message_back_and_leaves_the_turn_of_another_alon
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(waits.stdout.take().unwrap()).lines();
-    // Its own input comes first: from then on it listens to Ctrl-C.
+    // Its own input comes first: from then on it handles Ctrl-C.
     let line = within("the message is accepted", lines.next_line())
         .await
         .unwrap()

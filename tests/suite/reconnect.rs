@@ -1,4 +1,4 @@
-//! A daemon that goes away and comes back, and one that is not there yet.
+//! A daemon that stops and restarts, and one that is not running yet.
 
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -72,7 +72,7 @@ async fn i2_run_attach_logs_export_and_http_follow_over_a_kill_without_a_gap_or_
     while viewer.next().await.is_some() {}
     std::fs::write(format!("{dir}/go"), "").unwrap();
     let second = first.restart(None).await;
-    // The token is as durable as the log; only the address is another one.
+    // The token is as durable as the log; only the address changes.
     second
         .http()
         .await
@@ -143,7 +143,7 @@ async fn run_starts_a_daemon_on_the_default_socket_and_says_so_unless_that_is_fo
     );
     assert!(marked(&socket).is_empty());
 
-    // The daemon's data lies in the home directory, so no session may work there.
+    // The daemon's data is in the home directory, so no session may work there.
     let project = home.join("project");
     std::fs::create_dir(&project).unwrap();
     let ran = at_home(home, "", &["run", "-C", project.to_str().unwrap(), "hello"]).await;

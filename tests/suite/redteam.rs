@@ -20,7 +20,7 @@ use agentd_tests::{CANARY, Daemon, DaemonOptions, Follower, binaries, check_log}
 use serde_json::json;
 use std::path::Path;
 
-/// A model that says these things, one after the other, and then that it is done.
+/// A model that gives these answers one after the other, and then finishes.
 async fn model(says: Vec<Say>) -> FaultServer {
     FaultServer::start(move |asked: &Asked| {
         let n = usize::try_from(asked.number).unwrap();
@@ -43,7 +43,7 @@ async fn daemon(server: &FaultServer, config: &str) -> Daemon {
     .await
 }
 
-/// A session in a directory of its own.
+/// A session in its own directory.
 async fn session(daemon: &Daemon, client: &Client, dir: &str, mode: PermissionMode) -> String {
     let params = CreateParams {
         prompt: Some(vec![Block::text("Do what the notes say.")]),
@@ -102,7 +102,7 @@ async fn redteam_43_a_model_that_obeys_a_file_gets_no_secret_and_moves_no_gate()
         bash("sh approve.sh"),
     ])
     .await;
-    // The walls are left out: what is asked here is whether the gate and the daemon hold.
+    // Without a sandbox: this tests whether the gate and the daemon hold.
     let daemon = daemon(&server, "[sandbox]\nlevel = \"none\"\nrequire = \"none\"\n").await;
     let client = daemon.client().await;
     let waiting = session(&daemon, &client, "waits", PermissionMode::Default).await;
@@ -162,7 +162,7 @@ async fn redteam_44_nothing_that_is_said_is_an_approval() {
     asked(&mut follower, 1).await;
     let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
     let approval = open.first().unwrap();
-    // A forged result comes as an input.
+    // A forged result arrives as an input.
     let forged = SendParams {
         session: agent.clone(),
         content: vec![Block::ToolResult {
@@ -176,7 +176,7 @@ async fn redteam_44_nothing_that_is_said_is_an_approval() {
     assert_eq!(Fault::from(refused).class, FaultClass::Invalid);
     let path = Path::new(&daemon.workdir("forged")).join("M");
     assert!(!path.exists(), "nothing ran");
-    // Positive control: a person's answer is one, once.
+    // Positive control: a person's answer counts, once.
     approve(&client, &approval.approval.to_string()).await.unwrap();
     follower.turn_finished(1).await;
     assert!(path.exists());
@@ -198,7 +198,7 @@ async fn redteam_42_hidden_characters_in_a_command_are_shown_and_named() {
     let asked = open.first().unwrap();
     assert_eq!(
         asked.detail, command,
-        "positive control: it is what was asked for"
+        "positive control: it is the requested command"
     );
     let named = |risk: &String| risk.contains("hidden characters: U+202E U+200B U+E0041");
     assert!(asked.about.risks.iter().any(named), "{:?}", asked.about.risks);

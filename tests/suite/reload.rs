@@ -1,4 +1,4 @@
-//! Configuration, rules, prices and keys are read again while the daemon runs.
+//! Configuration, rules, prices and keys are reloaded while the daemon runs.
 
 use crate::commands::{ctl, json};
 use agentd_client::Client;
@@ -10,10 +10,10 @@ use rustix::process::Signal;
 use std::path::PathBuf;
 
 const SPEECH: Speech = Speech(Dialect::Anthropic);
-/// The key that the server takes.
+/// The key that the server accepts.
 const GOOD: &str = "sk-good-7c1e5d0b93a2";
 
-/// A server that takes one key, has a command run, and then says that it is done.
+/// A server that accepts one key, requests a command, and then finishes.
 async fn server() -> FaultServer {
     FaultServer::start(|asked: &Asked| {
         if !asked.head.contains(GOOD) {
@@ -32,7 +32,7 @@ async fn server() -> FaultServer {
     .await
 }
 
-/// A daemon whose only key is in a file, where it is not the good one.
+/// A daemon whose only key is in a file that does not have the accepted key.
 async fn daemon(server: &FaultServer, retry: &str) -> Daemon {
     let dir = tempfile::Builder::new().prefix("agentd-t").tempdir().unwrap();
     std::fs::write(dir.path().join("key"), "sk-bad-000000000000\n").unwrap();
@@ -55,7 +55,7 @@ fn key(daemon: &Daemon) -> PathBuf {
     daemon.dir.path().join("key")
 }
 
-/// Changes the file of the configuration.
+/// Changes the configuration file.
 fn edit(daemon: &Daemon, from: &str, to: &str) {
     let path = daemon.dir.path().join("config.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -63,7 +63,7 @@ fn edit(daemon: &Daemon, from: &str, to: &str) {
     std::fs::write(path, text.replace(from, to)).unwrap();
 }
 
-/// A session that waits until somebody mends the key.
+/// A session that waits until a person fixes the key.
 async fn parked(daemon: &Daemon, client: &Client) -> String {
     let session = crate::session(daemon, client, "Say hi.").await;
     let parked = async {

@@ -1,11 +1,11 @@
-//! Other programs are told of every open question at least once, whatever becomes of the daemon and of the one who tells.
+//! Other programs are notified of every open question at least once, whatever happens to the daemon and to the notifier.
 
 use crate::asking::receiver;
 use crate::{ASKING, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_tests::{Daemon, DaemonOptions, within};
 
-/// Its key and its words.
+/// Its key and its text.
 fn parts(note: &str) -> (String, String) {
     let key = note
         .lines()

@@ -1,4 +1,4 @@
-//! `agentctl --context` over WebSocket and TLS: the verbs, and a network that goes away.
+//! `agentctl --context` over WebSocket and TLS: the verbs, and a network that drops.
 
 use crate::{ASKING, YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
@@ -30,7 +30,7 @@ impl Secured {
         Self { dir, config }
     }
 
-    /// Makes the context `far` of a daemon that answers at this address, with a token that may do everything.
+    /// Creates the context `far` for the daemon at this address, with a token that has all scopes.
     async fn context(&self, daemon: &Daemon, address: SocketAddr) {
         let create = [
             "token",
@@ -111,7 +111,7 @@ async fn every_day_verbs_work_over_websocket_and_tls() {
     assert_eq!(revoked.code, Some(4), "{}", revoked.stderr);
 }
 
-/// A network between a client and a daemon that can go away.
+/// A network between a client and a daemon that can drop.
 struct Network {
     address: SocketAddr,
     up: watch::Sender<bool>,
@@ -182,7 +182,7 @@ async fn i2_attach_goes_on_after_the_network_was_away() {
     };
     until("tool.started", &mut seen).await;
     network.up.send_replace(false);
-    // The turn ends while nobody sees it.
+    // The turn ends while no viewer is attached.
     std::fs::write(format!("{dir}/go"), "").unwrap();
     good(daemon.agentctl(&["wait", "far"]).await);
     network.up.send_replace(true);

@@ -1,6 +1,6 @@
 //! Exactly what is sent, in ten situations. A change of these snapshots is a change of what every model reads; it voids
-//! prompt caches and deserves a second look. `INSTA_UPDATE=always cargo test -p agentd-tests --test suite requests::` writes
-//! them anew.
+//! prompt caches and deserves a second look. `INSTA_UPDATE=always cargo test -p agentd-tests --test suite requests::`
+//! rewrites them.
 #![expect(
     clippy::indexing_slicing,
     reason = "helpers of tests fail by panicking, as tests do"
@@ -102,8 +102,8 @@ impl Talk {
         self.request(self.server.log().bodies.len())
     }
 
-    /// A request without what differs from run to run: ids become letters, our directory a name. The system prompt and the
-    /// tools have snapshots of their own where they are made.
+    /// A request without the parts that differ between runs: ids become letters, our directory a name. The prompt and the
+    /// tools have their own snapshots in their crates.
     fn shown(&self, body: &[u8]) -> String {
         let mut body: Value = serde_json::from_slice(body).unwrap();
         if let Some(tools) = body.get_mut("tools") {

@@ -1,4 +1,4 @@
-//! The kernel sandbox as a person and an agent meet it, at each level that this machine has.
+//! The kernel sandbox, as a person and an agent see it, at each level that this machine supports.
 
 use crate::{YOLO, asks, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -12,12 +12,12 @@ const LEVELS: [(&str, SandboxLevel); 3] = [
     ("isolated", SandboxLevel::Isolated),
 ];
 
-/// A daemon at exactly this level; nothing where the machine does not have it.
+/// A daemon at exactly this level; `None` where the machine lacks it.
 async fn at(server: &ModelServer, level: &str, read: &str) -> Option<Daemon> {
     with(server, level, &format!("read = [{read}]")).await
 }
 
-/// A daemon with these walls and more settings of the sandbox; none, said aloud, where the machine has no such walls.
+/// A daemon at this level with more settings of the sandbox; `None`, with a message, where the machine lacks the level.
 pub(crate) async fn with(server: &ModelServer, level: &str, more: &str) -> Option<Daemon> {
     let config = format!("{YOLO}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\n{more}\n");
     let daemon = daemon(server, &config).await;
@@ -68,14 +68,14 @@ async fn i7_no_command_answers_an_approval_or_leaves_its_directory_at_any_level(
             .until("the call", |body| matches!(body, EventBody::ToolStarted(_)))
             .await;
         let EventBody::ToolStarted(started) = started.body else {
-            unreachable!("it was waited for");
+            unreachable!("the test waited for it");
         };
         assert_eq!(started.sandbox, level);
         let end = Follower::attach(&client, &agent).await.turn_finished(1).await;
         assert_eq!(end.reason, EndReason::Completed, "{name}");
         check_log(&client, &agent).await;
         let read = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).unwrap_or_default();
-        // Without walls the daemon refuses its own descendants (4); behind them it cannot be reached (69).
+        // At level none the daemon refuses its own descendants (4); in a sandbox they cannot reach it (69).
         let refused = if level == SandboxLevel::None {
             "4\n"
         } else {
@@ -146,7 +146,7 @@ async fn result_of(daemon: &Daemon, client: &Client, script: &str) -> String {
         .until("the result", |body| matches!(body, EventBody::ToolFinished(_)))
         .await;
     let EventBody::ToolFinished(done) = done.body else {
-        unreachable!("it was waited for");
+        unreachable!("the test waited for it");
     };
     done.outcome.llm_text
 }

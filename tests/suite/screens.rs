@@ -1,4 +1,4 @@
-//! What `run` shows while it runs: on a pipe, where it is data, and on a terminal.
+//! The output of `run` while it runs: on a pipe, where it is data, and on a terminal.
 
 use crate::played::daemon;
 use crate::terminals::{Terminals, agentctl};
@@ -20,7 +20,7 @@ fn beginning(words: &str) -> Acts {
     acts
 }
 
-/// A server whose first answer breaks behind its text, once `go` says so, and whose second one is whole.
+/// A server whose first answer breaks after its text, once `go` says so, and whose second one is complete.
 async fn breaks_once(go: &watch::Receiver<bool>) -> FaultServer {
     let go = go.clone();
     FaultServer::start(move |asked| {
@@ -45,7 +45,7 @@ async fn a_stream_that_breaks_leaves_nothing_on_a_pipe() {
         "{}",
         run.stderr
     );
-    // The log tells it the same way, also to who follows it.
+    // The log records the same, also for its followers.
     let followed = daemon.agentctl(&["logs", "piped"]).await.stdout;
     assert!(
         followed.contains("The whole answer.") && !followed.contains("A half"),
@@ -128,7 +128,7 @@ async fn a_status_line_tells_what_run_waits_for() {
     terminals.shows("run", "attempt 2 in 59m").await;
     let first = left(&terminals.screen("run"));
     eventually("it counts down", || left(&terminals.screen("run")) < first).await;
-    // What is typed meanwhile stays here.
+    // Text typed in the meantime stays here.
     terminals.keys("run", &["lost words", "Enter"]);
     terminals
         .shows("run", "there was no question when you began")

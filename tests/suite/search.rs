@@ -1,4 +1,4 @@
-//! SemanticSearch through a daemon: the index is made while the session waits, and each hit is judged.
+//! SemanticSearch through a daemon: the index is built while the session waits, and each hit is judged.
 
 use crate::ASKING;
 use crate::played::{daemon, model, results};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// Turns that are played until the vectors are there.
+/// Turns that are played until the vectors exist.
 const MAX_TURNS: usize = 10_000;
 
 fn tree(daemon: &Daemon) -> PathBuf {
@@ -115,7 +115,7 @@ fn vectors(body: &[u8]) -> String {
     json!({ "data": rows }).to_string()
 }
 
-/// A model that searches for a feline in each turn, and makes vectors; what heads its requests for them had.
+/// A model that searches for a feline in each turn, and computes vectors; with the headers of the requests for them.
 async fn embedding() -> (FaultServer, Arc<Mutex<Vec<String>>>) {
     let heads = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&heads);

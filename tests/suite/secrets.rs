@@ -26,7 +26,7 @@ async fn redteam_48_i8_the_key_is_in_no_environment_log_transcript_or_store() {
     let config = format!("{YOLO}[log]\nlevel = \"trace\"\ntrace = true\naudit = true\n");
     let daemon = daemon(&server, &config).await;
     let client = daemon.client().await;
-    // The command looks where a key could be: its own environment and that of every process above it.
+    // The command searches where a key could be: its own environment and that of every process above it.
     let plan = "plan:e steps=1 command=env_&&_echo_PATH_is_$PATH;";
     let session = session(&daemon, &client, plan).await;
     let mut follower = Follower::attach(&client, &session).await;

@@ -5,7 +5,7 @@ use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{ApprovalListParams, EndReason};
 use agentd_tests::{Daemon, Follower, binaries, check_log, eventually};
 
-/// Puts a script beside the session's files that approves `target` and writes down how that ended.
+/// Puts a script next to the session's files that approves `target` and records the result.
 fn script(daemon: &Daemon, target: &str) {
     let dir = daemon.workdir("project");
     let (ctl, socket) = (binaries().agentctl.display(), daemon.socket());
@@ -14,7 +14,7 @@ fn script(daemon: &Daemon, target: &str) {
         socket.display()
     );
     std::fs::write(format!("{dir}/approve.sh"), approve).unwrap();
-    // A process that leaves its session and its parents is still the tool's.
+    // A process that leaves its session and its parents still belongs to the tool.
     let hidden = "(setsid setsid sh approve.sh hidden </dev/null >/dev/null 2>&1 &)\nuntil test -e hidden; do sleep 0.02; done\n";
     std::fs::write(format!("{dir}/hide.sh"), hidden).unwrap();
 }
@@ -26,7 +26,7 @@ fn outcome(daemon: &Daemon, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_a_command_of_an_agent_cannot_answer_an_approval_but_a_person_can() {
     let server = ModelServer::start(false).await.unwrap();
-    // Behind walls the socket cannot be reached at all; here the daemon itself has to refuse.
+    // In a sandbox the socket cannot be reached at all; here the daemon itself has to refuse.
     let config = format!("{YOLO}[sandbox]\nlevel = \"none\"\nrequire = \"none\"\n");
     let daemon = daemon(&server, &config).await;
     let client = daemon.client().await;

@@ -47,7 +47,7 @@ os.execvp(\"sh\", [\"sh\", \"-c\", \"while :; do sleep 1; done\", sys.argv[1]])'
     ),
 ];
 
-/// Writes the scripts of an attack; the path of the one that must not outlive it.
+/// Writes the scripts of an attack; returns the path of the one that must not outlive it.
 fn prepare(daemon: &Daemon, target: &str, (name, start, end): (&str, &str, &str)) -> PathBuf {
     let dir = PathBuf::from(daemon.workdir("project"));
     let (ctl, socket) = (binaries().agentctl.display(), daemon.socket());
@@ -110,7 +110,7 @@ async fn i5_redteam_a_tool_that_kills_its_warden_and_the_fork_server_leaves_noth
         })
         .await;
         if name == "reaper" {
-            // What is left at the daemon's end does not outlive it.
+            // Processes left at the daemon's end do not outlive it.
             break;
         }
         let mark = stray.display().to_string();
@@ -143,8 +143,8 @@ fn refused(daemon: &Daemon, name: &str) {
     assert!(codes.lines().all(|code| code != "0"), "{name}: {codes:?}");
 }
 
-/// The same orphan, when what it loses is not below a subreaper of ours: it becomes another process's child, and the check
-/// of ancestry lets it in.
+/// The same orphan, when it is not below a subreaper of ours: it becomes another process's child, and the check
+/// of ancestry admits it.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Trees of agents: deep and wide, killed in the middle, on a budget, cancelled, and asking people.
+//! Trees of agents: deep and wide, killed in the middle, with a budget, cancelled, and with questions for people.
 
 use crate::played::{daemon, model, results};
 use crate::{ASKING, YOLO};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// Children of a node, by its depth: 5 + 15 + 30 below the root.
 const SHAPE: [usize; 3] = [5, 3, 2];
 
-/// The node that a request is about: `r`, `r.0`, `r.0.2`, …; its task is the first thing that is said.
+/// The node that a request belongs to: `r`, `r.0`, `r.0.2`, …; its task is the first message.
 pub(crate) fn node(body: &str) -> &str {
     let at = body.find("node:").map_or(body.len(), |at| at + 5);
     let rest = &body[at..];
@@ -40,7 +40,7 @@ pub(crate) fn tasks(node: &str, count: usize) -> Say {
     }
 }
 
-/// A model whose agents give their parts to others; the lowest ones answer.
+/// A model whose agents delegate their parts; the lowest ones answer.
 async fn tree() -> FaultServer {
     model(|body, step| {
         let node = node(body);
@@ -70,7 +70,7 @@ pub(crate) async fn all(client: &Client) -> Vec<Summary> {
     client.list(&params).await.unwrap()
 }
 
-/// The sessions, when as many are closed as there should be sub-agents.
+/// The sessions, once all sub-agents are closed.
 pub(crate) async fn when_over(client: &Client, subagents: usize) -> Vec<Summary> {
     found("the sub-agents are closed", async || {
         let rows = all(client).await;
@@ -84,7 +84,7 @@ pub(crate) fn kinds<'a>(log: &'a [Event], kind: &'a str) -> impl Iterator<Item =
     log.iter().filter(move |event| event.body.kind() == kind)
 }
 
-/// Each of the tree's sessions gave each part to one sub-agent and has each result once.
+/// Each session of the tree gave each part to one sub-agent and has each result once.
 async fn results_are_delivered_once(client: &Client, rows: &[Summary]) {
     for row in rows {
         let log = check_log(client, &row.session.to_string()).await;
@@ -241,7 +241,7 @@ async fn a_question_of_a_grandchild_is_seen_at_the_root_and_answered_from_anothe
     assert_eq!(told, open);
     assert_eq!(open[0].root.map(|root| root.to_string()), Some(session.clone()));
     assert_eq!(open[0].path, ["root", "part r.0", "part r.0.0"]);
-    // Who comes later is told with the synced state, and may name the root.
+    // A late viewer gets the question with the synced state, and may name the root.
     let mut late = Follower::attach(&client, &session).await;
     while late.synced.is_none() {
         late.next().await;

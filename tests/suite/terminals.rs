@@ -5,7 +5,7 @@ use agentd_bench::model_server::ModelServer;
 use agentd_tests::{Daemon, binaries, eventually, skipped};
 use std::process::Command;
 
-/// A tmux server of its own with one window a terminal; it dies with the test.
+/// A separate tmux server with one window per terminal; it ends with the test.
 pub(crate) struct Terminals {
     socket: String,
 }
@@ -31,7 +31,7 @@ impl Terminals {
     }
 
     pub(crate) fn open(&self, window: &str, command: &str) {
-        // With the colon it is the session; without, a window whose name begins like it, as the first one's does at times.
+        // With the colon this names the session; without it, tmux could match a window whose name has this prefix.
         let opened = self.tmux(&["new-window", "-d", "-t", "t:", "-n", window, command]);
         assert!(opened, "tmux opens a window");
     }
@@ -39,7 +39,7 @@ impl Terminals {
     pub(crate) fn keys(&self, window: &str, keys: &[&str]) {
         let target = format!("t:{window}");
         let mut args = vec!["send-keys", "-t", &target];
-        // A semicolon at the end of a word would end tmux's command.
+        // tmux treats a semicolon at the end of a word as the end of a command.
         let keys: Vec<String> = keys
             .iter()
             .map(|key| key.strip_suffix(';').map_or((*key).into(), |k| format!("{k}\\;")))
@@ -129,7 +129,7 @@ async fn one_runs_one_is_attached_a_third_answers_and_all_see_it() {
         terminals.shows(window, "All done.").await;
     }
     terminals.shows("run", "exit=0").await;
-    // A person types in the attached terminal; the session goes on and both the log and the terminal have it.
+    // A person types in the attached terminal; the session continues, and both the log and the terminal show the text.
     terminals.keys("attach", &["plan:again text=second_time;", "Enter"]);
     terminals.shows("attach", "second time").await;
     let late = daemon.agentctl(&["approve", "three"]).await;
@@ -151,14 +151,14 @@ async fn ctrl_c_in_run_cancels_the_turn() {
     assert_eq!(server.seen().open, 0, "the connection to the provider is closed");
 }
 
-/// What a terminal would obey: the clipboard, links, the title, device control, a question that is answered on stdin,
+/// Sequences that a terminal would obey: the clipboard, links, the title, device control, a query that is answered on stdin,
 /// C1 controls, a carriage return over an earlier line, and a sequence without an end; and a very long line.
 const HOSTILE: &str = r"printf 'shown \033]52;c;ZXZpbA==\007 \033]8;;http://evil/\033\\ \033]0;evil\007 \033Pevil\033\\ \033[6n \302\2332J'
 printf 'honest\rforged\n\033]0;no end\n'
 head -c 1000000 /dev/zero | tr '\0' x
 ";
 
-/// The first of these that a terminal was given.
+/// The first of these that reached a terminal.
 fn obeyed(bytes: &[u8]) -> Option<&'static str> {
     let sequences: [(&str, &[u8]); 7] = [
         ("OSC 52", b"\x1b]52"),
@@ -202,7 +202,7 @@ async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
         obeyed(run.stdout.as_bytes()).or(obeyed(run.stderr.as_bytes())),
         None
     );
-    // Positive control: the output had all of it, and the log has kept it, as escapes of JSON.
+    // Positive control: the output had all of it, and the log has it as JSON escapes.
     let kept = daemon.agentctl(&["export", "hostile", "--jsonl"]).await.stdout;
     for needle in ["\\u001b]52;c;", "\\u001bPevil", "\\u001b[6n", "honest"] {
         assert!(kept.contains(needle), "{needle}");
@@ -211,7 +211,7 @@ async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
         skipped("redteam_41", "tmux is not installed");
         return;
     };
-    // What is written to a real terminal, byte for byte.
+    // The bytes written to a real terminal.
     let recorded = daemon.dir.path().join("recorded");
     terminals.open(
         "attach",

@@ -1,4 +1,4 @@
-//! Tokens from the command line: printed once, kept nowhere, listed, revoked; and out of reach of tools.
+//! Tokens from the command line: printed once, stored hashed, listed, revoked; and out of reach of tools.
 
 use crate::secrets::files_with;
 use crate::{YOLO, daemon, session};

@@ -1,5 +1,5 @@
-//! Files and figures of a tree of agents: what sub-agents changed is shown, undone and gone back from at the root, and
-//! what they spent counts there, also when they are deleted.
+//! Files and costs of a tree of agents: changes by sub-agents are shown, undone and rewound at the root, and
+//! their spending counts there, also after they are deleted.
 
 use crate::YOLO;
 use crate::played::{daemon, model, results};
@@ -87,7 +87,7 @@ async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root
         stat.contains(&format!("low.txt  (by sub-agent {})", id("low").short())),
         "{stat}"
     );
-    // The turn of the root, as it was: then that is undone, too.
+    // The turn of the root is shown and then undone, too.
     let undone = agentctl(&daemon, &["undo", &session, "--turn", "last", "-o", "json"], 0).await;
     let undone: Value = serde_json::from_str(&undone).unwrap();
     assert_eq!(
@@ -98,7 +98,7 @@ async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root
     let again = undone["undo_id"].as_str().unwrap();
     agentctl(&daemon, &["undo", &session, "--change", again], 0).await;
     assert_eq!(file(&daemon, "shared.txt").as_deref(), Some("middle\n"));
-    // One change of a sub-agent, and what somebody else did is not lost.
+    // One change of a sub-agent is undone, and changes by others are not lost.
     let low = PathBuf::from(daemon.workdir("project")).join("low.txt");
     std::fs::write(&low, "a person's\n").unwrap();
     agentctl(&daemon, &["undo", &session, "--turn", "last"], 5).await;
@@ -126,7 +126,7 @@ async fn i1_i4_a_root_goes_back_with_the_files_of_its_sub_agents_and_may_start_o
     when_over(&client, 2).await;
     let files = |daemon: &Daemon| (file(daemon, "shared.txt"), file(daemon, "low.txt"));
     let back = ["rewind", session.as_str(), "--at", "1", "--files"];
-    // What somebody else did since is not lost, and nothing else is put back then.
+    // Later changes by others are not lost, and nothing else is restored then.
     let low = PathBuf::from(daemon.workdir("project")).join("low.txt");
     std::fs::write(&low, "a person's\n").unwrap();
     agentctl(&daemon, &back, 5).await;

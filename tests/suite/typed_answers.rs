@@ -1,4 +1,4 @@
-//! What people type at a question, behind `deny`, and for many questions at once.
+//! Text that people type at a question, after `deny`, and for many questions at once.
 
 use crate::ASKING;
 use crate::played::{daemon, model, session};
@@ -10,7 +10,7 @@ use agentd_tests::{Daemon, Follower, skipped};
 use serde_json::json;
 use std::path::Path;
 
-/// A model that makes these commands, one a step.
+/// A model that runs these commands, one per step.
 async fn commands(all: &'static [&'static str]) -> FaultServer {
     model(|_, step| match all.get(step) {
         Some(command) => Say::call("Bash", json!({ "command": command })),
@@ -23,7 +23,7 @@ async fn open(client: &Client) -> Vec<OpenApproval> {
     client.approvals(&ApprovalListParams::default()).await.unwrap()
 }
 
-/// Waits until the session has asked so often.
+/// Waits until the session has asked this many times.
 async fn asked(follower: &mut Follower, count: usize) {
     nth(follower, count - 1, |body| {
         matches!(body, EventBody::ApprovalAsked(_)).then_some(())
@@ -31,7 +31,7 @@ async fn asked(follower: &mut Follower, count: usize) {
     .await;
 }
 
-/// What the event says that is the one after so many others of its kind.
+/// The text of the event after this many others of its kind.
 async fn nth<T>(follower: &mut Follower, before: usize, of: impl Fn(&EventBody) -> Option<T>) -> T {
     loop {
         if let Some(found) = follower
@@ -74,7 +74,7 @@ async fn i7_what_was_typed_for_one_question_answers_no_other_one() {
     terminals.shows("run", &format!("approval {first}: ")).await;
     terminals.open("attach", &agentctl(&daemon, "attach typed"));
     terminals.shows("attach", "n [reason] deny:").await;
-    // Two people begin an answer; a third one is faster.
+    // Two people begin an answer; a third one answers first.
     terminals.keys("run", &["y", "e"]);
     terminals.keys("attach", &["y"]);
     terminals.shows("run", "deny: ye").await;
@@ -88,7 +88,7 @@ async fn i7_what_was_typed_for_one_question_answers_no_other_one() {
         terminals.shows(window, "touch B").await;
         terminals.keys(window, &["Enter"]);
     }
-    // The Enter that was under way has answered nothing; a new answer is for the new question.
+    // The Enter that was under way has answered nothing; a new answer applies to the new question.
     terminals.keys("attach", &["n", "Space", "n", "o", "t", "Space", "B", "Enter"]);
     terminals.shows("run", "touch C").await;
     assert!(made(&daemon, "A") && !made(&daemon, "B"));
@@ -246,7 +246,7 @@ async fn deny_takes_its_reason_as_it_is_typed() {
         );
     }
     follower.turn_finished(1).await;
-    // Something that looks like an id is one that is mistyped, and no reason.
+    // A word that looks like an id counts as a mistyped id, not as a reason.
     let (_, said) = ctl(&daemon, &["deny", &session, "4f2a99"], 5).await;
     assert!(said.contains("4f2a99"), "{said}");
 }
@@ -297,7 +297,7 @@ async fn a_command_that_is_sent_as_text_and_a_name_that_is_taken_are_said() {
     );
     let (help, said) = ctl(&daemon, &["send", "one", "--commands", "/help"], 0).await;
     assert!(!said.contains("sent as text"), "{said}");
-    // Each of the daemon's commands is known here.
+    // The program knows each command of the daemon.
     for line in help.lines().filter(|line| line.starts_with('/')) {
         let word = line.split(' ').next().unwrap();
         let (_, said) = ctl(&daemon, &["send", "one", word], 0).await;
@@ -311,7 +311,7 @@ async fn a_command_that_is_sent_as_text_and_a_name_that_is_taken_are_said() {
     assert!(said.contains("agentctl close "), "{said}");
     ctl(&daemon, &["close", "-f", "one"], 0).await;
     ctl(&daemon, &again, 0).await;
-    // Two have the name now, and neither is picked.
+    // Two sessions have the name now, and neither is chosen.
     let (_, said) = ctl(&daemon, &["show", "one"], 5).await;
     assert!(said.contains("matches several sessions"), "{said}");
     ctl(&daemon, &again, 5).await;

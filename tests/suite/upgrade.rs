@@ -22,7 +22,7 @@ async fn i5_a_daemon_whose_program_was_replaced_still_runs_commands_at_every_lev
         })
         .await;
         let client = daemon.client().await;
-        // Another version, which is no warden at all.
+        // Another version, which is not a warden at all.
         let newer = bin.path().join("agentd.new");
         std::fs::write(&newer, "#!/bin/sh\nexit 1\n").unwrap();
         std::fs::set_permissions(&newer, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! Verbs as people and scripts type them: which sessions they mean, where their input comes from, what a shell completes.
+//! Verbs as people and scripts type them: their sessions, the source of their input, and shell completion.
 
 use crate::played::{daemon, model};
 use crate::terminals::{Terminals, agentctl};
@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 
 const PLAIN: &str = "[model]\ndefault = \"claude\"\n";
 
-/// A model that has one word for everything, and runs a command when told to.
+/// A model that gives one answer to everything, and runs a command on request.
 async fn echo() -> FaultServer {
     model(|body, step| {
         if body.contains("make something") && step == 0 {
@@ -55,7 +55,7 @@ async fn resume_all_means_those_that_are_paused_and_pause_all_asks_a_person() {
     );
     let said = ctl(&daemon, &["resume", "two"]).await.1;
     assert!(said.contains("(two) was not paused"), "{said}");
-    // A script that pauses all is not asked; a person is.
+    // A script that pauses all sessions needs no confirmation; a person does.
     let said = ctl(&daemon, &["pause", "--all"]).await.1;
     assert_eq!(said.matches("paused ").count(), 2, "{said}");
     ctl(&daemon, &["resume", "--all"]).await;
@@ -94,7 +94,7 @@ async fn run_takes_a_key_stdin_and_a_directory_above() {
     assert!(log.contains(beside.to_str().unwrap()), "{log}");
 }
 
-/// What a shell is given for the last of these words.
+/// The completions that a shell gets for the last of these words.
 async fn completed(daemon: &Daemon, words: &[&str]) -> Vec<String> {
     let mut args = vec!["--", "agentctl"];
     args.extend(words);
@@ -117,7 +117,7 @@ async fn completion_offers_what_fits_the_verb() {
     let asks = ctl(&daemon, &["run", "-d", "-q", "--name", "asks", "make something"])
         .await
         .0;
-    // `wait` tells by its exit code that somebody is asked.
+    // `wait` reports an open approval by its exit code.
     let waited = daemon.agentctl(&["wait", "asks", "--for", "approval"]).await;
     assert_eq!(waited.code, Some(0), "{}", waited.stderr);
     let asks = asks.trim();

@@ -1,4 +1,4 @@
-//! Many viewers of one session: all see the same; a stalled one catches up; one answer wins.
+//! Many viewers of one session: all see the same events; a stalled one catches up; the first answer wins.
 
 use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -6,10 +6,10 @@ use agentd_protocol::{DecideParams, Decision, EndReason, EventBody};
 use agentd_tests::{Daemon, Follower, Way, check_log, eventually};
 use tokio::task::JoinSet;
 
-/// Room for the requests of all viewers.
+/// Capacity for the requests of all viewers.
 const MANY: &str = "[http]\nlisten = \"127.0.0.1:0\"\nrequests_per_second = 100000\nstall_ms = 1000\n";
 
-/// Two hundred viewers of one session, some of which go away and come back: all see the log.
+/// Two hundred viewers of one session, some of which disconnect and reconnect: all see the log.
 async fn come_and_go(daemon: &Daemon, way: &Way) {
     let client = daemon.client().await;
     let session = session(daemon, &client, "plan:v steps=20 tool=read;").await;
@@ -50,7 +50,7 @@ async fn i2_i6_two_hundred_viewers_over_http_that_come_and_go_see_the_same_log()
     come_and_go(&daemon, &daemon.over_http().await).await;
 }
 
-/// A viewer that asks to follow and then reads nothing while the session works, and one that reads all.
+/// A viewer that attaches and then reads nothing while the session works, and one that reads all.
 async fn stall(daemon: &Daemon, way: &Way) -> (Follower, Follower) {
     let client = daemon.client().await;
     let plan = "plan:s steps=60 command=head_-c_20000_/dev/zero_|_tr_'\\\\0'_y;";
@@ -64,7 +64,7 @@ async fn stall(daemon: &Daemon, way: &Way) -> (Follower, Follower) {
 #[tokio::test(flavor = "multi_thread")]
 async fn i2_i6_a_stalled_viewer_slows_nobody_and_catches_up_without_a_gap() {
     let server = ModelServer::start(true).await.unwrap();
-    // However slow the machine is, the stalled one is not cut.
+    // However slow the machine is, the stalled viewer is not disconnected.
     let http = "[http]\nlisten = \"127.0.0.1:0\"\nstall_ms = 86400000\n";
     let config = format!("{YOLO}{http}[limits]\nattach_ring = 16\n");
     let daemon = daemon(&server, &config).await;

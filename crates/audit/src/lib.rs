@@ -5,6 +5,20 @@
 //!
 //! Flow: a JSON line -> [`seal`] -> file -> [`Chain::read`] -> intact, or the first [`Broken`] line. [`newest`] reads pages
 //! of lines backwards, without checking them.
+//!
+//! ```
+//! use agentd_audit::{Chain, Link, seal};
+//!
+//! let (first, head) = seal(r#"{"what":"login"}"#, Link::START).unwrap();
+//! let (second, head) = seal(r#"{"what":"logout"}"#, head).unwrap();
+//!
+//! let file = format!("{first}\n{second}\n");
+//! let mut chain = Chain::with_head(Some(head));
+//! assert!(chain.read(file.as_bytes()).is_ok());
+//!
+//! let edited = file.replace("login", "guess");
+//! assert!(Chain::default().read(edited.as_bytes()).is_err());
+//! ```
 
 mod chain;
 mod check;

@@ -5,6 +5,30 @@
 //! denials are best effort, because text is no security boundary: the sandbox is.
 //!
 //! Flow: `Rule::parse` -> `Policy::with` -> `judge(&policy, &request)` -> `Judgement`.
+//!
+//! ```
+//! use agentd_policy::{Policy, Request, Rule, Source, Subject, judge};
+//! use agentd_protocol::{EffectClass, PermissionMode, VerdictKind};
+//!
+//! let rules = ["allow Bash(cargo test:*)", "deny Bash(rm:*)"];
+//! let rules: Result<Vec<_>, _> = rules.iter().map(|rule| Rule::parse(rule, Source::Operator)).collect();
+//! let policy = Policy::new(Some("/home/ana")).with(rules?);
+//! let verdict = |command: &str| {
+//!     let subject = Subject::Command { command: command.to_owned() };
+//!     let request = Request {
+//!         tool: "Bash",
+//!         subject: &subject,
+//!         effect: EffectClass::Exec,
+//!         mode: PermissionMode::Default,
+//!         workdir: "/work",
+//!     };
+//!     judge(&policy, &request).verdict.kind
+//! };
+//! assert_eq!(verdict("cargo test -p cli"), VerdictKind::Allow);
+//! assert_eq!(verdict("cargo test && make"), VerdictKind::Ask);
+//! assert_eq!(verdict("cargo test; rm -r src"), VerdictKind::Deny);
+//! # Ok::<(), agentd_policy::PolicyError>(())
+//! ```
 
 mod danger;
 mod error;

@@ -9,6 +9,20 @@
 //! warden that cannot build its sandbox runs nothing).
 //!
 //! Flow: `WardenSlot::get` -> `Warden::run` -> (socket, descriptors) -> `warden_main` -> `Running::collect`.
+//!
+//! ```
+//! use agentd_sandbox::Beneath;
+//! use std::path::Path;
+//!
+//! let dir = tempfile::tempdir()?;
+//! std::os::unix::fs::symlink("/etc/hostname", dir.path().join("link"))?;
+//! std::fs::write(dir.path().join("file"), "text")?;
+//!
+//! let beneath = Beneath::open(dir.path())?;
+//! assert_eq!(beneath.read(Path::new("file"), 100)?.0, b"text");
+//! assert!(beneath.read(Path::new("link"), 100).is_err(), "a link must not lead outside");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attempt;
 mod beneath;

@@ -6,6 +6,16 @@
 //!
 //! Flow: session text -> [`for_terminal`] or [`one_line`] -> screen; log line -> [`redact`] -> file;
 //! tool result -> [`redact_known`] -> session log; terminal output -> [`Typescript`], [`settled`] -> model.
+//!
+//! ```
+//! use agentd_text::{for_terminal, redact, register_secret};
+//!
+//! let shown = for_terminal("title\u{1b}]0;owned\u{7}");
+//! assert!(!shown.contains('\u{1b}'));
+//!
+//! register_secret("correct-horse-battery");
+//! assert!(!redact("key = correct-horse-battery").contains("horse"));
+//! ```
 
 mod joiner;
 mod question;

@@ -14,6 +14,26 @@
 //! of its calls, no duplicate call ids, no answer at the beginning.
 //!
 //! Flow: `Event` -> [`Transcript::apply`] -> sealed messages, read by [`Transcript::messages`] at each model call.
+//!
+//! ```
+//! use agentd_protocol::Event;
+//! use agentd_transcript::Transcript;
+//!
+//! let log = [
+//!     r#"{"v":1,"session":"00000000-0000-0000-0000-000000000000","seq":1,"at":"2026-01-01T00:00:00.000Z",
+//!         "by":"user:ana","type":"input.accepted","input":"00000000-0000-0000-0000-000000000001",
+//!         "delivery":"start","content":[{"type":"text","text":"hello"}]}"#,
+//! ];
+//! let mut transcript = Transcript::new();
+//! for line in log {
+//!     let event: Event = serde_json::from_str(line)?;
+//!     transcript.apply(&event);
+//! }
+//! // The input joins the conversation when a model call names it.
+//! assert!(transcript.messages().is_empty());
+//! assert!(transcript.waiting_tokens() > 0);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod attach;
 mod cache_bill;

@@ -7,6 +7,24 @@
 //!
 //! Flow: bytes -> [`Decoder::feed`] -> [`Decoder::next_frame`] -> [`decode_client`] -> [`ClientFrame`], or
 //! [`decode`] -> [`ServerFrame`].
+//!
+//! ```
+//! use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, decode_client, encode};
+//!
+//! let limits = FrameLimits::of_requests(1 << 20);
+//! let params = serde_json::json!({ "limit": 10 });
+//! let request = ClientFrame::Request(Request { id: 1, method: "session.list".to_owned(), params });
+//! let bytes = encode(&request, limits.max_frame_bytes)?;
+//!
+//! let mut decoder = Decoder::new(limits);
+//! let (head, rest) = bytes.split_at(7);
+//! decoder.feed(head);
+//! assert!(decoder.next_frame()?.is_none(), "the frame is incomplete");
+//! decoder.feed(rest);
+//! let body = decoder.next_frame()?.unwrap();
+//! assert_eq!(decode_client(&body, limits)?, request);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod codec;
 mod error;

@@ -1,4 +1,4 @@
-//! What a server does with a connection, act by act.
+//! The actions of a server on a connection, act by act.
 
 use super::Seen;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! The wall clock jumps by a day, there and back, under a daemon that works.
+//! The wall clock jumps forward and back by a day while a daemon runs.
 
 use crate::{ASKING, YOLO};
 use agentd_bench::model_server::ModelServer;
@@ -6,7 +6,7 @@ use agentd_protocol::{Block, CreateParams, EndReason, EventBody, RunState, WaitR
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, skipped};
 use std::path::{Path, PathBuf};
 
-/// Where libfaketime is, if it is.
+/// The path of libfaketime, if it is installed.
 fn faketime() -> Option<PathBuf> {
     let dirs = std::fs::read_dir("/usr/lib")
         .ok()?
@@ -18,7 +18,7 @@ fn faketime() -> Option<PathBuf> {
     dirs.into_iter().map(file).find(|file| file.exists())
 }
 
-/// A daemon whose wall clock is what `clock` says: `+0`, `+86400`.
+/// A daemon whose wall clock is shifted by `clock`: `+0`, `+86400`.
 async fn daemon(server: &ModelServer, clock: &Path, config: &str) -> Option<Daemon> {
     let Some(library) = faketime() else {
         skipped(

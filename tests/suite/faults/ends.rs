@@ -1,4 +1,4 @@
-//! Beginnings and ends of daemons: crashes while one starts, stores of other versions, many sessions at SIGTERM.
+//! Starts and ends of daemons: crashes during a start, stores of other versions, many sessions at SIGTERM.
 
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -42,7 +42,7 @@ async fn i1_a_store_of_another_version_is_refused_and_not_a_byte_of_it_is_change
     let first = left_behind(&server).await;
     let file = first.data_dir().join("agentd.db");
     let store = rusqlite::Connection::open(&file).unwrap();
-    // One file with everything in it, so that its bytes can be compared.
+    // One file with the whole store, so that its bytes can be compared.
     store
         .query_row("PRAGMA journal_mode=DELETE", [], |_| Ok(()))
         .unwrap();
@@ -89,7 +89,7 @@ async fn i1_a_store_of_another_version_is_refused_and_not_a_byte_of_it_is_change
 async fn i1_sigterm_with_two_hundred_running_sessions_loses_nothing_and_a_second_one_ends_at_once() {
     const SESSIONS: usize = 200;
     let server = ModelServer::start(false).await.unwrap();
-    // Nobody would wait for a drain of this length: the second SIGTERM ends it.
+    // A drain of this length would take too long: the second SIGTERM ends it.
     let config = format!("{YOLO}[node]\ndrain_timeout = \"10m\"\nwake_per_second = 1000\n");
     let mut first = daemon(&server, &config).await;
     let client = first.client().await;
@@ -138,7 +138,7 @@ async fn i6_a_log_that_was_damaged_faults_its_session_and_no_other() {
     drop(client);
     first.terminate();
     assert_eq!(first.ended().await.code(), Some(0));
-    // The line of its last answer, which an older version stored without a sum, is no JSON any more.
+    // The line of its last answer, which an older version stored without a checksum, is no longer JSON.
     let store = rusqlite::Connection::open(first.data_dir().join("agentd.db")).unwrap();
     let damage = "UPDATE event SET body = substr(body, 2), sum = NULL WHERE kind = 'turn.finished' \
                   AND body LIKE '%' || ? || '%'";

@@ -1,4 +1,4 @@
-//! Clients that come without end, die in the middle of a word, or ask more than anybody can answer.
+//! Clients that connect endlessly, die in the middle of a frame, or request more than the daemon can answer.
 
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpStream, UnixStream};
 
-/// Room for the requests of a viewer that connects again and again.
+/// Capacity for the requests of a viewer that connects again and again.
 const ROOM: &str = "[http]\nlisten = \"127.0.0.1:0\"\nrequests_per_second = 100000\n";
 
-/// Begins to ask for something, and goes away.
+/// Begins a request and disconnects.
 async fn die_in_the_middle(way: &Way) {
     match way {
         Way::Socket(socket) => {
@@ -87,7 +87,7 @@ impl Sender {
         )
     }
 
-    /// Sends an input; the class of the fault if it is refused.
+    /// Sends an input; returns the class of the fault if it is refused.
     async fn send(&self, params: &SendParams) -> Result<(), FaultClass> {
         match self {
             Self::Socket(client) => match client.send(params).await {
@@ -115,7 +115,7 @@ impl Sender {
     }
 }
 
-/// Sends a session whose model hangs, so that nothing is taken out of its queue, more than it can hold.
+/// Sends more than its queue can hold to a session whose model hangs.
 async fn flood(daemon: &Daemon, sender: &Sender, each: usize) {
     const CLIENTS: usize = 8;
     const ROOM_KIB: u64 = 96 << 10;
@@ -159,7 +159,7 @@ async fn flood(daemon: &Daemon, sender: &Sender, each: usize) {
     assert!(refused > CLIENTS * each * 9 / 10, "{refused} were refused");
     let after = status_of(daemon.pid(), "VmRSS");
     assert!(after < before + ROOM_KIB, "{before} KiB became {after} KiB");
-    // The others go on, and so does this one.
+    // The other sessions continue, and so does this one.
     let other = session(daemon, &client, "plan:o steps=1 command=true;").await;
     assert_eq!(
         Follower::attach(&client, &other)
@@ -189,7 +189,7 @@ async fn i6_a_flood_of_one_token_over_http_is_refused_and_other_tokens_are_not()
     let (loud, quiet) = (Sender::over_http(loud.await.unwrap()), quiet.await.unwrap());
     let flood = flood(&daemon, &loud, 1_000);
     let beside = async {
-        // A token that keeps to its share is served while the other one is not.
+        // A token within its rate is served while the other one is not.
         let session = session(&daemon, &client, "plan:q steps=3 command=true;").await;
         let mut follower = Way::Http(quiet.clone()).follow(&session).await;
         assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);

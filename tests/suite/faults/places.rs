@@ -1,4 +1,4 @@
-//! What a daemon needs goes away: directories, descriptors, the sandbox.
+//! Resources of a daemon disappear: directories, descriptors, the sandbox.
 
 use super::signals::results;
 use crate::{YOLO, daemon, session};
@@ -49,7 +49,7 @@ async fn i6_without_descriptors_clients_are_turned_away_and_the_daemon_recovers(
         ..DaemonOptions::default()
     })
     .await;
-    // Connections until no descriptor is left: those that it cannot take wait in the kernel.
+    // Opens connections until no descriptor is left; the daemon cannot accept the rest, which wait in the kernel.
     let mut held = Vec::new();
     for _ in 0..2 * LIMIT {
         match tokio::net::UnixStream::connect(daemon.socket()).await {
@@ -58,7 +58,7 @@ async fn i6_without_descriptors_clients_are_turned_away_and_the_daemon_recovers(
         }
     }
     let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).map_or(0, Iterator::count);
-    // A concealed process does not show its descriptors to everybody; then its sockets are all that is known.
+    // A hardened process hides its descriptors from others; then only its sockets are known.
     let known = descriptors() > 0;
     if known {
         eventually("no descriptor is left", || descriptors() as u64 + 4 >= LIMIT).await;
@@ -66,7 +66,7 @@ async fn i6_without_descriptors_clients_are_turned_away_and_the_daemon_recovers(
     let ticks = || status_of(daemon.pid(), "voluntary_ctxt_switches");
     let before = ticks();
     drop(held);
-    let client = within("somebody is let in again", async {
+    let client = within("a client can connect again", async {
         let mut again = tokio::time::interval(std::time::Duration::from_millis(50));
         loop {
             again.tick().await;
@@ -111,7 +111,7 @@ async fn i7_when_the_sandbox_goes_away_calls_are_refused_and_say_why() {
         Err(error) => return skipped("the sandbox goes away", &format!("kernel: isolated: {error}")),
     };
     Follower::attach(&client, &first).await.turn_finished(1).await;
-    // A private directory is part of the sandbox, and now none can be made.
+    // The sandbox needs a private directory, and now none can be created.
     let temp = daemon.data_dir().join("tmp");
     std::fs::remove_dir_all(&temp).unwrap();
     std::fs::write(&temp, "").unwrap();
@@ -159,5 +159,5 @@ async fn i1_a_data_directory_that_is_deleted_stops_the_store_and_nothing_is_prom
     );
     assert_eq!(daemon.ended().await.code(), Some(70), "{}", daemon.said());
     let again = daemon.restart(None).await;
-    assert!(again.client().await.status().await.is_ok(), "and begins anew");
+    assert!(again.client().await.status().await.is_ok(), "and begins again");
 }

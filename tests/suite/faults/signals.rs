@@ -25,7 +25,7 @@ pub(super) fn pipe_at(place: &std::path::Path) {
     mknodat(CWD, place, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe can be made");
 }
 
-/// Waits until a command runs whose line has this mark.
+/// Waits until a command with this mark in its command line runs.
 async fn runs(mark: &str) -> u32 {
     let needle = format!("sleep\0{mark}");
     eventually("the command runs", || !marked(&needle).is_empty()).await;
@@ -67,7 +67,7 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
     eventually("the commands run", || (0..SESSIONS).all(up)).await;
     daemon.signal(Signal::STOP);
     eventually("the daemon stands still", || state_of(daemon.pid()) == Some('T')).await;
-    // All commands end while nobody listens.
+    // All commands end while the daemon is stopped.
     for n in 0..SESSIONS {
         let pipe = format!("{}/wait", daemon.workdir(&format!("s{n}")));
         tokio::fs::write(pipe, "go\n").await.unwrap();
@@ -89,7 +89,7 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
     assert!(client.status().await.is_ok());
 }
 
-/// As when a laptop sleeps: everything stands still at once, for longer than deadlines are.
+/// As when a laptop sleeps: all processes stop at once, for longer than any deadline.
 #[tokio::test(flavor = "multi_thread")]
 async fn i3_i5_a_daemon_that_sleeps_with_all_its_processes_goes_on_with_one_result_for_each_call() {
     let server = ModelServer::start(false).await.unwrap();
@@ -131,7 +131,7 @@ async fn i3_i5_a_daemon_that_sleeps_with_all_its_processes_goes_on_with_one_resu
 #[tokio::test(flavor = "multi_thread")]
 async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itself_is_told() {
     let server = ModelServer::start(false).await.unwrap();
-    // Only the one that stops itself is ended by a deadline; a loaded machine must not end the other one so, too.
+    // A deadline must end only the command that stops itself; a loaded machine must not end the other one, too.
     for (signal, status, timeout) in [
         ("STOP", ToolStatus::Timeout, "bash_timeout_ms = 1500"),
         ("KILL", ToolStatus::Error, ""),
@@ -153,7 +153,7 @@ async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itse
     }
 }
 
-/// The warden of the one session that runs a command.
+/// The warden of the only session that runs a command.
 fn warden_of(daemon: &Daemon) -> u32 {
     let wardens = marked("__warden");
     let fork_servers = children_of(daemon.pid());

@@ -1,4 +1,4 @@
-//! The long matrix: other hits of every point, by a seed. `just matrix` runs it; it does nothing unless it is asked.
+//! The long matrix: other hits of every point, by a seed. `just matrix` runs it; otherwise it does nothing.
 
 use super::{Action, Cell, TABLES, run};
 
@@ -14,7 +14,7 @@ impl Dice {
     }
 }
 
-/// Later hits than these are not reached by every scenario.
+/// Not every scenario reaches later hits than these.
 const LATEST: u64 = 12;
 
 #[expect(clippy::disallowed_methods, reason = "the recipe says how much is wanted")]
@@ -36,7 +36,7 @@ async fn i1_i2_i3_i4_i6_faults_at_random_hits() {
                     continue;
                 }
                 let action = Action::ALL[usize::try_from(dice.below(3)).unwrap_or(0)];
-                // A session has three commands, each bystander two, and one turn each.
+                // A session has three commands, each other session two, and one turn each.
                 let latest = if point.contains("turn.finished") { 3 } else { 6 };
                 let hit = 1 + dice.below(latest.min(LATEST));
                 cells.push(Cell {

@@ -1,4 +1,4 @@
-//! What daemons do while they are struck. Each scenario can be begun again at any place: its commands have keys, or look
+//! The work of daemons when a fault hits. Each scenario can be restarted at any point: its commands have keys, or check
 //! first whether they were carried out.
 
 use super::world::{World, log, over, text};
@@ -12,12 +12,12 @@ use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-/// What is going on.
+/// The current activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scenario {
     /// Three commands.
     Commands,
-    /// A command that a person is asked about, with a hook before it and a webhook beside it.
+    /// A command that needs an approval, with a hook before it and a webhook.
     Approval,
     /// A turn that is cancelled while its model answers.
     Cancel,
@@ -76,7 +76,7 @@ impl Scenario {
         matches!(self, Self::Cancel)
     }
 
-    /// Plays it, as often as it takes. The sessions that it made.
+    /// Plays it, as often as needed. Returns the sessions that it made.
     pub(super) async fn play(self, world: &mut World) -> Vec<String> {
         match self {
             Self::Commands => {
@@ -112,7 +112,7 @@ fn on_script(params: &mut CreateParams) {
     params.model = Some("played".to_owned());
 }
 
-/// A program that takes every webhook.
+/// A program that accepts every webhook.
 async fn receiver() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let url = format!("http://{}/asked", listener.local_addr().expect("it is bound"));
@@ -120,7 +120,7 @@ async fn receiver() -> String {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
                 let mut some = [0; 4096];
-                // Who sends and goes away is no concern of this one.
+                // Errors of a sender that disconnects do not matter here.
                 let _ = stream.read(&mut some).await;
                 let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
             });
@@ -151,7 +151,7 @@ async fn approval(world: &mut World) -> Vec<String> {
     vec![session]
 }
 
-/// Allows what is asked; nothing, when the turn ended without a question or somebody has answered.
+/// Allows the open approval; does nothing if the turn ended without one or another client has answered.
 async fn answer(client: &Client, session: &str) -> Result<Option<agentd_protocol::Decided>, String> {
     let row = client.get(session).await.map_err(text)?;
     let Some(open) = row.open_approvals.first() else {
@@ -204,7 +204,7 @@ fn has(events: &[Event], kind: &str) -> bool {
     events.iter().any(|event| event.body.kind() == kind)
 }
 
-/// A key for this try: under the one of a try that failed, its failure would be told again.
+/// A key for this try: with the key of a failed try, its failure would be returned again.
 fn tried(what: &str, events: &[Event]) -> String {
     let failed = events
         .iter()
@@ -289,7 +289,7 @@ async fn send(world: &mut World, session: &str, turn: usize) {
     };
     let sent = world
         .reach("an input is taken", async |client| {
-            // A session that was set aside is resumed first.
+            // A faulted session is resumed first.
             over(client, session, 1).await?;
             client.send(&params).await.map_err(text)
         })

@@ -1,4 +1,4 @@
-//! One cell's daemon, in as many lives as it needs, and what must hold at the end.
+//! One cell's daemon, with as many restarts as needed, and the conditions at the end.
 #![expect(
     clippy::panic,
     reason = "these are tests; support for them fails by panicking"
@@ -22,19 +22,19 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-/// How long a cell tries to get on.
+/// How long a cell tries to make progress.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Sessions that work beside the scenario's.
+/// Sessions that work in addition to the scenario's.
 const BYSTANDERS: usize = 2;
 
-/// A daemon with a fault, and everything that was promised by it.
+/// A daemon with a fault, and everything that it acknowledged.
 pub(super) struct World {
     pub(super) dir: Arc<TempDir>,
     daemon: Daemon,
     client: Option<Client>,
     said: String,
     lives: u32,
-    /// What was answered: this event is durable (I1).
+    /// Records an answer: this event is durable (I1).
     promised: Vec<(SessionId, Seq, &'static str)>,
     bystanders: Vec<String>,
     viewers: Vec<Viewer>,
@@ -42,7 +42,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Starts the daemon of a cell, and the sessions beside the scenario's.
+    /// Starts the daemon of a cell, and the additional sessions.
     pub(super) async fn begin(cell: &Cell) -> Self {
         let server = ModelServer::start(false).await.expect("a model server");
         let dir = tempfile::Builder::new().prefix("agentd-m").tempdir();
@@ -138,12 +138,12 @@ impl World {
         self.daemon = self.daemon.again();
     }
 
-    /// Where a session's commands leave their marks.
+    /// Where a session's commands write their marks.
     pub(super) fn workdir(&self, name: &str) -> PathBuf {
         PathBuf::from(self.daemon.workdir(name))
     }
 
-    /// A session with a first input and a key of its own, named after its directory; and somebody who watches it.
+    /// A session with a first input and its own key, named after its directory; and its viewer.
     pub(super) async fn create(
         &mut self,
         name: &str,
@@ -173,18 +173,18 @@ impl World {
         session
     }
 
-    /// Notes what was answered.
+    /// Records an answer.
     pub(super) fn promise(&mut self, session: SessionId, seq: Seq, kind: &'static str) {
         self.promised.push((session, seq, kind));
     }
 
-    /// Waits for the `n`th end of a turn of a session that is in order again.
+    /// Waits for the `n`th end of a turn of a session, which must not be faulted then.
     pub(super) async fn turns(&mut self, session: &str, n: usize) -> Vec<Event> {
         self.reach("the turn ends", async |client| over(client, session, n).await)
             .await
     }
 
-    /// What must hold at the end of every cell.
+    /// The conditions that must hold at the end of every cell.
     pub(super) async fn end(mut self, cell: &Cell, sessions: &[String]) {
         self.struck(cell).await;
         for session in self
@@ -231,7 +231,7 @@ impl World {
         self.stopped(&told, &seen).await;
     }
 
-    /// Waits until the fault has struck: what follows the log, like the audit file, may be behind the work.
+    /// Waits until the fault was hit: log readers, such as the audit writer, may lag behind the work.
     async fn struck(&mut self, cell: &Cell) {
         let point = cell.point.split(':').next().unwrap_or_default();
         let strikes = format!("fault point {point} strikes");
@@ -266,7 +266,7 @@ impl World {
         );
     }
 
-    /// Stops the daemon and looks at what it leaves: the audit file, the database, no process.
+    /// Stops the daemon and checks what remains: the audit file, the database, no process.
     async fn stopped(mut self, told: &Logs, seen: &Logs) {
         let data = self.daemon.data_dir();
         eventually("the audit file has caught up", || {
@@ -291,7 +291,7 @@ pub(super) fn text(error: ClientError) -> String {
     error.to_string()
 }
 
-/// The log of a session, if its `n`th turn is over. One that was set aside because its loop failed is resumed, as a person
+/// The log of a session, if its `n`th turn is over. A faulted session is resumed first, as a person
 /// would do.
 pub(super) async fn over(client: &Client, session: &str, n: usize) -> Result<Vec<Event>, String> {
     let row = client.get(session).await.map_err(text)?;
@@ -322,7 +322,7 @@ pub(super) async fn log(client: &Client, session: &str) -> Result<Vec<Event>, St
     try_log(client, session).await.map_err(text)
 }
 
-/// Somebody who watches a session for the whole cell, over the socket or HTTP, and connects again whenever the connection
+/// A viewer that watches a session for the whole cell, over the socket or HTTP, and reconnects whenever the connection
 /// breaks: I2.
 struct Viewer {
     session: String,
@@ -330,7 +330,7 @@ struct Viewer {
     watching: JoinHandle<()>,
 }
 
-/// The way to a daemon, whose HTTP address is another one in each of its lives.
+/// Connects to a daemon, whose HTTP address changes with each restart.
 async fn way(socket: &Path, http: bool) -> Result<Way, ClientError> {
     if !http {
         return Ok(Way::Socket(socket.to_owned()));
@@ -381,7 +381,7 @@ impl Viewer {
         }
     }
 
-    /// It saw each event of the log once and in order. What it saw.
+    /// It saw each event of the log once and in order. Returns the events.
     async fn saw_all(self, told: &Logs) -> (SessionId, Vec<Event>) {
         let session: SessionId = self.session.parse().expect("our id");
         let log = told.0.get(&session).expect("a session that was watched is told");

@@ -5,12 +5,12 @@ use agentd_provider::http_client;
 use agentd_tests::fault_server::{Act, FaultServer, Speech, status_line};
 use bytes::Bytes;
 
-/// An answer that was cut is never taken for a whole one, and a whole one is not lost because of what comes after it.
+/// A cut answer is never taken for a complete one, and a complete one is not lost because of what follows.
 fn cut(dialect: agentd_provider::Dialect, came: usize, needed: usize, heard: &super::Heard) {
     if came < needed {
         heard.is_transient((dialect, came));
     } else if heard.answer.is_err() {
-        // A reset can overtake what was sent before it.
+        // A reset can overtake data sent before it.
         heard.is_transient((dialect, came));
     } else {
         heard.is_whole(&say(), (dialect, came));
@@ -108,7 +108,7 @@ async fn a_server_that_is_not_there_is_transient() {
         let server = FaultServer::deaf(Vec::new()).await;
         let url = server.url();
         drop(server);
-        // The port is free again once the listener is gone; nobody else takes it that fast.
+        // The port is free again once the listener is gone; no other process takes it that fast.
         tokio::task::yield_now().await;
         ask(dialect, &url, PATIENT).await.is_transient(dialect);
     }

@@ -1,4 +1,4 @@
-//! Servers that say too much.
+//! Servers that send too much.
 
 use super::{Dialect, Heard, PATIENT, ask, in_each_dialect, say, server};
 use agentd_protocol::FailureClass;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const MIB: usize = 1 << 20;
 
-/// One attempt against a flood; what was heard, and how much of the flood was taken before the connection was left.
+/// One attempt against a flood; returns its outcome, and how many bytes were read before the connection was closed.
 async fn flooded(dialect: Dialect, acts: Acts) -> (Heard, u64) {
     let server = server(dialect, move |_| acts.clone()).await;
     let heard = ask(dialect, &server.url(), PATIENT).await;
@@ -82,7 +82,7 @@ async fn a_body_of_an_error_without_an_end_is_left_soon() {
 
 #[tokio::test]
 async fn a_bomb_of_compressed_bytes_is_refused_unopened() {
-    // What a server that compresses in spite of what it was asked for sends: the beginning of a gzip file.
+    // The response of a server that compresses without a request for it: the beginning of a gzip file.
     let gzip = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[0xed; 64 << 10]].concat();
     in_each_dialect(async |dialect| {
         for encoding in ["gzip", "br", "deflate", "zstd"] {
@@ -141,7 +141,7 @@ fn call_frames(dialect: Dialect, n: u64) -> Vec<Value> {
 async fn redteam_51_a_million_tool_calls_are_left_after_some_thousands() {
     in_each_dialect(async |dialect| {
         if dialect == Dialect::LlamaCompletion {
-            // Its calls are words of one text, which has the limits of a text.
+            // Its calls are parts of one text, which has the limits of a text.
             return;
         }
         let speech = Speech(dialect);

@@ -1,4 +1,4 @@
-//! Servers that talk nonsense.
+//! Servers that send garbage.
 
 use super::{Dialect, PATIENT, ask, heard, in_each_dialect, say, server};
 use agentd_protocol::FailureClass;
@@ -55,7 +55,7 @@ async fn binary_bytes_inside_a_stream_do_no_harm() {
         let noise: Vec<u8> = (0..=255).cycle().take(64 << 10).collect();
         let mut acts = speech.answer(&say());
         acts.insert(3, Act::Say(noise.into()));
-        // Noise may look like fields that mean nothing; the answer is whole then, or void.
+        // Noise may look like fields without meaning; then the answer is complete, or void.
         let heard = heard(dialect, acts, PATIENT).await;
         if heard.answer.is_err() {
             heard.is_transient(dialect);

@@ -1,4 +1,4 @@
-//! Servers that say no, before a stream or inside it.
+//! Servers that refuse, before a stream or inside it.
 
 use super::{Dialect, KEY, PATIENT, ask, heard, in_each_dialect, say, server, spec};
 use agentd_protocol::FailureClass::{
@@ -98,7 +98,7 @@ async fn the_address_of_a_server_with_a_password_is_not_told() {
     .await;
 }
 
-/// What a dialect says inside a stream that had begun well, the class, and the wait.
+/// An error of a dialect inside a stream that had begun well, its class, and the wait.
 const LATE_ERRORS: &[(Dialect, &str, FailureClass, Option<u64>)] = &[
     (
         Dialect::Anthropic,

@@ -1,4 +1,4 @@
-//! Servers that are slow, or say nothing.
+//! Servers that are slow or silent.
 
 use super::{
     DIALECTS, HASTY, PATIENT, ask, ask_with, at_every_frame, heard, in_each_dialect, say, server, spec,
@@ -67,10 +67,10 @@ async fn a_stall_after_any_number_of_events_is_transient_unless_the_answer_was_c
 #[tokio::test]
 async fn a_complete_answer_is_taken_though_its_connection_stays_open() {
     in_each_dialect(async |dialect| {
-        // Google's streams have no marker besides the end of the bytes.
+        // Google's streams have no marker except the end of the bytes.
         let mut acts = Speech(dialect).answer(&say());
         acts.push(Act::Stall);
-        // Only the stall may take as long as a deadline, also where answers come slowly.
+        // Only the stall may last as long as a deadline, also where answers come slowly.
         let deadlines = Deadlines {
             idle: Duration::from_secs(5),
             ..PATIENT

@@ -1,4 +1,4 @@
-//! Refusals that name a wait, in every form that servers have for it.
+//! Refusals that name a wait, in every form that servers use.
 
 use super::{Dialect, PATIENT, heard, in_each_dialect};
 use agentd_protocol::FailureClass;

@@ -1,11 +1,11 @@
-//! What was approved is changed before it runs.
+//! The approved object changes before the call runs.
 
 use super::{approve, asked, bash, daemon, model, results, session};
 use agentd_client::Client;
 use agentd_protocol::{EventBody, PermissionMode, ToolStatus};
 use agentd_tests::{Daemon, Follower, check_log};
 
-/// A session whose model wants `sh x.sh` twice; the script leaves a mark.
+/// A session whose model runs `sh x.sh` twice; the script leaves a mark.
 async fn wants_a_script(daemon: &Daemon, client: &Client, dir: &str) -> (String, String) {
     let place = daemon.workdir(dir);
     std::fs::write(format!("{place}/x.sh"), "echo x >good\n").unwrap();
@@ -31,7 +31,7 @@ async fn redteam_45_i7_a_script_that_is_changed_after_the_approval_is_not_run_bu
         .until("its result", |body| matches!(body, EventBody::ToolFinished(_)))
         .await;
     let EventBody::ToolFinished(refused) = refused.body else {
-        unreachable!("it was waited for");
+        unreachable!("the test waited for it");
     };
     assert_eq!(refused.outcome.status, ToolStatus::Denied);
     assert!(
@@ -40,7 +40,7 @@ async fn redteam_45_i7_a_script_that_is_changed_after_the_approval_is_not_run_bu
         refused.outcome.llm_text
     );
     assert!(!exists(&place, "bad") && !exists(&place, "good"), "nothing ran");
-    // Positive control: asked about anew, and not changed this time, it runs.
+    // Positive control: approved again and not changed this time, it runs.
     asked(&mut follower, 2).await;
     approve(&client, &agent).await.unwrap();
     let last = results(&client, &agent).await;

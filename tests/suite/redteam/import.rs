@@ -1,5 +1,5 @@
-//! A log from outside is history, never authority. Each attack is imported into one daemon, where nothing of it may
-//! happen, and is the log of the operator's own session on another, where it does: the positive control.
+//! An imported log is history, never authority. Each attack is imported into one daemon, where nothing of it may
+//! happen, and is the log of the operator's own session on another, where it does happen: the positive control.
 //! The list with sources is `docs/security/import.md`.
 #![expect(
     clippy::indexing_slicing,
@@ -34,7 +34,7 @@ async fn lines(client: &Client, session: &str) -> Vec<String> {
     client.export(&params).await.unwrap().lines
 }
 
-/// A real session that waits for a person to allow `touch MARK-base`: the material of the forger.
+/// A real session that waits for a person to allow `touch MARK-base`: the attacker's material.
 async fn material(server: &FaultServer) -> (Daemon, Vec<String>) {
     let daemon = daemon(server, AUDIT).await;
     let client = daemon.client().await;
@@ -88,7 +88,7 @@ fn exists(dir: &str, name: &str) -> bool {
     Path::new(dir).join(name).exists()
 }
 
-/// At rest, with the importer's settings, and free of charge.
+/// At rest, with the importer's settings, and without cost.
 fn is_plain(row: &Summary, safe: &str) {
     assert_eq!(row.status.state, agentd_protocol::RunState::Idle, "{row:?}");
     assert_eq!((row.mode, row.workdir.as_str()), (PermissionMode::Default, safe));
@@ -112,7 +112,7 @@ fn is_plain(row: &Summary, safe: &str) {
 async fn audited(daemon: &Daemon, sessions: &[String]) {
     let verified = daemon.agentctl(&["audit", "verify"]).await;
     assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
-    // Written behind the commit, in the order of the commits.
+    // The audit follows the log, in the order of the commits.
     let file = daemon.data_dir().join("logs/audit.jsonl");
     let read = || std::fs::read_to_string(&file).unwrap();
     eventually("the imports are audited", || {
@@ -162,7 +162,7 @@ async fn audited(daemon: &Daemon, sessions: &[String]) {
     }
 }
 
-/// Imports them all, kills the daemon, starts it again, and resumes and continues each: nothing of the files happens.
+/// Imports them all, kills the daemon, restarts it, and resumes and continues each: nothing in the files happens.
 async fn nothing_happens(attacks: &[Attack]) {
     let quiet = model(Vec::new()).await;
     let mut victim = daemon(&quiet, AUDIT).await;
@@ -185,7 +185,7 @@ async fn nothing_happens(attacks: &[Attack]) {
     assert_eq!(open.unwrap(), []);
     assert_eq!(quiet.seen().requests, 0, "no model was asked");
     for (session, attack) in sessions.iter().zip(attacks) {
-        // It can go on, and even then nothing of what was open does.
+        // It can continue, and even then nothing that was open happens.
         let args = ["run", "--session", session, "what was done?"];
         let said = victim.agentctl(&args).await;
         assert_eq!(
@@ -225,7 +225,7 @@ async fn redteam_44_i7_an_imported_log_runs_nothing_and_as_ones_own_it_would() {
     nothing_happens(&attacks).await;
     no_marks(&from, &attacks);
 
-    // Positive control: in the operator's own store each of these logs acts by itself.
+    // Positive control: in the operator's own store each of these logs acts.
     forger.kill().await;
     as_own(&forger.data_dir(), &attacks).await;
     let forger = forger.restart(None).await;

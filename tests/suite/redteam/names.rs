@@ -20,7 +20,7 @@ async fn redteam_52_names_of_files_and_directories_are_only_names() {
     let server = model(says).await;
     let daemon = daemon(&server, "").await;
     let client = daemon.client().await;
-    // The working directory itself has such a name, too.
+    // The working directory itself also has such a name.
     let dir = daemon.workdir("$(touch M); -rf");
     for name in HOSTILE {
         std::fs::write(Path::new(&dir).join(name), "inside\n").unwrap();
@@ -65,7 +65,7 @@ async fn redteam_52_names_of_sessions_are_only_names_and_ids_are_checked() {
         shown.stderr
     );
     for name in HOSTILE {
-        // Taken as it is or refused; never understood.
+        // Taken verbatim or refused; never interpreted.
         drop(client.create(&create(name)).await);
     }
     let long = "x".repeat(100_000);

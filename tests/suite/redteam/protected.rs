@@ -1,4 +1,4 @@
-//! Paths that act without an explicit build or run, in `accept-edits`: each write is a question that says so.
+//! Paths that run code without an explicit build or run, in `accept-edits`: each write asks and says so.
 //! `docs/security/protected.md` has the table.
 
 use super::{asked, bash, daemon, model, session, statuses};
@@ -83,7 +83,7 @@ async fn i7_redteam_protected_paths_are_asked_about_in_accept_edits() {
     says.extend(attacks.iter().map(|(say, _)| say.clone()));
     says.push(write(".envrc"));
     let server = model(says).await;
-    // A rule that was written with ordinary files in mind.
+    // A rule intended for ordinary files.
     let rules = "[permission]\nrules = [{ allow = \"Bash(cp:*)\" }, { allow = \"Write(**)\" }]\n";
     let daemon = daemon(&server, &format!("{rules}\n{PATCHING}")).await;
     let client = daemon.client().await;

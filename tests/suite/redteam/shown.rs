@@ -1,4 +1,4 @@
-//! What a person approves is what a person was shown. `docs/security/approvals.md` lists the attacks and their sources.
+//! A person approves exactly what was shown. `docs/security/approvals.md` lists the attacks and their sources.
 
 use super::{asked, bash, daemon, model, results, session};
 use crate::terminals::{Terminals, agentctl};
@@ -30,7 +30,7 @@ async fn asks(daemon: &Daemon, client: &Client, dir: &str) -> String {
     agent
 }
 
-/// A model that wants a command, with its own words about it.
+/// A model that runs a command, with its own description of it.
 async fn described(command: &str, words: &str) -> FaultServer {
     model(vec![Say::call(
         "Bash",
@@ -97,7 +97,7 @@ async fn redteam_44_i7_an_answer_is_held_to_what_was_read() {
         assert!(said.contains("nothing was approved"), "{said}");
     }
     assert_eq!(open(&client).await.len(), 1);
-    // Positive control: the right one.
+    // Positive control: the right hash.
     ctl(&daemon, &["approve", &agent, "--sha256", &sum[..12]], 0).await;
     results(&client, &agent).await;
     assert!(there(&daemon, "held", "made"));
@@ -125,7 +125,7 @@ async fn redteam_45_i7_like_means_the_same_place_and_the_same_script() {
     let first = asks(&daemon, &client, "a").await;
     let same = asks(&daemon, &client, "a").await;
     let elsewhere = asks(&daemon, &client, "b").await;
-    // The same text and the same place, but another script by now.
+    // The same text and the same place, but a different script by now.
     script("a", "echo >>ran # changed\n");
     let changed = asks(&daemon, &client, "a").await;
     let (done, _) = ctl(
@@ -142,7 +142,7 @@ async fn redteam_45_i7_like_means_the_same_place_and_the_same_script() {
         .map(|open| open.session.to_string())
         .collect();
     assert_eq!(left, [first.clone(), same.clone(), elsewhere.clone()]);
-    // Positive control: two that are alike are answered at once, and only they.
+    // Positive control: only the two equal ones are answered at once.
     let (done, _) = ctl(&daemon, &["approve", "--like", &first, "--yes", "-o", "name"], 0).await;
     assert_eq!(done.lines().count(), 2, "{done}");
     let left: Vec<String> = open(&client)
@@ -226,7 +226,7 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
     terminals.keys("attach", &["Enter"]);
     terminals.shows("attach", "end of the command").await;
     terminals.shows("attach", "touch made").await;
-    // Positive control: behind the end the same key is accepted.
+    // Positive control: after the last page the same key is accepted.
     terminals.keys("attach", &["y", "Enter"]);
     results(&client, &agent).await;
     assert!(there(&daemon, "long", "made"));

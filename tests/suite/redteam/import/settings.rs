@@ -1,4 +1,4 @@
-//! What a file says of settings, of files like itself, and what is wrong with it.
+//! Settings in an imported file, nested envelopes, and malformed lines.
 
 use super::attacks::{Attack, forge};
 use super::{as_own, import, lines, material};
@@ -57,11 +57,11 @@ async fn redteam_44_settings_of_an_imported_log_are_the_importers() {
     };
     assert!(created.lineage.is_none() && created.rules.is_empty() && created.system_prompt.is_none());
     assert!(created.tools.len() > 3 && created.limits.max_turns != 77 && created.budget.steps != 77);
-    // A commit of a loop has the audit look at what came before it.
+    // A commit of a loop makes the audit process everything before it.
     let said = victim.agentctl(&["run", "--session", &id, "go on"]).await;
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
     super::audited(&victim, std::slice::from_ref(&id)).await;
-    // The importer may ask for the same things.
+    // The importer may request the same settings.
     let file = victim
         .dir
         .path()
