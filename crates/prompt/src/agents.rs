@@ -186,7 +186,7 @@ mod tests {
         );
         assert!(why("b").contains("has no text"), "{}", why("b"));
         assert!(why("c").contains("there are: a, b"), "{}", why("c"));
-        assert!(why("../a").contains("no name"), "{}", why("../a"));
+        assert!(why("../a").contains("not a valid agent name"), "{}", why("../a"));
     }
 
     #[test]

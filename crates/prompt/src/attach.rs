@@ -307,7 +307,7 @@ mod tests {
             long.contains("lines=\"1-2\""),
             "two lines of 40 bytes fit into 100: {long}"
         );
-        assert!(attach(dir, "@bin").contains("no text"));
+        assert!(attach(dir, "@bin").contains("not text"));
         assert_eq!(attach(dir, "@end").matches("</file>").count(), 1);
         let none = AttachLimits { all: 0, ..LIMITS };
         assert!(

@@ -225,7 +225,7 @@ mod tests {
             panic!("{found:?}")
         };
         assert!(
-            root.text.is_empty() && root.note.as_deref().unwrap().contains("no room"),
+            root.text.is_empty() && root.note.as_deref().unwrap().contains("no space"),
             "{root:?}"
         );
         assert!(leaf.text.starts_with("你你") && leaf.text.ends_with("longer than 32768 bytes]"));

@@ -16,8 +16,8 @@ async fn i3_a_server_that_dies_in_a_call_gives_one_result_and_is_started_again()
         (
             ToolStatus::Error,
             true,
-            "tool server fake has ended: it ended with exit code 1. Whether the call did anything is unknown: look \
-             before you call it again. The server is started again at the next call."
+            "tool server fake has ended: it ended with exit code 1. Whether the call had an effect is unknown: \
+             check before you call it again. The next call restarts the server."
         )
     );
     assert_eq!(echo(&pool).await.outcome.status, ToolStatus::Ok);
@@ -57,7 +57,7 @@ async fn i6_a_server_that_does_not_start_is_left_alone_for_longer_each_time() {
     }
     assert_eq!(
         statuses[0],
-        "tool server fake did not become ready: no such module. The tool was not called. Go on without it and tell \
+        "tool server fake did not become ready: no such module. The tool was not called. Continue without it and tell \
          the user."
     );
     assert_eq!(

@@ -101,6 +101,6 @@ async fn i7_a_map_omits_files_with_denied_reads() {
     let outcome = world.call("RepoMap", json!({ "names": ["secret_thing"] })).await;
     let text = &outcome.llm_text;
     assert!(text.contains("fn open_thing") && !text.contains("secret/") && !text.contains("other_secret"));
-    assert!(text.contains("let them be read here: 1.]"), "{text}");
+    assert!(text.contains("do not allow reading them here: 1.]"), "{text}");
     assert_eq!(outcome.details.unwrap()["left_out"], json!(1));
 }
