@@ -165,7 +165,7 @@ impl Attachment {
         found.ok_or_else(|| Stop::Ended("deleted", "the session was deleted".to_owned()))
     }
 
-    /// Ends when new labels take the session out of sight.
+    /// Ends when new labels hide the session from the caller.
     async fn check(&self, kind: &str) -> Result<(), Stop> {
         if kind == "session.updated" && self.who.limits().is_some() {
             self.row().await?;

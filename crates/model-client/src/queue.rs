@@ -125,7 +125,7 @@ impl<T> Queue<T> {
         Some(waiter)
     }
 
-    /// Removes any call that waits for this model, in roughly the order in which they would go.
+    /// Removes any call that waits for this model, in roughly the order of admission.
     pub(crate) fn take_any(&mut self, model: &str) -> Option<Waiter<T>> {
         let waiter = [Lane::Interactive, Lane::Background]
             .into_iter()

@@ -61,13 +61,13 @@ pub enum OnDeny {
 pub enum Preset {
     /// Our own defaults.
     Default,
-    /// Seeds 000 and 001.
+    /// For sessions that work like Claude Code: many steps, and a question at the limit.
     Clawd,
-    /// Seed 002.
+    /// Short runs that stop at the limit.
     Openclaw,
-    /// Seed 003.
+    /// No step limit; stops at a denial.
     Etcode,
-    /// Seed 004.
+    /// Plans, few steps, and tool calls in the text, for small models.
     React,
 }
 
@@ -206,7 +206,7 @@ pub struct LoopLimits {
     pub failing_steps: u32,
     /// The same call with the same arguments this many times in a row earns a note, once more ends the turn; 0: off.
     pub repeated_calls: u32,
-    /// The stutter guard of seed 004.
+    /// Whether to abort an attempt that repeats one short unit again and again.
     pub stutter_guard: bool,
     /// Unattended: limits raise no question.
     pub headless: bool,

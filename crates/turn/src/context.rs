@@ -2,7 +2,7 @@
 //!
 //! In this order: results too long for the window are cut, old results are cleared, messages are trimmed to the
 //! operator's limit, the beginning is summarised, and finally all results are cut. Each is requested once per call (a
-//! summary up to three times) and recorded in the log. What the model rejects despite this is handled in `overflow.rs`.
+//! summary up to three times) and recorded in the log. `overflow.rs` handles requests that the model still rejects.
 
 pub(crate) mod overflow;
 pub(crate) mod token_count;
@@ -112,7 +112,7 @@ impl Scene<'_> {
     }
 }
 
-/// What was done to make the next call fit, and when to try pruning again.
+/// The steps taken to make the next call fit, and when to try pruning again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Preparing {
     /// The measures already requested for this call; not requested again.

@@ -1,4 +1,4 @@
-//! What the log says about a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
+//! The state of a session, folded from its log. Changes only in `apply`; holds counts and ids, not the conversation.
 
 pub(crate) mod apply;
 pub(crate) mod apply_call;
@@ -96,7 +96,7 @@ pub struct Durable {
     /// Open work on files or history; no turn starts meanwhile.
     #[serde(default)]
     pub history: Option<OpenHistory>,
-    /// What the model has been told about the mode and the date.
+    /// The mode and the date that the model knows.
     #[serde(default)]
     pub told: Surroundings,
     /// The permission mode to restore after plan mode.
@@ -201,13 +201,13 @@ pub struct Turn {
     pub cost_usd: f64,
     /// The model's last text, at most 64 KiB of it.
     pub text: String,
-    /// What it is doing now.
+    /// Its current activity.
     pub phase: Phase,
     /// The calls of the current step, in the model's order.
     pub calls: Vec<OpenCall>,
     /// A call was denied, and denials stop the turn.
     pub denied: bool,
-    /// The step cap is reached, and the model was told to summarise without tools.
+    /// The step cap is reached, and the model must summarise without tools.
     pub summarizing: bool,
     /// A person chose to stop at the step cap.
     pub stopped_at_limit: bool,

@@ -16,11 +16,11 @@ use agentd_protocol::{
 
 pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
 
-/// What the pure core may know about its surroundings while it decides: time, entropy, models, the transcript's size.
+/// The facts about its surroundings that the pure core may use while it decides: time, entropy, models, the transcript's size.
 pub struct Scene<'a> {
     /// The time and the entropy of this decision.
     pub stamp: Stamp,
-    /// What a configured model's name stands for, or why it cannot be used (a missing key).
+    /// The model behind a configured name, or why it cannot be used (a missing key).
     pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
     /// The estimated tokens of the transcript so far.
     pub input_tokens_estimate: u64,
@@ -356,7 +356,7 @@ pub struct CallPlan {
     pub loop_request: Option<LoopRequest>,
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TimerKey {
     /// The next attempt of the model call.
@@ -365,6 +365,6 @@ pub enum TimerKey {
     Judging,
     /// An approval expires.
     Expiry(ApprovalId),
-    /// Nobody who may decide has attached.
+    /// No client that may decide has attached.
     Unattended(ApprovalId),
 }

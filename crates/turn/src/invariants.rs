@@ -145,7 +145,7 @@ impl Witness {
         if self.streaming != Some((call, attempt)) {
             return Err(Violation::of(
                 "I4",
-                "a request goes out that the log does not tell of",
+                "a request is sent that the log does not record",
             ));
         }
         self.calls.all_answered("a request goes to the model")

@@ -205,7 +205,7 @@ pub(crate) fn plan_refused(decided: &ApprovalDecided) -> String {
         .filter(|said| !said.is_empty());
     match said {
         Some(said) => format!(
-            "{who}: {said}\nPlan mode stays on. Mend the plan, or give it as your answer if nobody can approve it."
+            "{who}: {said}\nPlan mode stays on. Fix the plan, or give it as your answer if nobody can approve it."
         ),
         None => {
             format!("{who}. Plan mode stays on: ask what is to be changed, or give the plan as your answer.")

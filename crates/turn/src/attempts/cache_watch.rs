@@ -76,7 +76,7 @@ fn why(draft: &Draft<'_, '_>, warm: &Warm, current: &Attempt, credential: Option
         return "the thinking level changed".to_owned();
     }
     if warm.shortened {
-        return "the conversation was made shorter".to_owned();
+        return "the conversation was shortened".to_owned();
     }
     "the provider dropped it".to_owned()
 }

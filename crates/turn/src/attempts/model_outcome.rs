@@ -53,7 +53,7 @@ pub struct ModelFailure {
     pub other_credential: Option<String>,
     /// Nothing was sent: the model client already knew that no credential is admitted before `retry_after_ms`.
     pub refused: bool,
-    /// What the error reveals about the model.
+    /// The facts that the error reveals about the model.
     pub advice: Option<Advice>,
     /// Tokens that the provider counted before the failure, and US dollars when the price is known.
     pub spent: Option<(Usage, Option<f64>)>,

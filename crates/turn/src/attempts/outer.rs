@@ -1,4 +1,4 @@
-//! What the log says about the outer loop: what one call has tried, and what the session keeps for its next calls.
+//! The state of the outer loop, from the log: the attempts of one call, and the facts that the session keeps for later calls.
 
 use crate::attempts::cache_lifetime::Pauses;
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
@@ -86,7 +86,7 @@ impl Tries {
     }
 }
 
-/// What was learned from a model's errors.
+/// The facts learned from a model's errors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Taught {
@@ -127,13 +127,13 @@ pub struct Warm {
     pub shortened: bool,
 }
 
-/// What the session carries over from one model call to the next.
+/// The state that the session carries over from one model call to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outer {
     /// The credential last used per provider, because its prompt cache is warm.
     pub pins: BTreeMap<String, String>,
-    /// What was learned from errors, by the model's configured name.
+    /// The facts learned from errors, by the model's configured name.
     pub taught: BTreeMap<String, Taught>,
     /// The stand-in for the session's own model, if any.
     pub away: Option<Away>,

@@ -35,7 +35,7 @@ pub enum Parking {
     Yes,
 }
 
-/// What follows a failure of one class. Columns are tried from left to right.
+/// The remedies for a failure of one class. Columns are tried from left to right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The class.
@@ -54,7 +54,7 @@ pub struct Row {
     pub parking: Parking,
     /// How the turn ends if none of this helps.
     pub end: EndReason,
-    /// What a person can then do.
+    /// The options of a person then.
     pub fix: &'static str,
 }
 

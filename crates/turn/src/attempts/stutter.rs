@@ -13,7 +13,7 @@ const MIN_CHARS_WITHOUT_LETTERS: u32 = 4_000;
 /// For repeated rows: empty rows of a table, zeros of a matrix.
 const MIN_CHARS_OF_ROWS: u32 = 16_000;
 
-/// Whether a text repeats the same unit so often in a row that the model is stuck.
+/// Whether a text repeats the same unit in a row often enough to show that the model is stuck.
 #[must_use]
 pub fn stutters(text: &str) -> bool {
     Stutter::default().feed(text)

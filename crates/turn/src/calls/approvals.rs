@@ -1,4 +1,4 @@
-//! Approvals: asked, answered once, expired, withdrawn, or denied because nobody is attached.
+//! Approvals: asked, answered once, expired, withdrawn, or denied because no client is attached.
 
 use crate::config::OnExpiry;
 use crate::draft::Draft;
@@ -194,7 +194,7 @@ pub(crate) fn counted(draft: &mut Draft<'_, '_>, approval: ApprovalId, count: u3
     }
 }
 
-/// Withdraws an approval because the turn ends and nobody has to answer any more.
+/// Withdraws an approval because the turn ends and needs no answer any more.
 pub(crate) fn withdraw(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     close(draft, approval, Decision::Withdrawn, None);
 }

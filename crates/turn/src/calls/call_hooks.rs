@@ -50,7 +50,7 @@ impl Durable {
         self.call(id).map(|call| (call.name.as_str(), &call.input))
     }
 
-    /// What a person approved, if anyone was asked: the call runs only if this still matches.
+    /// The approved binding, if there was an approval: the call runs only if this still matches.
     #[must_use]
     pub fn bound(&self, id: ToolCallId) -> Option<&Binding> {
         self.call(id).and_then(|call| call.bound.as_ref())

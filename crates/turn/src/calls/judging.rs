@@ -133,7 +133,7 @@ fn give(
     plan: Option<CallPlan>,
 ) -> Option<(ToolCallId, CallPlan)> {
     let verdict = match plan {
-        // Without a plan, nobody knows what would run, so the call is denied (I7).
+        // Without a plan, the effect of the call is unknown, so it is denied (I7).
         None if verdict.kind != VerdictKind::Deny => Verdict {
             kind: VerdictKind::Deny,
             ..verdict

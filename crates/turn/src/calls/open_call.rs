@@ -17,7 +17,7 @@ pub struct OpenCall {
     pub input: Value,
     /// Its progress.
     pub stage: Stage,
-    /// What a person approved: the call runs only if this still matches.
+    /// The approved binding: the call runs only if this still matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Binding>,
 }

@@ -4,7 +4,7 @@ use crate::attempts::outer::Tries;
 use agentd_protocol::{ApprovalId, CallId, FailureClass, Remedy, StopReason, ThinkingLevel, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a turn is currently doing.
+/// The current activity of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// A model call comes next.
@@ -23,7 +23,7 @@ pub enum Phase {
         class: FailureClass,
         /// The provider's message.
         message: String,
-        /// What the next attempt does differently.
+        /// The change in the next attempt.
         #[serde(default)]
         remedy: Option<Remedy>,
     },
@@ -101,7 +101,7 @@ pub struct Attempt {
     /// The request asks the provider to keep the prompt cached for an hour.
     #[serde(default)]
     pub cache_hour: bool,
-    /// What the call has tried so far.
+    /// The attempts of the call so far.
     #[serde(default)]
     pub tries: Tries,
 }

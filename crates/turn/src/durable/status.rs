@@ -102,7 +102,7 @@ impl Agent {
         self.about_to(turn, changed_at)
     }
 
-    /// The status when nothing runs and nobody has to act: what comes next.
+    /// The status when nothing runs and no person has to act: the next activity.
     fn about_to(&self, turn: &Turn, changed_at: Timestamp) -> Status {
         if self.volatile.draining {
             return status(

@@ -102,7 +102,7 @@ impl Calls {
                 Ok(())
             }
             Some(Stage::Started { .. }) => Err(Violation::of("I4", "a call was started twice")),
-            Some(_) => Err(Violation::of("I7", "a call was started that nobody allowed")),
+            Some(_) => Err(Violation::of("I7", "a call started without an allow verdict")),
             None => Err(Violation::of("I4", "a call was started that is not open")),
         }
     }
@@ -110,10 +110,10 @@ impl Calls {
     pub(super) fn finished(&mut self, finished: &ToolFinished) -> Held {
         let ok = finished.outcome.status == ToolStatus::Ok;
         match self.0.remove(&finished.tool_call) {
-            None => i3("a call has a result that has one already, or that nobody asked for"),
+            None => i3("a result belongs to no open call"),
             Some(Stage::Named | Stage::Asking(..)) => i3("a call has a result before it was decided"),
             Some(Stage::Proposed | Stage::ToAsk | Stage::Refused) if ok => {
-                Err(Violation::of("I7", "a call succeeded that nobody allowed"))
+                Err(Violation::of("I7", "a call succeeded without an allow verdict"))
             }
             Some(_) => Ok(()),
         }
@@ -148,7 +148,7 @@ impl Calls {
 
     fn turns(&mut self, call: ToolCallId, into: impl FnOnce(Stage) -> Option<Stage>) -> Held {
         let Some(stage) = self.0.get_mut(&call) else {
-            return i3("something is said of a call that is not open");
+            return i3("an event concerns a call that is not open");
         };
         match into(*stage) {
             Some(next) => {
@@ -157,7 +157,7 @@ impl Calls {
             }
             None => Err(Violation::of(
                 "I7",
-                format!("what is said of call {call} does not follow from {stage:?}"),
+                format!("an event of call {call} does not follow from {stage:?}"),
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! How turns end: by themselves, because the model call failed for good, or because somebody cancelled them.
+//! How turns end: by themselves, because the model call failed for good, or because a person cancelled them.
 
 use crate::calls::open_call::Stage;
 use crate::draft::Draft;

@@ -28,7 +28,7 @@ pub(crate) mod action {
     pub(crate) const WARN: &str = "warn";
 }
 
-/// What the limits permit for one more model call.
+/// The limits for one more model call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Leave {
     /// The call may be made.

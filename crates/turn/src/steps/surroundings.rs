@@ -1,4 +1,4 @@
-//! What the model has been told about the mode and the date. The system prompt never changes, so changes are told in
+//! The mode and the date that the model knows. The system prompt never changes, so changes are told in
 //! notes next to the newest input.
 
 use crate::draft::Draft;

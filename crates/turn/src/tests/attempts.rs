@@ -202,7 +202,7 @@ fn a_cancelled_stream_keeps_its_partial_text() {
         (world.reason(), world.ended().text.as_str()),
         (EndReason::Cancelled, "Half a sentence")
     );
-    assert!(world.models.is_empty(), "the kid was killed");
+    assert!(world.models.is_empty(), "the worker was killed");
     assert_eq!(
         (world.state(), world.summary().last_error),
         (RunState::Idle, None)

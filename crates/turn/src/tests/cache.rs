@@ -104,7 +104,7 @@ fn a_cache_that_broke_is_spoken_of_with_the_first_reason_that_applies() {
     world.fail(FailureClass::ContextOverflow);
     world.shrink();
     reads(&mut world, 100, 5_000);
-    let expected = because("the conversation was made shorter").remove(0);
+    let expected = because("the conversation was shortened").remove(0);
     assert_eq!(world.warnings(), [("prompt_cache_broken".to_owned(), expected)]);
 }
 

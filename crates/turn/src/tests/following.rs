@@ -93,7 +93,7 @@ fn a_child_is_paused_with_its_parent_and_goes_on_with_it() {
     world.look_above(PermissionMode::Default, false);
     assert_ne!(world.state(), RunState::Paused);
     world.look_above(PermissionMode::Default, false);
-    assert_eq!(world.models.len(), 1, "what the tree spent is looked up anew");
+    assert_eq!(world.models.len(), 1, "the spending of the tree is read again");
     world.check_log();
 }
 

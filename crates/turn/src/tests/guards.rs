@@ -173,7 +173,7 @@ fn three_steps_in_which_every_call_failed_earn_a_note() {
     for n in 0..2 {
         world.tool_step("Read", json!({"m": n}), failing());
     }
-    assert_eq!(world.notes().len(), 1, "it counts anew");
+    assert_eq!(world.notes().len(), 1, "it counts again");
     world.tool_step("Read", json!({"m": 3}), failing());
     assert_eq!(world.notes().len(), 2);
 }
@@ -201,7 +201,7 @@ fn a_stuttering_stream_is_killed_tried_once_more_and_then_a_loop() {
     assert_eq!(world.step, Step::default());
     world.text(&"the ".repeat(20));
     assert_eq!(world.kinds(), ["model.failed"]);
-    assert!(world.models.is_empty(), "the kid was killed");
+    assert!(world.models.is_empty(), "the worker was killed");
     world.fire(TimerKey::Backoff);
     world.say(&"ab".repeat(300));
     assert_eq!(world.kinds(), ["model.failed", "turn.finished"]);

@@ -252,7 +252,7 @@ fn an_overloaded_model_is_replaced_after_two_retries_and_tried_once_after_five_m
     assert_eq!(world.kinds(), ["model.failed", "model.started"]);
     assert_eq!(world.remedies().last(), Some(&to("haiku")));
     world.fail(Overloaded);
-    assert_eq!(world.state(), RunState::BackingOff, "the retries begin anew");
+    assert_eq!(world.state(), RunState::BackingOff, "the retries begin again");
     world.fire(TimerKey::Backoff);
     world.say("Done.");
     world.send("soon after");

@@ -30,9 +30,9 @@ pub(super) struct World {
     pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
     pub(super) jobs_killed: u32,
-    /// Delegated calls, with the sessions that the shell was told to create.
+    /// Delegated calls, with the sessions that the shell must create.
     pub(super) children: Vec<(ToolCallId, SessionId)>,
-    /// Sessions that were told to end.
+    /// Sessions that must end.
     pub(super) stopped: Vec<SessionId>,
     pub(super) led: Vec<SessionId>,
     /// The reports of this session's end to its parent.
@@ -703,7 +703,7 @@ impl World {
         self.input(Input::Timer { key, generation })
     }
 
-    /// Crashes the daemon: all running work is lost, and the log is folded anew.
+    /// Crashes the daemon: all running work is lost, and the log is folded again.
     pub(super) fn crash(&mut self) {
         self.crash_at(self.log.len());
     }

@@ -101,7 +101,7 @@ fn send_off(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, child: SessionId) 
     });
 }
 
-/// Handles a child's end, reported by the child or by whoever could not find it.
+/// Handles a child's end, reported by the child or by the sender that could not find it.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, child: SessionId, ended: &Ended) -> Result<Reply, Fault> {
     let Some(Child { tool_call, at, .. }) = draft.durable().children.get(&child).cloned() else {
         let message = format!("this session does not wait for {}", child.short());
@@ -152,7 +152,7 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// Stops a child that nobody waits for any more.
+/// Stops a child whose result is no longer needed.
 pub(crate) fn stop(draft: &mut Draft<'_, '_>, child: SessionId, why: &str) {
     let reason = why.to_owned();
     draft.effect(Effect::StopChild { child, reason });

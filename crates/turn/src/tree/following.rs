@@ -11,7 +11,7 @@ use crate::{
 };
 use agentd_protocol::{Event, EventBody, SessionId, SessionPaused, SessionResumed, SessionUpdated};
 
-/// A change in this step concerns the sub-agents: each of them is told to check.
+/// A change in this step concerns the sub-agents: each of them must check.
 pub(crate) fn lead(draft: &mut Draft<'_, '_>) {
     if !draft.happened().iter().any(concerns_those_below) {
         return;

@@ -1,7 +1,7 @@
 //! A tree of agents shares the root's budget. Before each step, a sub-agent looks up what the tree has durably spent,
 //! and only once its own steps are durable. So whoever gets permission knows of every step that ended before, and the
 //! budget is exceeded by at most one step of each running agent. The same look-up tells whether anyone still waits for
-//! the sub-agent; if nobody does, its turn ends.
+//! the sub-agent; if no session does, its turn ends.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -13,7 +13,7 @@ use crate::{
 };
 use agentd_protocol::{Budget, EndReason, PermissionMode, Spent};
 
-/// What the rest of a tree has spent, and what the whole tree may spend.
+/// The spending of the rest of a tree, and the budget of the whole tree.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TreeSpent {
     /// The parent still waits for this session.
