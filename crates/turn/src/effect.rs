@@ -16,7 +16,7 @@ use serde_json::Value;
 pub struct Step {
     /// New facts, in order, with their seqs.
     pub events: Vec<Event>,
-    /// The work to do. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); the rest immediately.
+    /// The work. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); the rest immediately.
     pub effects: Vec<Effect>,
     /// The answer to a command: sent once `events` are durable (I1), immediately if there are none.
     pub reply: Option<Result<Reply, Fault>>,

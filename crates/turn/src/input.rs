@@ -16,7 +16,7 @@ use agentd_protocol::{
 
 pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
 
-/// The facts about its surroundings that the pure core may use while it decides: time, entropy, models, the transcript's size.
+/// The surroundings that the pure core may use while it decides: time, entropy, models, the transcript's size.
 pub struct Scene<'a> {
     /// The time and the entropy of this decision.
     pub stamp: Stamp,

@@ -15,7 +15,7 @@ pub(super) struct Project {
 const PROJECTS: [Project; 3] = [
     Project {
         file: "greet.sh",
-        before: "#!/bin/sh\n# Greets somebody by name.\nname=${1:-world}\n",
+        before: "#!/bin/sh\n# Greets a person by name.\nname=${1:-world}\n",
         wrong: "printf 'Helo, %s\\n' \"$name\"",
         right: "printf 'Hello, %s!\\n' \"$name\"",
         after: "\n",

@@ -1,4 +1,4 @@
-//! The state of the outer loop, from the log: the attempts of one call, and the facts that the session keeps for later calls.
+//! The state of the outer loop, from the log: the attempts of one call, and the facts kept for later calls.
 
 use crate::attempts::cache_lifetime::Pauses;
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
