@@ -167,18 +167,20 @@ impl Listed {
     /// of a label. `search` is in lower case; an empty one finds everything.
     #[must_use]
     pub fn has(&self, search: &str) -> bool {
-        let fixed = [
-            self.session.to_string(),
-            self.state.as_str().to_owned(),
-            self.name.to_lowercase(),
-            self.reason.to_lowercase(),
-            self.model.to_lowercase(),
-            self.workdir.to_lowercase(),
-        ];
-        let labels = || self.labels.values().map(|value| value.to_lowercase());
-        search.split_whitespace().all(|word| {
-            fixed.iter().any(|field| field.contains(word)) || labels().any(|value| value.contains(word))
-        })
+        let searched = self.searched();
+        search.split_whitespace().all(|word| searched.contains(word))
+    }
+
+    /// What a search reads, in lower case. The fields are on lines of their own, and a word has no line break.
+    #[must_use]
+    pub fn searched(&self) -> String {
+        let mut text = format!("{}\n{}", self.session, self.state.as_str());
+        let fields = [&self.name, &self.reason, &self.model, &self.workdir];
+        for field in fields.into_iter().chain(self.labels.values()) {
+            text.push('\n');
+            text.push_str(&field.to_lowercase());
+        }
+        text
     }
 
     /// The place of the page that begins after this row.

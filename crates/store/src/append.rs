@@ -1,6 +1,6 @@
 //! The append request and its outcome. One append is one transaction.
 
-use crate::{EncodedEvent, blob};
+use crate::{EncodedEvent, StoreError, blob};
 use agentd_protocol::{AppendId, Principal, Seq, SessionId, Summary};
 use bytes::Bytes;
 
@@ -59,13 +59,14 @@ impl Append {
         events + blobs + keys + 256
     }
 
-    /// The first seq that breaks the numbering, if any.
-    pub(crate) fn gap(&self) -> Option<Seq> {
-        let expected = self.expected_head.saturating_add(1)..;
-        expected
-            .zip(&self.events)
-            .find(|(seq, event)| *seq != event.seq)
-            .map(|(seq, _)| seq)
+    /// Why every backend refuses the append: its events are not numbered without a gap.
+    #[must_use]
+    pub fn malformed(&self) -> Option<Outcome> {
+        let mut expected = (self.expected_head.saturating_add(1)..).zip(&self.events);
+        let (seq, _) = expected.find(|(seq, event)| *seq != event.seq)?;
+        Some(Outcome::Failed(format!(
+            "the append has a gap: event {seq} is missing"
+        )))
     }
 }
 
@@ -160,4 +161,15 @@ pub enum Outcome {
     Unknown,
     /// Refused. Nothing was written.
     Failed(String),
+}
+
+impl From<Result<Self, StoreError>> for Outcome {
+    fn from(result: Result<Self, StoreError>) -> Self {
+        match result {
+            Ok(outcome) => outcome,
+            Err(StoreError::Full | StoreError::Busy(_)) => Self::Full,
+            Err(StoreError::Unknown) => Self::Unknown,
+            Err(error) => Self::Failed(error.to_string()),
+        }
+    }
 }

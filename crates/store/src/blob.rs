@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blobs up to this size are stored as rows, larger ones as files.
-pub(crate) const ROW_LIMIT: usize = 256 * 1024;
+pub const ROW_LIMIT: usize = 256 * 1024;
 
 /// The SHA-256 of the content in lower-case hex.
-pub(crate) fn name_of(bytes: &[u8]) -> String {
+#[must_use]
+pub fn name_of(bytes: &[u8]) -> String {
     let mut name = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {
         let _ = write!(name, "{byte:02x}");
@@ -24,7 +25,8 @@ pub(crate) fn name_of(bytes: &[u8]) -> String {
 }
 
 /// Whether this is a valid blob name, and thus safe as a file name.
-pub(crate) fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 

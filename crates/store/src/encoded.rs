@@ -34,8 +34,14 @@ impl EncodedEvent {
 
     /// The checksum stored with a line. A line whose bytes changed on disk may still parse, but its checksum differs.
     #[must_use]
-    pub(crate) fn sum(body: &[u8]) -> u32 {
+    pub fn sum(body: &[u8]) -> u32 {
         crc32fast::hash(body)
+    }
+
+    /// Whether a line matches its stored checksum. Lines without one are older than checksums.
+    #[must_use]
+    pub fn is_whole(body: &[u8], sum: Option<i64>) -> bool {
+        sum.is_none_or(|sum| sum == i64::from(Self::sum(body)))
     }
 
     /// Decodes a stored line. Accepts events of unknown types.

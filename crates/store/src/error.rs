@@ -22,6 +22,39 @@ pub enum StoreError {
         /// The scheme of the URL.
         scheme: String,
     },
+    /// The URL of a database server cannot be parsed. The URL itself may contain a password (I8).
+    #[error("store.url is not the URL of a database: {why}; use postgres://USER@HOST/DATABASE")]
+    BadServer {
+        /// The problem.
+        why: String,
+    },
+    /// The database server does not answer.
+    #[error("cannot reach the database {server}: {why}")]
+    Unreachable {
+        /// Its host and database, without the password.
+        server: String,
+        /// The cause.
+        why: String,
+    },
+    /// The database server would lose what it acknowledges, or cannot be used safely.
+    #[error("the database {server} cannot be used: {why}")]
+    Unsuitable {
+        /// Its host and database.
+        server: String,
+        /// The problem and its remedy.
+        why: String,
+    },
+    /// Another agentd uses the database.
+    #[error(
+        "the database {server} is in use by another agentd; stop that one, or set another database in store.url"
+    )]
+    Occupied {
+        /// Its host and database.
+        server: String,
+    },
+    /// The database server failed.
+    #[error("database: {0}")]
+    Server(String),
     /// Another daemon has opened the store.
     #[error("the store at {} is in use by {}", path.display(), holder(*pid, address.as_deref()))]
     InUse {
@@ -176,8 +209,17 @@ impl StoreError {
 
     const fn class(&self) -> FaultClass {
         match self {
-            Self::BadUrl { .. } | Self::NotInBuild { .. } | Self::BadImport { .. } => FaultClass::Invalid,
-            Self::InUse { .. } | Self::Stopped(_) | Self::NodeLost => FaultClass::Unavailable,
+            Self::BadUrl { .. }
+            | Self::BadServer { .. }
+            | Self::NotInBuild { .. }
+            | Self::BadImport { .. } => FaultClass::Invalid,
+            Self::InUse { .. }
+            | Self::Occupied { .. }
+            | Self::Unreachable { .. }
+            | Self::Unsuitable { .. }
+            | Self::Server(_)
+            | Self::Stopped(_)
+            | Self::NodeLost => FaultClass::Unavailable,
             Self::NewerVersion { .. } => FaultClass::Version,
             Self::NotFound(_) => FaultClass::NotFound,
             Self::Busy(_) => FaultClass::Busy,
@@ -197,9 +239,11 @@ impl StoreError {
 
     const fn code(&self) -> &'static str {
         match self {
-            Self::BadUrl { .. } => "store_url",
+            Self::BadUrl { .. } | Self::BadServer { .. } => "store_url",
+            Self::Unreachable { .. } => "store_unreachable",
+            Self::Unsuitable { .. } => "store_unsuitable",
             Self::NotInBuild { .. } => "store_not_in_build",
-            Self::InUse { .. } => "store_in_use",
+            Self::InUse { .. } | Self::Occupied { .. } => "store_in_use",
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
             Self::Lost { .. } => "store_lost",
@@ -213,7 +257,7 @@ impl StoreError {
             Self::Unknown => "store_timeout",
             Self::Refused(_) => "store_refused",
             Self::Stopped(_) => "store_stopped",
-            Self::Database(_) => "store_database",
+            Self::Database(_) | Self::Server(_) => "store_database",
             Self::Io { .. } => "store_io",
             Self::Json(_) => "store_json",
             Self::BadImport { .. } => "bad_import",

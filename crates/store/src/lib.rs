@@ -9,6 +9,7 @@
 
 mod access;
 mod append;
+pub mod backend;
 mod blob;
 mod clock;
 mod directory;
@@ -22,11 +23,17 @@ mod metrics;
 mod mirror;
 mod open;
 mod origin;
+pub mod problem;
 mod read;
+mod row_sum;
 mod spending;
 mod sqlite;
 pub mod testing;
+mod values;
 
+// The tests of all backends are also compiled into the tests of backends in other crates.
+#[cfg(test)]
+extern crate self as agentd_store;
 #[cfg(test)]
 mod tests;
 

@@ -56,8 +56,8 @@ impl MemoryStore {
 #[async_trait]
 impl SessionLog for MemoryStore {
     async fn append(&self, append: Append) -> Outcome {
-        if let Some(seq) = append.gap() {
-            return Outcome::Failed(format!("the append has a gap: event {seq} is missing"));
+        if let Some(refusal) = append.malformed() {
+            return refusal;
         }
         if let Err(injected) = fault::point(fault::BEFORE_APPEND) {
             return Outcome::Failed(injected.to_string());

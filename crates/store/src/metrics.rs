@@ -30,7 +30,7 @@ pub struct StoreMetrics {
 
 /// The live counters.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
     largest: AtomicU64,
     changes: Durations,
     batches: Durations,
@@ -38,17 +38,19 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// Records an answered change.
-    pub(crate) fn change(&self, took: Duration) {
+    pub fn change(&self, took: Duration) {
         self.changes.add(took);
     }
 
     /// Records a finished transaction with this number of changes.
-    pub(crate) fn batch(&self, changes: usize, took: Duration) {
+    pub fn batch(&self, changes: usize, took: Duration) {
         self.largest.fetch_max(changes as u64, Ordering::Relaxed);
         self.batches.add(took);
     }
 
-    pub(crate) fn read(&self) -> StoreMetrics {
+    /// What was counted.
+    #[must_use]
+    pub fn read(&self) -> StoreMetrics {
         StoreMetrics {
             changes: self.changes.count(),
             batches: self.batches.count(),

@@ -1,5 +1,6 @@
 //! Queries and their results: pages of a log, list rows, the fleet-wide stream.
 
+use crate::EncodedEvent;
 use agentd_protocol::{Labels, ListPlace, Seq, SessionId, SortBy, Summary};
 use bytes::Bytes;
 
@@ -55,12 +56,16 @@ impl Range {
         }
     }
 
-    pub(crate) const fn limits(&self) -> (usize, usize) {
+    /// The most events and bytes of a page.
+    #[must_use]
+    pub const fn limits(&self) -> (usize, usize) {
         (clamp(self.limit, MAX_PAGE), clamp(self.max_bytes, MAX_PAGE_BYTES))
     }
 }
 
-pub(crate) const fn clamp(asked: u32, most: u32) -> usize {
+/// A wanted number, at most this many; 0: the maximum.
+#[must_use]
+pub const fn clamp(asked: u32, most: u32) -> usize {
     if asked == 0 || asked > most {
         most as usize
     } else {
@@ -69,7 +74,8 @@ pub(crate) const fn clamp(asked: u32, most: u32) -> usize {
 }
 
 /// The hex digits of a text that may be part of an id.
-pub(crate) fn id_part(text: &str) -> Option<String> {
+#[must_use]
+pub fn id_part(text: &str) -> Option<String> {
     let hex = text.replace('-', "").to_ascii_lowercase();
     let fits = !hex.is_empty() && hex.len() <= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     fits.then_some(hex)
@@ -181,4 +187,92 @@ pub struct Integrity {
     pub events: u64,
     /// The size on disk in bytes.
     pub bytes: u64,
+}
+
+/// Fills a page until one of its limits.
+#[derive(Debug)]
+pub struct PageBuilder {
+    page: Page,
+    limit: usize,
+    max_bytes: usize,
+    bytes: usize,
+}
+
+impl PageBuilder {
+    /// An empty page of a log with this head.
+    #[must_use]
+    pub fn new(head: Seq, range: &Range) -> Self {
+        let (limit, max_bytes) = range.limits();
+        Self {
+            page: Page {
+                head,
+                ..Page::default()
+            },
+            limit,
+            max_bytes,
+            bytes: 0,
+        }
+    }
+
+    /// Adds the next event with its stored checksum. False: the page is full, and this event is for the next one.
+    pub fn add(&mut self, seq: Seq, body: Bytes, sum: Option<i64>) -> bool {
+        self.bytes = self.bytes.saturating_add(body.len());
+        let page = &mut self.page;
+        if page.events.len() >= self.limit || (self.bytes > self.max_bytes && !page.events.is_empty()) {
+            page.more = true;
+            return false;
+        }
+        if !EncodedEvent::is_whole(&body, sum) {
+            page.damaged.get_or_insert(seq);
+        }
+        page.events.push((seq, body));
+        true
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn done(self) -> Page {
+        self.page
+    }
+}
+
+/// Fills a page of the fleet-wide stream until one of its limits.
+#[derive(Debug)]
+pub struct WatchedBuilder {
+    watched: Watched,
+    limit: usize,
+    bytes: usize,
+}
+
+impl WatchedBuilder {
+    /// An empty page after this cursor.
+    #[must_use]
+    pub const fn new(after: u64, limit: u32) -> Self {
+        Self {
+            watched: Watched {
+                events: Vec::new(),
+                cursor: after,
+            },
+            limit: clamp(limit, MAX_PAGE),
+            bytes: 0,
+        }
+    }
+
+    /// Adds the next event. False: the page is full, and this event is for the next one.
+    pub fn add(&mut self, event: WatchedEvent) -> bool {
+        self.bytes = self.bytes.saturating_add(event.body.len());
+        let full = self.watched.events.len() >= self.limit || self.bytes > MAX_PAGE_BYTES as usize;
+        if full && !self.watched.events.is_empty() {
+            return false;
+        }
+        self.watched.cursor = event.cursor;
+        self.watched.events.push(event);
+        true
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn done(self) -> Watched {
+        self.watched
+    }
 }

@@ -28,7 +28,8 @@ pub struct Spending {
 
 impl Spending {
     /// The spending of one session.
-    pub(crate) fn of(summary: &Summary) -> Self {
+    #[must_use]
+    pub fn of(summary: &Summary) -> Self {
         Self {
             model: summary.model.clone(),
             labels: summary.labels.clone(),
@@ -40,7 +41,8 @@ impl Spending {
     }
 
     /// Nothing was spent, so there is nothing to store.
-    pub(crate) fn is_nothing(&self) -> bool {
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
         self.steps == 0 && self.usage == Usage::default() && self.cost_usd == 0.0
     }
 
@@ -53,7 +55,10 @@ impl Spending {
     }
 
     /// The sum to add to when `sums` exist: its own, unless there are too many.
-    pub(crate) fn placed<E>(
+    ///
+    /// # Errors
+    /// Those of `known`.
+    pub fn placed<E>(
         mut self,
         sums: usize,
         mut known: impl FnMut(&Self) -> Result<bool, E>,

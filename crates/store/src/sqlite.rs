@@ -30,7 +30,6 @@ use crate::{
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
-pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -154,10 +153,8 @@ impl SqliteStore {
     }
 
     async fn try_append(&self, append: Append) -> Result<Outcome, StoreError> {
-        if let Some(seq) = append.gap() {
-            return Ok(Outcome::Failed(format!(
-                "the append has a gap: event {seq} is missing"
-            )));
+        if let Some(refusal) = append.malformed() {
+            return Ok(refusal);
         }
         let refused = |injected: fault::Injected| StoreError::Refused(injected.to_string());
         fault::point(fault::BEFORE_APPEND).map_err(refused)?;
@@ -188,12 +185,7 @@ impl SqliteStore {
 #[async_trait]
 impl SessionLog for SqliteStore {
     async fn append(&self, append: Append) -> Outcome {
-        match self.try_append(append).await {
-            Ok(outcome) => outcome,
-            Err(StoreError::Full | StoreError::Busy(_)) => Outcome::Full,
-            Err(StoreError::Unknown) => Outcome::Unknown,
-            Err(error) => Outcome::Failed(error.to_string()),
-        }
+        self.try_append(append).await.into()
     }
 
     async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {

@@ -1,8 +1,7 @@
 //! The state of the in-memory backend, and how an append changes it. Pure.
 
 use crate::access::{MAX_TOKENS, carries};
-use crate::read::{MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
-use crate::sqlite::KEY_LIFE_MS;
+use crate::backend::{KEY_LIFE_MS, PageBuilder, WatchedBuilder, id_part};
 use crate::{
     Append, Blob, Charge, Claim, Direction, EncodedEvent, IdempotencyKey, Outcome, Page, Range, Row,
     Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched, WatchedEvent,
@@ -145,30 +144,22 @@ impl State {
 
     pub(super) fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
         let found = self.live(session).ok_or(StoreError::NotFound(session))?;
-        let (limit, max_bytes) = range.limits();
-        let mut page = Page {
-            head: found.head(),
-            ..Page::default()
-        };
-        let upto = range.upto.unwrap_or(page.head);
+        let mut page = PageBuilder::new(found.head(), &range);
+        let upto = range.upto.unwrap_or(found.head());
         if upto <= range.after {
-            return Ok(page);
+            return Ok(page.done());
         }
         let part = found.events.range(range.after + 1..=upto);
         let part: Box<dyn Iterator<Item = (&Seq, &EncodedEvent)>> = match range.direction {
             Direction::Forward => Box::new(part),
             Direction::Backward => Box::new(part.rev()),
         };
-        let mut bytes = 0;
         for (seq, event) in part {
-            bytes += event.body.len();
-            if page.events.len() >= limit || (bytes > max_bytes && !page.events.is_empty()) {
-                page.more = true;
+            if !page.add(*seq, event.body.clone(), None) {
                 break;
             }
-            page.events.push((*seq, event.body.clone()));
         }
-        Ok(page)
+        Ok(page.done())
     }
 
     pub(super) fn row(&self, session: SessionId) -> Option<Row> {
@@ -271,30 +262,23 @@ impl State {
                 cursor: self.cursor,
             };
         };
-        let mut watched = Watched {
-            events: Vec::new(),
-            cursor: after,
-        };
-        let mut bytes = 0;
+        let mut watched = WatchedBuilder::new(after, limit);
         for (cursor, (id, seq)) in self.stream.range(after.saturating_add(1)..) {
             let Some(event) = self.live(*id).and_then(|session| session.events.get(seq)) else {
                 continue;
             };
-            bytes += event.body.len();
-            let full = watched.events.len() >= clamp(limit, MAX_PAGE) || bytes > MAX_PAGE_BYTES as usize;
-            if full && !watched.events.is_empty() {
-                break;
-            }
-            watched.cursor = *cursor;
-            watched.events.push(WatchedEvent {
+            let event = WatchedEvent {
                 cursor: *cursor,
                 session: *id,
                 seq: *seq,
                 kind: event.kind.clone().into_owned(),
                 body: event.body.clone(),
-            });
+            };
+            if !watched.add(event) {
+                break;
+            }
         }
-        watched
+        watched.done()
     }
 
     pub(super) fn charged(&self, account: &str) -> Charge {

@@ -1,6 +1,7 @@
 //! One append inside the writer's transaction: all checks first, then all writes.
 
 use super::values::{column, size, uid};
+use crate::backend::KEY_LIFE_MS;
 use crate::blob::{BlobFiles, ROW_LIMIT};
 use crate::{Append, Blob, Clock, EncodedEvent, Outcome, StoreError};
 use agentd_protocol::{RunState, SessionId, Timestamp};
@@ -8,9 +9,6 @@ use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use std::sync::Arc;
-
-/// How long an idempotency key is kept.
-pub(crate) const KEY_LIFE_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A stored line, bound as TEXT without checking its encoding again.
 struct Line<'a>(&'a Bytes);

@@ -1,15 +1,15 @@
 //! The read queries, each short.
 
-use super::append::KEY_LIFE_MS;
 use super::order;
-use super::row_sum::{WHOLE, stand_in};
+use super::row_sum::WHOLE;
 use super::values::{column, session_of, size, uid};
-use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
+use crate::backend::{KEY_LIFE_MS, PageBuilder, WatchedBuilder};
+use crate::read::{MAX_LIST, clamp, id_part};
 use crate::{
     Charge, Direction, EncodedEvent, Filter, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
     WatchedEvent,
 };
-use agentd_protocol::{Principal, Seq, SessionId, Timestamp};
+use agentd_protocol::{Principal, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -21,8 +21,7 @@ fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
 
 /// Whether a line matches its checksum. Lines without one are older than checksums.
 pub(super) fn is_whole(row: &rusqlite::Row<'_>, index: usize, body: &[u8]) -> rusqlite::Result<bool> {
-    let sum: Option<i64> = row.get(index)?;
-    Ok(sum.is_none_or(|sum| sum == i64::from(EncodedEvent::sum(body))))
+    Ok(EncodedEvent::is_whole(body, row.get(index)?))
 }
 
 pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, StoreError> {
@@ -42,26 +41,13 @@ pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     })?;
     let upto = range.upto.map_or(head, column);
     let mut rows = select.query(params![id, column(range.after), upto])?;
-    let (limit, max_bytes) = range.limits();
-    let mut page = Page {
-        head: size(head),
-        ..Page::default()
-    };
-    let mut bytes = 0;
+    let mut page = PageBuilder::new(size(head), &range);
     while let Some(row) = rows.next()? {
-        let body = line(row, 1)?;
-        bytes += body.len();
-        if page.events.len() >= limit || (bytes > max_bytes && !page.events.is_empty()) {
-            page.more = true;
+        if !page.add(size(row.get(0)?), line(row, 1)?, row.get(2)?) {
             break;
         }
-        let seq = size(row.get(0)?) as Seq;
-        if !is_whole(row, 2, &body)? {
-            page.damaged.get_or_insert(seq);
-        }
-        page.events.push((seq, body));
     }
-    Ok(page)
+    Ok(page.done())
 }
 
 /// The columns of a list row.
@@ -84,21 +70,14 @@ fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
     })
 }
 
-/// An unreadable row affects its own session and no other (I6).
 fn parse_row(found: &Found) -> Result<Row, StoreError> {
-    let summary = found
-        .summary
-        .as_ref()
-        .and_then(|json| serde_json::from_slice(json).ok());
-    let Some(summary) = summary else {
-        return Ok(stand_in(session_of(&found.uid)?, found.epoch, found.head));
-    };
-    Ok(Row {
-        summary,
-        epoch: found.epoch,
-        head: found.head,
-        damaged: false,
-    })
+    let session = session_of(&found.uid)?;
+    Ok(Row::stored(
+        session,
+        found.epoch,
+        found.head,
+        found.summary.as_ref(),
+    ))
 }
 
 pub(super) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, StoreError> {
@@ -301,28 +280,20 @@ pub(super) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Resu
          WHERE cursor > ?1 AND deleted_ms IS NULL ORDER BY cursor",
     )?;
     let mut rows = select.query([column(after)])?;
-    let mut watched = Watched {
-        events: Vec::new(),
-        cursor: after,
-    };
-    let mut bytes = 0;
+    let mut watched = WatchedBuilder::new(after, limit);
     while let Some(row) = rows.next()? {
-        let body = line(row, 4)?;
-        bytes += body.len();
-        let full = watched.events.len() >= clamp(limit, MAX_PAGE) || bytes > MAX_PAGE_BYTES as usize;
-        if full && !watched.events.is_empty() {
-            break;
-        }
-        watched.cursor = size(row.get(0)?);
-        watched.events.push(WatchedEvent {
-            cursor: watched.cursor,
+        let event = WatchedEvent {
+            cursor: size(row.get(0)?),
             session: session_of(&row.get::<_, String>(1)?)?,
             seq: size(row.get(2)?),
             kind: row.get(3)?,
-            body,
-        });
+            body: line(row, 4)?,
+        };
+        if !watched.add(event) {
+            break;
+        }
     }
-    Ok(watched)
+    Ok(watched.done())
 }
 
 pub(super) fn charged(reader: &Connection, account: &str) -> Result<Charge, StoreError> {

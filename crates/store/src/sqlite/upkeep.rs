@@ -1,13 +1,13 @@
 //! Tombstones, retention, and the damage check.
 
-use super::append::KEY_LIFE_MS;
 use super::committer::Tx;
 use super::queries::is_whole;
 use super::row_sum::WHOLE;
 use super::values::{column, session_of, size, uid};
 use super::witness::Head;
+use crate::backend::KEY_LIFE_MS;
 use crate::blob::{BlobFiles, name_of};
-use crate::{Integrity, StoreError};
+use crate::{Integrity, StoreError, problem};
 use agentd_protocol::{SessionId, Summary, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
@@ -124,9 +124,6 @@ LEFT JOIN (SELECT session_id, count(*) AS events, max(seq) AS newest FROM event 
   ON session_id = session.id
 WHERE deleted_ms IS NULL AND (coalesce(events, 0) <> head OR coalesce(newest, 0) <> head) LIMIT 100";
 
-/// The maximum number of problems listed.
-const MOST_PROBLEMS: usize = 100;
-
 /// The size of the database file with its write-ahead log.
 pub(super) fn file_bytes(file: &Path) -> u64 {
     let mut wal = file.as_os_str().to_owned();
@@ -152,9 +149,7 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     let gaps = gaps.query_map([], |row| {
         let (uid, head): (String, i64) = (row.get(0)?, row.get(1)?);
         let (events, newest): (i64, i64) = (row.get(2)?, row.get(3)?);
-        Ok(format!(
-            "session {uid}: head {head}, but {events} events up to {newest}"
-        ))
+        Ok(problem::gap(&uid, head, events, newest))
     })?;
     for problem in gaps {
         found.problems.push(problem?);
@@ -168,7 +163,7 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
         let name = name?;
         match files.get(&name) {
             Ok(None) => found.problems.push(format!("the file of blob {name} is missing")),
-            Ok(Some(bytes)) if name_of(&bytes) != name => found.problems.push(changed_blob(&name)),
+            Ok(Some(bytes)) if name_of(&bytes) != name => found.problems.push(problem::blob(&name)),
             Ok(Some(_)) => {}
             Err(error) => found.problems.push(format!("blob {name}: {error}")),
         }
@@ -191,10 +186,8 @@ fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), S
             continue;
         }
         let uid: String = row.get(0)?;
-        problems.push(format!(
-            "session {uid}: its list row is damaged; loading the session rebuilds it"
-        ));
-        if problems.len() >= MOST_PROBLEMS {
+        problems.push(problem::row(&uid));
+        if problems.len() >= problem::MOST {
             break;
         }
     }
@@ -206,7 +199,7 @@ fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<()
     let sql = "SELECT count(*) FROM idempotency WHERE NOT json_valid(answer) OR length(body_hash) <> 32";
     let keys: i64 = reader.query_row(sql, [], |row| row.get(0))?;
     if keys > 0 {
-        problems.push(format!("{keys} idempotency keys have unreadable answers"));
+        problems.push(problem::keys(keys));
     }
     Ok(())
 }
@@ -220,16 +213,12 @@ fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), 
         if name_of(bytes) == row.get_ref(0)?.as_str().unwrap_or_default() {
             continue;
         }
-        problems.push(changed_blob(&row.get::<_, String>(0)?));
-        if problems.len() >= MOST_PROBLEMS {
+        problems.push(problem::blob(&row.get::<_, String>(0)?));
+        if problems.len() >= problem::MOST {
             break;
         }
     }
     Ok(())
-}
-
-fn changed_blob(name: &str) -> String {
-    format!("blob {name}: its content does not match what was written")
 }
 
 /// Lines that differ from what was written.
@@ -244,10 +233,8 @@ fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreE
             continue;
         }
         let (uid, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-        problems.push(format!(
-            "session {uid}: the bytes of event {seq} do not match what was written"
-        ));
-        if problems.len() >= MOST_PROBLEMS {
+        problems.push(problem::line(&uid, seq));
+        if problems.len() >= problem::MOST {
             break;
         }
     }

@@ -1,11 +1,11 @@
 //! One suite for all backends: the guarantees of the traits.
 
 use super::kit::Kit;
-use crate::{
+use agentd_protocol::{ListPlace, Listed, Principal, RunState, SessionId, SortBy, Timestamp, WaitReason};
+use agentd_store::{
     Blob, Charge, Direction, Filter, IdempotencyKey, Integrity, Outcome, Page, Range, Snapshot, StoreError,
     StoredKey,
 };
-use agentd_protocol::{ListPlace, Listed, Principal, RunState, SessionId, SortBy, Timestamp, WaitReason};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::time::Duration;

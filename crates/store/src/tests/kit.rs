@@ -1,12 +1,10 @@
 //! Shared test helpers of the store: a backend with a manual clock, and appends.
 
-use crate::memory::MemoryStore;
-use crate::sqlite::SqliteStore;
-use crate::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range};
 use agentd_protocol::{
     Budget, EVENT_VERSION, Event, LoopLimits, PermissionMode, Principal, RunState, Seq, SessionCreated,
     SessionId, SessionPaused, Stamp, Status, Summary, Timestamp,
 };
+use agentd_store::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range, open};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,20 +27,30 @@ pub(crate) fn moving_clock() -> (Clock, Arc<AtomicU64>) {
 }
 
 impl Kit {
-    fn new(open: impl FnOnce(&Path, Clock) -> Arc<dyn Backend>) -> Self {
-        let dir = Arc::new(tempfile::tempdir().unwrap());
-        let (clock, now) = moving_clock();
-        let stamp = Arc::new(Mutex::new(Stamp::new(Timestamp(START), 1)));
+    /// A kit over an open backend, whose clock is that of [`moving_clock`].
+    pub(crate) fn new(dir: TempDir, log: Arc<dyn Backend>, now: Arc<AtomicU64>) -> Self {
         Self {
-            log: open(dir.path(), clock),
+            log,
             now,
-            stamp,
-            dir,
+            stamp: Arc::new(Mutex::new(Stamp::new(Timestamp(START), 1))),
+            dir: Arc::new(dir),
         }
     }
 
+    fn at(url: &str, max_bytes: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (clock, now) = moving_clock();
+        let options = Options {
+            clock,
+            max_bytes,
+            ..Options::default()
+        };
+        let log = open(url, dir.path(), options).unwrap();
+        Self::new(dir, log, now)
+    }
+
     pub(crate) fn memory() -> Self {
-        Self::new(|_, clock| Arc::new(MemoryStore::new(clock)))
+        Self::at("memory:", 0)
     }
 
     pub(crate) fn sqlite() -> Self {
@@ -50,14 +58,7 @@ impl Kit {
     }
 
     pub(crate) fn sqlite_with(max_bytes: u64) -> Self {
-        Self::new(|dir, clock| {
-            let options = Options {
-                clock,
-                max_bytes,
-                ..Options::default()
-            };
-            Arc::new(SqliteStore::open(&dir.join("agentd.db"), dir, options).unwrap())
-        })
+        Self::at("sqlite:agentd.db", max_bytes)
     }
 
     pub(crate) fn dir(&self) -> &Path {

@@ -1,8 +1,8 @@
 //! One suite for all backends: tokens, and what labels reach.
 
 use super::kit::{Kit, summary};
-use crate::{Append, MAX_TOKENS, StoredToken};
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
+use agentd_store::{Append, MAX_TOKENS, StoredToken};
 use bytes::Bytes;
 
 conformance!(

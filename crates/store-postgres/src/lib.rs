@@ -1,0 +1,27 @@
+//! The store in PostgreSQL, behind the traits of `agentd-store`.
+//!
+//! Invariants: I1, an acknowledged append is committed by a server that syncs; I2 and I9, one statement checks epoch and
+//! head and writes, and locks exist only while the server runs it; I6, a bad append does not fail the others of its batch;
+//! I8, no error and no log line contains the URL, which may contain a password.
+//!
+//! Flow: append -> bounded queue -> a writer (of two, by session) -> one statement for all that waits -> outcomes.
+
+mod access;
+mod batch;
+mod blobs;
+mod error;
+mod guard;
+mod list;
+mod open;
+mod placement;
+mod queries;
+mod reads;
+mod rules;
+mod schema;
+mod server;
+mod spending;
+mod store;
+mod upkeep;
+mod writer;
+
+pub use open::open;

@@ -1,0 +1,49 @@
+//! Opens a database: checks the server, takes the lock, migrates, starts the writers.
+
+use crate::guard::Guard;
+use crate::reads::Reads;
+use crate::server::Server;
+use crate::store::PostgresStore;
+use crate::writer::{Shared, Writer};
+use crate::{rules, schema};
+use agentd_store::backend::Counters;
+use agentd_store::{Backend, Options, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use tokio::sync::watch;
+
+/// The number of writers. While the server commits the batch of one, the other sends the next.
+const WRITERS: usize = 2;
+
+/// Opens `postgres://USER@HOST/DATABASE`. `password` replaces the one in the URL.
+///
+/// # Errors
+/// The URL is invalid; the server cannot be reached, would lose data, or is behind a pooler in transaction mode; another
+/// agentd uses the database; a newer one wrote it.
+pub async fn open(
+    url: &str,
+    password: Option<&str>,
+    options: Options,
+) -> Result<Arc<dyn Backend>, StoreError> {
+    let server = Server::parse(url, password)?;
+    let client = server.connect().await?;
+    rules::check(&server, &client).await?;
+    let fatal = watch::channel(None).0;
+    let changes = server.connect().await?;
+    let guard = Guard::start(server.clone(), client, fatal.clone()).await?;
+    schema::migrate(&changes).await?;
+    drop(changes);
+    let reads = Reads::new(&server, options.readers, options.read_timeout)?;
+    let cursor = reads.run(|client| async move { crate::queries::cursor(&client).await });
+    let shared = Shared {
+        server,
+        clock: options.clock,
+        node: Arc::new(AtomicI64::new(0)),
+        counters: Arc::new(Counters::default()),
+        committed: watch::channel(cursor.await?).0,
+        fatal,
+    };
+    let writers =
+        std::array::from_fn::<_, WRITERS, _>(|_| Writer::start(shared.clone(), options.write_timeout));
+    Ok(Arc::new(PostgresStore::new(shared, writers.into(), reads, guard)))
+}

@@ -1,0 +1,277 @@
+//! The read statements, each short.
+
+use crate::error::store_error;
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
+use agentd_store::backend::{
+    KEY_LIFE_MS, PageBuilder, RowColumns, WatchedBuilder, column, hex, id_part, size,
+};
+use agentd_store::{
+    Charge, Direction, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
+};
+use bytes::Bytes;
+use deadpool_postgres::Object;
+use std::collections::BTreeMap;
+use tokio_postgres::types::{FromSql, ToSql};
+
+/// Prepares a statement once per connection, and runs it.
+pub(crate) async fn all(
+    client: &Object,
+    sql: &str,
+    params: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+    let statement = client.prepare_cached(sql).await;
+    let statement = statement.map_err(|error| store_error(&error))?;
+    let rows = client.query(&statement, params).await;
+    rows.map_err(|error| store_error(&error))
+}
+
+pub(crate) async fn first(
+    client: &Object,
+    sql: &str,
+    params: &[&(dyn ToSql + Sync)],
+) -> Result<Option<tokio_postgres::Row>, StoreError> {
+    Ok(all(client, sql, params).await?.into_iter().next())
+}
+
+/// Runs a change, and returns the number of rows.
+pub(crate) async fn change(
+    client: &Object,
+    sql: &str,
+    params: &[&(dyn ToSql + Sync)],
+) -> Result<u64, StoreError> {
+    let statement = client.prepare_cached(sql).await;
+    let statement = statement.map_err(|error| store_error(&error))?;
+    let rows = client.execute(&statement, params).await;
+    rows.map_err(|error| store_error(&error))
+}
+
+/// A value of a row.
+pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a tokio_postgres::Row, index: usize) -> Result<T, StoreError> {
+    row.try_get(index).map_err(|error| store_error(&error))
+}
+
+pub(crate) fn count_of(row: &tokio_postgres::Row, index: usize) -> Result<u64, StoreError> {
+    get::<i64>(row, index).map(size)
+}
+
+pub(crate) fn session_of(uid: &str) -> Result<SessionId, StoreError> {
+    let bad = |_| StoreError::Server(format!("{uid:?} is not a session's id"));
+    uid.parse().map_err(bad)
+}
+
+/// Reads the first event that is beyond the limits as well, so that the page knows whether there are more.
+fn page_sql(direction: Direction) -> String {
+    let order = match direction {
+        Direction::Forward => "ASC",
+        Direction::Backward => "DESC",
+    };
+    format!(
+        "SELECT seq, body, sum FROM (
+           SELECT seq, body, sum, coalesce(sum(octet_length(body)) OVER
+             (ORDER BY seq {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING), 0) AS before
+           FROM event WHERE session_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq {order} LIMIT $4) AS page
+         WHERE before <= $5 ORDER BY seq {order}"
+    )
+}
+
+pub(crate) async fn load(client: Object, session: SessionId, range: Range) -> Result<Page, StoreError> {
+    let sql = "SELECT id, head FROM session WHERE uid = $1 AND deleted_ms IS NULL";
+    let found = first(&client, sql, &[&hex(session)]).await?;
+    let found = found.ok_or(StoreError::NotFound(session))?;
+    let (id, head): (i64, i64) = (get(&found, 0)?, get(&found, 1)?);
+    let mut page = PageBuilder::new(size(head), &range);
+    let (limit, bytes) = range.limits();
+    let (limit, bytes) = (column(limit as u64 + 1), column(bytes as u64));
+    let (after, upto) = (column(range.after), range.upto.map_or(head, column));
+    let rows = all(
+        &client,
+        &page_sql(range.direction),
+        &[&id, &after, &upto, &limit, &bytes],
+    )
+    .await?;
+    for row in rows {
+        let body = Bytes::from(get::<String>(&row, 1)?);
+        if !page.add(count_of(&row, 0)?, body, get(&row, 2)?) {
+            break;
+        }
+    }
+    Ok(page.done())
+}
+
+/// The columns of a list row.
+pub(crate) const ROW: &str =
+    "uid, epoch, head, name, state, closed, labels::text, resumable, wake_at_ms, summary, row_sum";
+
+/// Parses the columns of [`ROW`]. A row that does not match its checksum is damaged.
+pub(crate) fn list_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
+    let (uid, summary): (&str, Option<&str>) = (get(row, 0)?, get(row, 9)?);
+    let labels = serde_json::from_str::<Labels>(get(row, 6)?).unwrap_or_default();
+    let columns = RowColumns {
+        uid,
+        name: get(row, 3)?,
+        state: get(row, 4)?,
+        closed: get(row, 5)?,
+        labels: &serde_json::to_string(&labels)?,
+        resumable: get(row, 7)?,
+        wake_at_ms: get(row, 8)?,
+        summary: summary.unwrap_or_default(),
+    };
+    let whole = get::<Option<i64>>(row, 10)? == Some(columns.sum());
+    let summary = summary
+        .filter(|_| whole)
+        .map(|json| Bytes::copy_from_slice(json.as_bytes()));
+    Ok(Row::stored(
+        session_of(uid)?,
+        count_of(row, 1)?,
+        count_of(row, 2)?,
+        summary.as_ref(),
+    ))
+}
+
+pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row>, StoreError> {
+    let sql =
+        format!("SELECT {ROW} FROM session WHERE uid = $1 AND deleted_ms IS NULL AND summary IS NOT NULL");
+    let found = first(&client, &sql, &[&hex(session)]).await?;
+    match found.as_ref().map(list_row).transpose()? {
+        Some(row) if row.damaged => Err(StoreError::DamagedRow(session)),
+        row => Ok(row),
+    }
+}
+
+const RESOLVE: &str =
+    "SELECT uid, name, CASE WHEN uid = $3 THEN 2 WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
+WHERE deleted_ms IS NULL AND summary IS NOT NULL
+  AND (name = $1 OR ($2 AND (left(uid, length($3)) = $3 OR right(uid, length($3)) = $3
+                            OR substr(uid, 21, length($3)) = $3)))
+  AND labels @> $4::text::jsonb
+ORDER BY rank DESC, uid DESC LIMIT 10";
+
+/// A full id takes precedence over an exact name, and a name over a part of an id.
+pub(crate) async fn resolve(
+    client: Object,
+    text: String,
+    labels: String,
+) -> Result<Vec<(SessionId, String)>, StoreError> {
+    let hex = id_part(&text);
+    let (is_part, hex) = (hex.is_some(), hex.unwrap_or_default());
+    let rows = all(
+        &client,
+        RESOLVE,
+        &[&crate::batch::clean(&text), &is_part, &hex, &labels],
+    )
+    .await?;
+    let mut best = None;
+    let mut found = Vec::new();
+    for row in &rows {
+        let rank: i32 = get(row, 2)?;
+        if *best.get_or_insert(rank) == rank {
+            found.push((session_of(get(row, 0)?)?, get(row, 1)?));
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) async fn count(client: Object) -> Result<u64, StoreError> {
+    let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
+    first(&client, sql, &[])
+        .await?
+        .map_or(Ok(0), |row| count_of(&row, 0))
+}
+
+pub(crate) async fn states(
+    client: Object,
+    of: Option<Vec<SessionId>>,
+) -> Result<BTreeMap<String, u64>, StoreError> {
+    let of: Option<Vec<String>> = of.map(|of| of.into_iter().map(hex).collect());
+    let sql =
+        "SELECT state, count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL AND NOT closed
+         AND ($1::text[] IS NULL OR uid = ANY ($1)) GROUP BY state";
+    let rows = all(&client, sql, &[&of]).await?;
+    let counts = rows.iter().map(|row| Ok((get(row, 0)?, count_of(row, 1)?)));
+    counts.collect()
+}
+
+pub(crate) async fn key(
+    client: Object,
+    principal: Principal,
+    key: String,
+    now: Timestamp,
+) -> Result<Option<StoredKey>, StoreError> {
+    let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
+    let sql =
+        "SELECT method, body_hash, answer FROM idempotency WHERE principal = $1 AND key = $2 AND at_ms > $3";
+    let (principal, key) = (crate::batch::clean(&principal.0), crate::batch::clean(&key));
+    let Some(row) = first(&client, sql, &[&principal, &key, &oldest]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(StoredKey {
+        method: get(&row, 0)?,
+        body_hash: get::<&[u8]>(&row, 1)?.try_into().unwrap_or_default(),
+        answer: get(&row, 2)?,
+    }))
+}
+
+pub(crate) async fn snapshot(client: Object, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+    let sql = "SELECT seq, format, bytes FROM snapshot JOIN session ON session.id = session_id
+         WHERE uid = $1 AND deleted_ms IS NULL";
+    let Some(row) = first(&client, sql, &[&hex(session)]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Snapshot {
+        seq: count_of(&row, 0)?,
+        format: u32::try_from(get::<i64>(&row, 1)?).unwrap_or_default(),
+        bytes: get::<Vec<u8>>(&row, 2)?.into(),
+    }))
+}
+
+pub(crate) async fn cursor(client: &Object) -> Result<u64, StoreError> {
+    let row = first(client, "SELECT cursor FROM stream", &[]).await?;
+    row.map_or(Ok(0), |row| count_of(&row, 0))
+}
+
+/// Like a page of a log: at most one event beyond the limit of bytes is read.
+const WATCH: &str = "SELECT cursor, uid, seq, kind, body FROM (
+  SELECT cursor, uid, seq, kind, body, sum(octet_length(body)) OVER (ORDER BY cursor) - octet_length(body) AS before
+  FROM (SELECT cursor, uid, seq, kind, body FROM event JOIN session ON session.id = session_id
+        WHERE cursor > $1 AND deleted_ms IS NULL ORDER BY cursor LIMIT $2) AS next) AS page
+WHERE before <= $3 ORDER BY cursor";
+
+pub(crate) async fn watch(client: Object, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+    let Some(after) = after else {
+        return Ok(Watched {
+            events: Vec::new(),
+            cursor: cursor(&client).await?,
+        });
+    };
+    let most = agentd_store::backend::clamp(limit, agentd_store::MAX_PAGE) as u64;
+    let bytes = i64::from(agentd_store::MAX_PAGE_BYTES);
+    let rows = all(&client, WATCH, &[&column(after), &column(most), &bytes]).await?;
+    let mut watched = WatchedBuilder::new(after, limit);
+    for row in &rows {
+        let event = WatchedEvent {
+            cursor: count_of(row, 0)?,
+            session: session_of(get(row, 1)?)?,
+            seq: count_of(row, 2)?,
+            kind: get(row, 3)?,
+            body: get::<String>(row, 4)?.into(),
+        };
+        if !watched.add(event) {
+            break;
+        }
+    }
+    Ok(watched.done())
+}
+
+pub(crate) async fn charged(client: Object, account: String) -> Result<Charge, StoreError> {
+    let sql = "SELECT tokens, micro_usd FROM charge WHERE account = $1";
+    let row = first(&client, sql, &[&crate::batch::clean(&account)]).await?;
+    let (tokens, micro_usd) = match &row {
+        Some(row) => (count_of(row, 0)?, count_of(row, 1)?),
+        None => (0, 0),
+    };
+    Ok(Charge {
+        account,
+        tokens,
+        micro_usd,
+    })
+}

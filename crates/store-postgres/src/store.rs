@@ -1,0 +1,233 @@
+//! The backend: each method of the log on its connection.
+
+use crate::guard::Guard;
+use crate::reads::Reads;
+use crate::writer::{Shared, Writer, stopped};
+use crate::{blobs, list, queries, spending, upkeep};
+use agentd_fault_points as fault;
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
+use agentd_store::backend::{ROW_LIMIT, column, hex, is_name};
+use agentd_store::{
+    Append, Blob, Charge, Copied, Filter, Integrity, Outcome, Page, Range, Row, SessionLog, Snapshot,
+    Spending, StoreError, StoreMetrics, StoredKey, Watched,
+};
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+
+/// A store in a PostgreSQL database.
+#[derive(Debug)]
+pub(crate) struct PostgresStore {
+    shared: Shared,
+    writers: Vec<Writer>,
+    pub(crate) reads: Reads,
+    /// This node's current registration; 0: none yet.
+    pub(crate) node: Arc<AtomicI64>,
+    guard: Mutex<Option<Guard>>,
+}
+
+impl PostgresStore {
+    pub(crate) fn new(shared: Shared, writers: Vec<Writer>, reads: Reads, guard: Guard) -> Self {
+        Self {
+            node: Arc::clone(&shared.node),
+            shared,
+            writers,
+            reads,
+            guard: Mutex::new(Some(guard)),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// A session always has the same writer.
+    fn writer(&self, session: SessionId) -> Option<&Writer> {
+        let place = session.as_bytes().iter().fold(0_usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+        });
+        self.writers.get(place.checked_rem(self.writers.len())?)
+    }
+
+    async fn try_append(&self, append: Append) -> Result<Outcome, StoreError> {
+        if let Some(refusal) = append.malformed() {
+            return Ok(refusal);
+        }
+        let refused = |injected: fault::Injected| StoreError::Refused(injected.to_string());
+        fault::point(fault::BEFORE_APPEND).map_err(refused)?;
+        let kinds = fault::Kinds::of(append.events.iter().map(|event| event.kind.as_ref()));
+        fault::fact(fault::FACT_BEFORE, &kinds).map_err(refused)?;
+        let large: Vec<Blob> = append
+            .blobs
+            .iter()
+            .filter(|blob| blob.bytes().len() > ROW_LIMIT)
+            .cloned()
+            .collect();
+        if !large.is_empty() {
+            let now = self.now();
+            let put = self
+                .reads
+                .run(move |client| async move { blobs::put(&client, &large, now).await });
+            put.await?;
+        }
+        let writer = self.writer(append.session);
+        let writer = writer.ok_or_else(|| stopped(&self.shared))?;
+        let outcome = writer.append(append).await?;
+        fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
+        Ok(outcome)
+    }
+}
+
+#[async_trait]
+impl SessionLog for PostgresStore {
+    async fn append(&self, append: Append) -> Outcome {
+        self.try_append(append).await.into()
+    }
+
+    async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
+        self.reads
+            .run(move |client| queries::load(client, session, range))
+            .await
+    }
+
+    async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError> {
+        self.reads.run(move |client| queries::row(client, session)).await
+    }
+
+    async fn resolve(&self, text: &str, labels: &Labels) -> Result<Vec<(SessionId, String)>, StoreError> {
+        let (text, labels) = (text.to_owned(), serde_json::to_string(labels)?);
+        self.reads
+            .run(move |client| queries::resolve(client, text, labels))
+            .await
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
+        self.reads.run(move |client| list::list(client, filter)).await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.reads.run(queries::count).await
+    }
+
+    async fn states(&self, of: Option<Vec<SessionId>>) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.reads.run(move |client| queries::states(client, of)).await
+    }
+
+    async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
+        let (principal, key, now) = (principal.clone(), key.to_owned(), self.now());
+        self.reads
+            .run(move |client| queries::key(client, principal, key, now))
+            .await
+    }
+
+    async fn blob(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        if !is_name(name) {
+            return Ok(None);
+        }
+        let name = name.to_owned();
+        self.reads.run(move |client| blobs::read(client, name)).await
+    }
+
+    async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError> {
+        let (blob, now) = (Blob::new(bytes), self.now());
+        let name = blob.name().to_owned();
+        self.reads
+            .run(move |client| blobs::keep(client, session, blob, now))
+            .await?;
+        Ok(name)
+    }
+
+    async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
+        self.reads.run(move |client| blobs::share(client, from, to)).await
+    }
+
+    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+        self.reads
+            .run(move |client| queries::snapshot(client, session))
+            .await
+    }
+
+    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
+        let put = self.reads.run(move |client| async move {
+            let sql = "INSERT INTO snapshot(session_id, seq, format, bytes)
+                 SELECT id, $2, $3, $4 FROM session WHERE uid = $1 AND deleted_ms IS NULL
+                 ON CONFLICT (session_id) DO UPDATE SET seq = excluded.seq, format = excluded.format,
+                 bytes = excluded.bytes";
+            let (seq, format) = (column(snapshot.seq), i64::from(snapshot.format));
+            let bytes = snapshot.bytes.as_ref();
+            queries::change(&client, sql, &[&hex(session), &seq, &format, &bytes]).await
+        });
+        match put.await? {
+            0 => Err(StoreError::NotFound(session)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+        self.reads
+            .run(move |client| queries::watch(client, after, limit))
+            .await
+    }
+
+    async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
+        let account = account.to_owned();
+        self.reads
+            .run(move |client| queries::charged(client, account))
+            .await
+    }
+
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError> {
+        self.reads.run(spending::read).await
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        let now = self.now();
+        self.reads
+            .run(move |client| spending::delete(client, session, now))
+            .await
+    }
+
+    async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let now = self.now();
+        self.reads
+            .run(move |client| upkeep::purge(client, before, now))
+            .await
+    }
+
+    async fn check(&self) -> Result<Integrity, StoreError> {
+        self.reads.run(upkeep::check).await
+    }
+
+    async fn copy_into(&self, _: &Path) -> Result<Copied, StoreError> {
+        Err(StoreError::Refused(
+            "agentd does not copy a PostgreSQL database; use pg_dump, or the backups of the server"
+                .to_owned(),
+        ))
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        for writer in &self.writers {
+            writer.close().await?;
+        }
+        self.reads.close();
+        // Gives up the lock.
+        drop(self.guard.lock().unwrap_or_else(PoisonError::into_inner).take());
+        Ok(())
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        self.shared.counters.read()
+    }
+
+    fn committed(&self) -> watch::Receiver<u64> {
+        self.shared.committed.subscribe()
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<String>> {
+        self.shared.fatal.subscribe()
+    }
+}

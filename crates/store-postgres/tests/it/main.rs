@@ -1,0 +1,34 @@
+//! The suite of all backends over PostgreSQL, and what only a server can do wrong.
+
+/// Runs each function over a database of its own.
+#[cfg(test)]
+macro_rules! conformance {
+    ($($name:ident),* $(,)?) => {
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                if let Some(database) = crate::server::Database::create(stringify!($name)).await {
+                    super::$name(database.kit().await).await;
+                }
+            })*
+        }
+    };
+}
+
+#[cfg(test)]
+#[path = "../../../store/src/tests/conformance.rs"]
+mod conformance;
+#[cfg(test)]
+#[expect(
+    dead_code,
+    reason = "shared with the tests of the other backends, which use more of it"
+)]
+#[path = "../../../store/src/tests/kit.rs"]
+mod kit;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod server;
+#[cfg(test)]
+#[path = "../../../store/src/tests/tokens.rs"]
+mod tokens;

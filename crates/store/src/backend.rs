@@ -1,0 +1,11 @@
+//! Shared parts for backends in crates of their own: encodings, checksums, limits, the words of a check.
+
+pub use crate::blob::{ROW_LIMIT, is_name, name_of};
+pub use crate::metrics::Counters;
+pub use crate::problem;
+pub use crate::read::{PageBuilder, WatchedBuilder, clamp, id_part};
+pub use crate::row_sum::RowColumns;
+pub use crate::values::{column, hex, size};
+
+/// How long an idempotency key is kept.
+pub const KEY_LIFE_MS: u64 = 24 * 60 * 60 * 1000;
