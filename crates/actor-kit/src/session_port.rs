@@ -5,13 +5,11 @@ use crate::tool_port::CallDetail;
 use agentd_actor_core::{Done, Down};
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
-use agentd_protocol::{
-    ApprovalId, CallId, Delta, Fault, HookEvent, HookFinished, Principal, Seq, ToolCallId, ToolOutcome,
-};
+use agentd_protocol::{CallId, Delta, Fault, Principal, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, IdempotencyKey, Outcome};
 use agentd_tools::{FilesSeen, JobNews, Offered};
 use agentd_transcript::Transcript;
-use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
+use agentd_turn::{Answer, Command, ModelAnswer, ModelFailure, QuestionId, Reply, Reworked, TimerKey};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The task of a worker; together with the attempt it is the generation that every message of a worker carries.
@@ -31,13 +29,6 @@ pub enum Work {
         /// The number of the run (an idempotent call can run again after a restart).
         attempt: u32,
     },
-    /// Lifecycle hooks that are not about a tool call.
-    LifecycleHooks {
-        /// The number of this run.
-        number: u64,
-        /// The event.
-        event: HookEvent,
-    },
     /// The hooks of a tool call.
     Hooks {
         /// The call.
@@ -45,15 +36,10 @@ pub enum Work {
         /// The number of the run.
         attempt: u32,
     },
-    /// Token counting for the next request.
-    Count {
-        /// The id of the count.
-        call: CallId,
-    },
-    /// Putting back files or the conversation.
-    Rework {
-        /// The seq of the event that recorded the intent.
-        seq: Seq,
+    /// The worker that finds the answer to a question of the agent.
+    Question {
+        /// The question.
+        id: QuestionId,
     },
 }
 
@@ -135,22 +121,17 @@ pub enum SessionMsg {
     },
     /// Progress of a background job.
     Job(JobNews),
-    /// The completion report of this sub-agent reached its parent, or could not be delivered.
-    Told {
-        /// Whether the report is settled: delivered, or refused by the parent.
-        heard: bool,
-    },
-    /// The spending of the tree of agents.
-    TreeSpent {
-        /// The number of the query.
-        number: u64,
-        /// `None`: it could not be read.
-        spent: Option<TreeSpent>,
+    /// The answer to a question of the agent; a worker's last message.
+    Answered {
+        /// The question.
+        id: QuestionId,
+        /// The answer.
+        answer: Box<Answer>,
     },
     /// Files were put back, or could not be. The last message of the worker.
     Reworked {
-        /// The seq of the event that recorded the intent.
-        seq: Seq,
+        /// The question that it answers.
+        id: QuestionId,
         /// The outcome.
         reworked: Box<Reworked>,
         /// The former contents of the files; they go into the same append.
@@ -174,13 +155,6 @@ pub enum SessionMsg {
         /// The result of the run.
         ran: Box<Ran>,
     },
-    /// The lifecycle hooks outside a tool call ended.
-    Heard {
-        /// The number of the run.
-        number: u64,
-        /// Their answers.
-        records: Vec<HookFinished>,
-    },
     /// The gate answered; `None`: no answer will come, which is a denial.
     Judged {
         /// The call.
@@ -200,20 +174,6 @@ pub enum SessionMsg {
         /// One entry per server.
         found: Option<Vec<Offered>>,
     },
-    /// How many viewers may decide; `None` counts as none.
-    Deciders {
-        /// The approval in question.
-        approval: ApprovalId,
-        /// The number of viewers.
-        count: Option<u32>,
-    },
-    /// The tokens of the next request were counted; `None`: they could not be.
-    Counted {
-        /// The id of the count.
-        call: CallId,
-        /// Tokens.
-        tokens: Option<u64>,
-    },
     /// A side call takes too long (private timer).
     SideOverdue {
         /// The side call.
@@ -221,10 +181,8 @@ pub enum SessionMsg {
     },
     /// A summary of the conversation takes too long.
     CompactionOverdue {
-        /// The model call that waits for the summary.
-        call: CallId,
-        /// The attempt whose failure required the summary.
-        attempt: u32,
+        /// The question that it answers.
+        id: QuestionId,
     },
     /// The store answered; `None`: it went down and the outcome is unknown.
     Stored {

@@ -2,7 +2,7 @@
 
 use crate::answer::{HookAnswer, read};
 use crate::launch::{Ended, Launch};
-use agentd_protocol::{HookEvent, HookFinished, HookStatus, InputId, ToolCallId, VerdictKind};
+use agentd_protocol::{HookEvent, HookFinished, InputId, ToolCallId, VerdictKind};
 use agentd_settings::{HookConfig, HooksConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -55,29 +55,6 @@ impl Hooks {
     #[must_use]
     pub fn places(&self) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(self.max_concurrent))
-    }
-
-    /// The record of hooks that could not run: whatever they could have prevented is denied, or asked of a person (I7).
-    #[must_use]
-    pub fn lost(event: HookEvent, why: &str) -> HookFinished {
-        let decision = match event {
-            HookEvent::PermissionRequest => Some(VerdictKind::Ask),
-            _ => event.prevents().then_some(VerdictKind::Deny),
-        };
-        HookFinished {
-            tool_call: None,
-            prompt: None,
-            hook: "*".to_owned(),
-            event,
-            status: HookStatus::Failed,
-            decision,
-            reason: Some(format!("could not run the hooks: {why}")),
-            input: None,
-            context: None,
-            output: None,
-            replaced: None,
-            duration_ms: 0,
-        }
     }
 
     /// Runs the hooks one after the other, until one denies.
@@ -171,7 +148,7 @@ fn panicked(hook: &HookConfig, (tool_call, prompt): &(Option<ToolCallId>, Option
         tool_call: *tool_call,
         prompt: *prompt,
         hook: hook.name.clone(),
-        ..Hooks::lost(hook.event, "its task panicked")
+        ..HookFinished::lost(hook.event, "its task panicked")
     }
 }
 

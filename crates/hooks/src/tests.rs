@@ -1,7 +1,9 @@
 //! The meaning and the combination of answers, with scripted hooks.
 
 use crate::{Ended, HookCall, Hooks, Launch, LifecycleCall, Narrowing, Ran};
-use agentd_protocol::{HookEvent, HookStatus, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_protocol::{
+    HookEvent, HookFinished, HookStatus, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
+};
 use agentd_settings::{HookConfig, HookFallback, HooksConfig};
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -353,7 +355,11 @@ async fn i7_an_answer_that_its_event_does_not_support_is_a_failure() {
         };
         let records = hooks.tell(call, hooks.places()).await;
         assert_eq!(records[0].status, HookStatus::Failed, "{event:?}");
-        assert_eq!(records[0].decision, Hooks::lost(event, "").decision, "{event:?}");
+        assert_eq!(
+            records[0].decision,
+            HookFinished::lost(event, "").decision,
+            "{event:?}"
+        );
     }
 }
 

@@ -1,8 +1,8 @@
 //! The worker that asks a server to count a request's tokens. It needs no permit: counting is free and limited separately.
 
 use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, spawn_worker};
-use agentd_protocol::CallId;
 use agentd_provider::{Counted, ModelSpec, RequestBody, count_tokens};
+use agentd_turn::{Answer, QuestionId};
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct CountStart {
     /// The session that receives the answer.
     pub to: ActorRef<SessionMsg>,
     /// Returned with the answer.
-    pub call: CallId,
+    pub id: QuestionId,
     /// The model whose server counts.
     pub spec: Arc<ModelSpec>,
     /// The model client, which remembers the servers that count.
@@ -47,9 +47,15 @@ impl TokenCount {
 }
 
 async fn run(start: CountStart) {
-    let (call, to, within) = (start.call, start.to.clone(), start.within);
+    let (id, to, within) = (start.id, start.to.clone(), start.within);
+    let model = start.spec.model.clone();
     let tokens = timeout(within, count(start)).await.ok().flatten();
-    let _ = to.cast(SessionMsg::Counted { call, tokens });
+    let unknown = || Answer::Nobody("its server did not count".to_owned());
+    let answer = tokens.map_or_else(unknown, |tokens| Answer::TokenCount { model, tokens });
+    let _ = to.cast(SessionMsg::Answered {
+        id,
+        answer: Box::new(answer),
+    });
 }
 
 async fn count(start: CountStart) -> Option<u64> {

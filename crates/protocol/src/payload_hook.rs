@@ -123,6 +123,29 @@ pub struct HookFinished {
 }
 
 impl HookFinished {
+    /// The record of hooks that could not run: whatever they could have prevented is denied, or asked of a person (I7).
+    #[must_use]
+    pub fn lost(event: HookEvent, why: &str) -> Self {
+        let decision = match event {
+            HookEvent::PermissionRequest => Some(VerdictKind::Ask),
+            _ => event.prevents().then_some(VerdictKind::Deny),
+        };
+        Self {
+            tool_call: None,
+            prompt: None,
+            hook: "*".to_owned(),
+            event,
+            status: HookStatus::Failed,
+            decision,
+            reason: Some(format!("could not run the hooks: {why}")),
+            input: None,
+            context: None,
+            output: None,
+            replaced: None,
+            duration_ms: 0,
+        }
+    }
+
     /// The context that hooks add for the model, each part with its hook's name.
     #[must_use]
     pub fn words(records: &[Self]) -> Option<String> {

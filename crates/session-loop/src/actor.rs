@@ -5,7 +5,6 @@ use crate::load::Folded;
 use crate::services::Services;
 use crate::shell::Shell;
 use agentd_actor_kit::{FeedMsg, SessionMsg, SupervisorMsg};
-use agentd_protocol::{ApprovalId, CallId};
 use agentd_turn::{Input, TimerKey};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use std::sync::Arc;
@@ -95,36 +94,35 @@ impl Shell {
                 event,
             } => self.tool_news(tool_call, attempt, event).await,
             SessionMsg::Job(news) => self.job_news(news).await,
-            SessionMsg::Told { heard } => self.advance(Input::Told { heard }).await,
-            SessionMsg::TreeSpent { number, spent } => self.advance(Input::TreeSpent { number, spent }).await,
+            SessionMsg::Answered { id, answer } => {
+                let answer = *answer;
+                self.advance(Input::Answered { id, answer }).await
+            }
             SessionMsg::Reworked {
-                seq,
+                id,
                 reworked,
                 blobs,
                 earlier,
-            } => self.reworked(seq, *reworked, blobs, earlier).await,
+            } => self.reworked(id, *reworked, blobs, earlier).await,
             SessionMsg::Down { work, why } => self.down(work, why).await,
             SessionMsg::Hooked {
                 tool_call,
                 attempt,
                 ran,
             } => self.hooked(tool_call, attempt, *ran).await,
-            SessionMsg::Heard { number, records } => self.advance(Input::Heard { number, records }).await,
             SessionMsg::Judged { tool_call, judgement } => self.gate_spoke(tool_call, judgement).await,
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
             SessionMsg::Offered { found } => {
                 self.servers_said(found);
                 Ok(())
             }
-            SessionMsg::Deciders { approval, count } => self.counted(approval, count.unwrap_or(0)).await,
             SessionMsg::Stored { outcome } => self.stored(outcome).await,
             SessionMsg::RetryAppend { number } => {
                 self.retry(number);
                 Ok(())
             }
-            SessionMsg::CompactionOverdue { call, attempt } => self.summary_overdue((call, attempt)).await,
+            SessionMsg::CompactionOverdue { id } => self.hurry_summary(Some(id), "it took too long").await,
             SessionMsg::SideOverdue { call } => self.side_overdue(call).await,
-            SessionMsg::Counted { call, tokens } => self.tokens_counted(call, tokens).await,
             SessionMsg::AppendOverdue { number } => self.overdue(number).await,
             SessionMsg::Timer { key, generation } => self.timer(key, generation).await,
             SessionMsg::Start => self.start().await,
@@ -136,17 +134,9 @@ impl Shell {
         }
     }
 
-    async fn counted(&mut self, approval: ApprovalId, count: u32) -> Result<(), LoopError> {
-        self.advance(Input::Deciders { approval, count }).await
-    }
-
     async fn timer(&mut self, key: TimerKey, generation: u64) -> Result<(), LoopError> {
         self.core.fired(key, generation);
         self.run_followers().await
-    }
-
-    async fn summary_overdue(&mut self, id: (CallId, u32)) -> Result<(), LoopError> {
-        self.hurry_summary(Some(id), "it took too long").await
     }
 
     /// A folded log continues where it stopped; a new session waits for its first command.

@@ -5,14 +5,13 @@ use crate::error::LoopError;
 use crate::shell::Shell;
 use crate::side::{Question, words_of};
 use crate::summary_call::{no_summary, other_way};
-use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, SessionMsg, Work};
 use agentd_protocol::{CallId, CompactionCause, ContextCompacted, ContextPruned, SidePurpose, Usage};
 use agentd_provider::{Dialect, ModelSpec};
 use agentd_text::redact_known;
 use agentd_transcript::{SUMMARISER, pruning_helps, retelling, summary_tokens};
-use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, SideEnded, Summariser};
+use agentd_turn::{Answer, ModelAnswer, QuestionId, Shrink, Shrunk, SideEnded, Summariser};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,19 +23,19 @@ const LEAST_OUTPUT: u64 = 4_096;
 
 /// A requested compaction.
 #[derive(Debug)]
-struct Shrinking {
-    id: (CallId, u32),
-    how: Shrink,
-    target_tokens: u64,
-    cause: CompactionCause,
-    summariser: Option<Summariser>,
+pub(crate) struct Shortening {
+    pub(crate) id: QuestionId,
+    pub(crate) how: Shrink,
+    pub(crate) target_tokens: u64,
+    pub(crate) cause: CompactionCause,
+    pub(crate) summariser: Option<Summariser>,
 }
 
 /// A summary that a model is writing.
 #[derive(Debug)]
 pub(crate) struct Compacting {
     /// The request that it answers.
-    id: (CallId, u32),
+    id: QuestionId,
     /// The fallback summary that needs no model, and the range that it replaces.
     pub(crate) plan: ContextCompacted,
     /// The current model call.
@@ -54,33 +53,8 @@ pub(crate) struct Compacting {
 }
 
 impl Shell {
-    /// Carries out the core's effects on the size of the conversation.
-    pub(crate) async fn resize(&mut self, effect: Effect) {
-        if let Effect::StopShrinking { call, attempt } = effect {
-            self.stop_shrinking((call, attempt));
-        } else if let Effect::Shrink {
-            call,
-            attempt,
-            how,
-            target_tokens,
-            cause,
-            summariser,
-        } = effect
-        {
-            let id = (call, attempt);
-            self.shrink(Shrinking {
-                id,
-                how,
-                target_tokens,
-                cause,
-                summariser,
-            })
-            .await;
-        }
-    }
-
     /// Compacts the conversation. The answer is the core's next input.
-    async fn shrink(&mut self, wanted: Shrinking) {
+    pub(crate) async fn shorten(&mut self, wanted: Shortening) {
         // This is where a hook that may veto a compaction would be asked; its veto is `Shrunk::Vetoed`.
         tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
         let rules = self.services.config.now().context;
@@ -112,15 +86,11 @@ impl Shell {
         pruning_helps(plan, line, durable.totals.steps, price)
     }
 
-    fn shrunk(&mut self, (call, attempt): (CallId, u32), shrunk: Shrunk) {
-        self.core.push(Task::of(Input::Shrunk {
-            call,
-            attempt,
-            shrunk,
-        }));
+    fn shrunk(&mut self, id: QuestionId, shrunk: Shrunk) {
+        self.core.answer(id, Answer::Shortened(shrunk));
     }
 
-    async fn compact(&mut self, wanted: Shrinking, plan: ContextCompacted) {
+    async fn compact(&mut self, wanted: Shortening, plan: ContextCompacted) {
         let (id, cause) = (wanted.id, wanted.cause);
         match self.compacting(wanted, &plan) {
             Some(compacting) => self.ask_for_summary(Box::new(compacting), cause).await,
@@ -129,7 +99,7 @@ impl Shell {
     }
 
     /// Prepares a summary by a model, if a suitable model exists.
-    fn compacting(&self, wanted: Shrinking, plan: &ContextCompacted) -> Option<Compacting> {
+    fn compacting(&self, wanted: Shortening, plan: &ContextCompacted) -> Option<Compacting> {
         let by = wanted.summariser?;
         let (of, _) = self.services.models.get(&by.model).ok()?;
         // A script knows only its own conversation.
@@ -138,10 +108,7 @@ impl Shell {
         }
         let call = self.services.clock.stamp().call();
         let within = Duration::from_millis(by.within_ms);
-        let overdue = SessionMsg::CompactionOverdue {
-            call: wanted.id.0,
-            attempt: wanted.id.1,
-        };
+        let overdue = SessionMsg::CompactionOverdue { id: wanted.id };
         Some(Compacting {
             id: wanted.id,
             plan: plan.clone(),
@@ -281,11 +248,7 @@ impl Shell {
     }
 
     /// Gives up on the model's summary: it takes too long, or the daemon drains.
-    pub(crate) async fn hurry_summary(
-        &mut self,
-        of: Option<(CallId, u32)>,
-        why: &str,
-    ) -> Result<(), LoopError> {
+    pub(crate) async fn hurry_summary(&mut self, of: Option<QuestionId>, why: &str) -> Result<(), LoopError> {
         let Some(compacting) = self.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
             return Ok(());
         };
@@ -295,21 +258,22 @@ impl Shell {
 
     /// The summary is no longer wanted. The cost of the finished parts is recorded; the cost of the part that was cut off
     /// is unknown.
-    fn stop_shrinking(&mut self, id: (CallId, u32)) {
+    pub(crate) fn stop_shortening(&mut self, id: QuestionId) {
         let Some(compacting) = self.compacting.take_if(|run| run.id == id) else {
             return;
         };
         let call = compacting.call;
         self.running.kill(&Work::Model { call, attempt: 1 });
         if compacting.usage.total() > 0 || compacting.cost_usd.is_some() {
-            self.core.push(Task::of(Input::SideEnded(SideEnded {
+            let cost = SideEnded {
                 call,
                 purpose: SidePurpose::Compaction,
                 model: compacting.by.model,
                 text: Err("no caller waits for the result any more".to_owned()),
                 usage: compacting.usage,
                 cost_usd: compacting.cost_usd,
-            })));
+            };
+            self.core.answer(id, Answer::Side(cost));
         }
     }
 }

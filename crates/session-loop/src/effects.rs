@@ -1,7 +1,7 @@
 //! Carries out the effects that the core requests.
 
+use crate::compacting::Shortening;
 use crate::shell::Shell;
-use crate::token_count::CountRequest;
 use crate::work::{Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Alarm, Done, FeedMsg, GateMsg, SessionMsg, Work};
@@ -10,7 +10,8 @@ use agentd_protocol::{
     ToolOutcome, ToolProtocol, ToolStatus,
 };
 use agentd_provider::{Adjust, Dialect, ModelSpec};
-use agentd_turn::{Effect, Input, ModelFailure};
+use agentd_turn::{Answer, Effect, Input, ModelFailure, Question, QuestionId};
+use ractor::{ActorCell, SpawnErr};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,55 +34,6 @@ struct StartModel {
 impl Shell {
     /// Carries out one effect. Nothing here waits for I/O: workers do the long work.
     pub(crate) async fn carry_out(&mut self, effect: Effect) {
-        match effect {
-            effect @ (Effect::StartModel { .. }
-            | Effect::KillModel { .. }
-            | Effect::StartSide(_)
-            | Effect::DropSide { .. }
-            | Effect::CountTokens { .. }
-            | Effect::DropCount { .. }
-            | Effect::Shrink { .. }
-            | Effect::StopShrinking { .. }) => self.ask_models(effect).await,
-            Effect::Judge {
-                tool_call,
-                name,
-                input,
-                grants,
-            } => self.judge(tool_call, &name, &input, grants),
-            Effect::RunTool {
-                tool_call,
-                name,
-                input,
-                ..
-            } => self.run_tool(tool_call, &name, &input).await,
-            Effect::KillTool { tool_call } => self.kill_tool(tool_call),
-            Effect::Rework { work } => self.rework(*work).await,
-            effect @ (Effect::StartChild { .. }
-            | Effect::StopChild { .. }
-            | Effect::Lead { .. }
-            | Effect::TellParent { .. }
-            | Effect::TellRoot
-            | Effect::AskTree { .. }) => self.for_family(effect),
-            Effect::KillJobs => self.jobs.kill_all(),
-            Effect::SetTimer {
-                key,
-                generation,
-                after_ms,
-            } => {
-                let after = Duration::from_millis(after_ms);
-                let fires = SessionMsg::Timer { key, generation };
-                self.timers.insert(key, Alarm::set(&self.me, after, fires));
-            }
-            Effect::ClearTimer { key } => drop(self.timers.remove(&key)),
-            Effect::CountDeciders { approval } => self.count_deciders(approval),
-            Effect::AskHooks { number, topic } => self.ask_lifecycle_hooks(number, topic).await,
-            Effect::DropHooks { number } => self.drop_hooks(number),
-            Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
-        }
-    }
-
-    /// The effects that concern models: steps, side calls, token counts, summaries.
-    async fn ask_models(&mut self, effect: Effect) {
         match effect {
             Effect::StartModel {
                 call,
@@ -109,27 +61,99 @@ impl Shell {
                 })
                 .await;
             }
-            Effect::StartSide(side) => self.start_side(side).await,
-            Effect::DropSide { call } => self.drop_side(call),
-            Effect::CountTokens {
-                call,
+            Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
+            Effect::Ask { id, question } => self.ask(id, question).await,
+            Effect::Withdraw { id } => self.withdraw(id),
+            Effect::RunTool {
+                tool_call,
+                name,
+                input,
+                ..
+            } => self.run_tool(tool_call, &name, &input).await,
+            Effect::KillTool { tool_call } => self.kill_tool(tool_call),
+            effect @ (Effect::StartChild { .. }
+            | Effect::StopChild { .. }
+            | Effect::Lead { .. }
+            | Effect::TellRoot) => self.for_family(effect),
+            Effect::KillJobs => self.jobs.kill_all(),
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => {
+                let after = Duration::from_millis(after_ms);
+                let fires = SessionMsg::Timer { key, generation };
+                self.timers.insert(key, Alarm::set(&self.me, after, fires));
+            }
+            Effect::ClearTimer { key } => drop(self.timers.remove(&key)),
+            Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
+        }
+    }
+
+    /// Finds the answer to a question, unless it was withdrawn while it waited for the commit. Every question gets an
+    /// answer: `Answer::Nobody` if whoever was asked is gone.
+    async fn ask(&mut self, id: QuestionId, question: Question) {
+        if !self.core.agent.awaits(id) {
+            return;
+        }
+        match question {
+            Question::Verdict {
+                tool_call,
+                name,
+                input,
+                grants,
+            } => self.judge(id, tool_call, &name, &input, grants),
+            Question::Hooks(event) => self.ask_lifecycle_hooks(id, event).await,
+            Question::Shorten {
+                how,
+                target_tokens,
+                cause,
+                summariser,
+            } => {
+                let wanted = Shortening {
+                    id,
+                    how,
+                    target_tokens,
+                    cause,
+                    summariser,
+                };
+                self.shorten(wanted).await;
+            }
+            Question::Side(side) => self.start_side(id, side).await,
+            Question::TokenCount {
                 model,
                 credential,
                 without,
                 within_ms,
             } => {
-                self.count_tokens(CountRequest {
-                    call,
-                    model,
-                    credential,
-                    without,
-                    within_ms,
-                })
-                .await;
+                let within = Duration::from_millis(within_ms);
+                let job = self.count_job(id, &model, credential, without, within);
+                self.count_tokens(id, job).await;
             }
-            Effect::DropCount { call } => self.drop_count(call),
-            Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
-            effect => self.resize(effect).await,
+            Question::TreeSpending { root, parent } => self.ask_tree(id, root, parent),
+            Question::Deciders { approval: _ } => self.count_deciders(id),
+            Question::Report { parent, ended } => self.tell_parent(id, parent, *ended),
+            Question::Rework(work) => self.rework(id, *work).await,
+        }
+        self.live.touch();
+    }
+
+    /// Drops the work for a question that was withdrawn.
+    fn withdraw(&mut self, id: QuestionId) {
+        self.running.kill(&Work::Question { id });
+        self.drop_side(id);
+        self.stop_shortening(id);
+        self.live.touch();
+    }
+
+    /// The worker that finds the answer has started, or could not start.
+    pub(crate) fn asked(&mut self, id: QuestionId, worker: Result<ActorCell, SpawnErr>) {
+        match worker {
+            Ok(worker) => self.running.add(worker, Work::Question { id }),
+            Err(error) => {
+                let why = format!("it could not be started: {error}");
+                self.core.answer(id, Answer::Nobody(why));
+            }
         }
     }
 
@@ -292,8 +316,11 @@ impl Shell {
         self.live.touch();
     }
 
-    fn count_deciders(&self, approval: ApprovalId) {
-        let done = Done::cast(&self.me, move |count| SessionMsg::Deciders { approval, count });
+    fn count_deciders(&self, id: QuestionId) {
+        let done = Done::cast(&self.me, move |count: Option<u32>| SessionMsg::Answered {
+            id,
+            answer: Box::new(Answer::Deciders(count.unwrap_or(0))),
+        });
         self.services.feed.cast(FeedMsg::Deciders {
             sessions: self.watched_at(),
             done,

@@ -15,7 +15,7 @@ use agentd_actor_kit::{
 };
 use agentd_protocol::{Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId};
 use agentd_store::Row;
-use agentd_turn::{Command, Delegation, Effect, Ended, LoopRequest, NewInput, Reply};
+use agentd_turn::{Answer, Command, Delegation, Effect, Ended, LoopRequest, NewInput, QuestionId, Reply};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
@@ -43,9 +43,7 @@ impl Shell {
                 let post = self.messenger();
                 tokio::spawn(async move { post.lead(child).await });
             }
-            Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
             Effect::TellRoot => self.tell_root(),
-            Effect::AskTree { number, root, parent } => self.ask_tree(number, root, parent),
             _ => {}
         }
     }
@@ -120,12 +118,12 @@ impl Shell {
     }
 
     /// Reports to the parent that this sub-agent ended.
-    pub(crate) fn tell_parent(&self, parent: SessionId, ended: Ended) {
+    pub(crate) fn tell_parent(&self, id: QuestionId, parent: SessionId, ended: Ended) {
         let (post, me) = (self.messenger(), self.me.clone());
         tokio::spawn(async move {
-            let heard = post.report(parent, post.session, ended).await;
+            let answer = Box::new(Answer::Report(post.report(parent, post.session, ended).await));
             // If the loop is gone, it reports again when it is back, unless it is closed.
-            let _ = me.cast(SessionMsg::Told { heard });
+            let _ = me.cast(SessionMsg::Answered { id, answer });
         });
     }
 
@@ -150,11 +148,13 @@ impl Shell {
     }
 
     /// Asks what the tree spent.
-    pub(crate) fn ask_tree(&self, number: u64, root: SessionId, parent: Option<SessionId>) {
+    pub(crate) fn ask_tree(&self, id: QuestionId, root: SessionId, parent: Option<SessionId>) {
         let (post, me) = (self.messenger(), self.me.clone());
         tokio::spawn(async move {
+            let unknown = || Answer::Nobody("what the tree spent could not be read".to_owned());
             let spent = post.tree(root, parent).await;
-            let _ = me.cast(SessionMsg::TreeSpent { number, spent });
+            let answer = Box::new(spent.map_or_else(unknown, Answer::TreeSpending));
+            let _ = me.cast(SessionMsg::Answered { id, answer });
         });
     }
 }

@@ -212,7 +212,7 @@ impl Shell {
             Some((_, event @ HookEvent::PermissionRequest)) => Ran {
                 records: vec![HookFinished {
                     tool_call: Some(tool_call),
-                    ..Hooks::lost(event, why)
+                    ..HookFinished::lost(event, why)
                 }],
                 ..Ran::default()
             },
@@ -256,7 +256,7 @@ impl Shell {
             Err(mut outcome) => {
                 outcome.llm_text = format!("A hook changed the input of this call. {}", outcome.llm_text);
                 let judged = Judged::Refused(*outcome);
-                self.advance(Input::Judged { tool_call, judged }).await
+                self.answer_verdict(planned.question, judged).await
             }
         }
     }

@@ -5,30 +5,38 @@ use crate::hooking::narrowed;
 use crate::loop_request::loop_request;
 use crate::shell::Shell;
 use crate::stages::of_verdict;
-use crate::work::{Planned, Task};
+use crate::work::Planned;
 use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::{About, Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tool_executor::Mandate;
 use agentd_tools::{Prepared, likeness, partly_watched};
-use agentd_turn::{CallPlan, Input, Judged};
+use agentd_turn::{Answer, CallPlan, Judged, QuestionId};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 impl Shell {
     /// Checks a call's arguments and asks the gate.
-    pub(crate) fn judge(&mut self, tool_call: ToolCallId, name: &str, input: &Value, grants: Vec<String>) {
+    pub(crate) fn judge(
+        &mut self,
+        id: QuestionId,
+        tool_call: ToolCallId,
+        name: &str,
+        input: &Value,
+        grants: Vec<String>,
+    ) {
         self.enters(tool_call);
         let prepared = match self.prepare(name, input) {
             Ok(prepared) => prepared,
             Err(outcome) => {
                 self.leaves(tool_call, CallStage::Discovery, "refused");
                 let judged = Judged::Refused(*outcome);
-                self.core.push(Task::of(Input::Judged { tool_call, judged }));
+                self.core.answer(id, Answer::Verdict(judged));
                 return;
             }
         };
         let planned = Planned {
+            question: id,
             prepared,
             input: input.clone(),
             grants,
@@ -175,14 +183,20 @@ impl Shell {
             });
             return Ok(());
         }
-        let detail = planned.prepared.title.clone();
+        let (question, detail) = (planned.question, planned.prepared.title.clone());
         let judged = verdict(
             &planned.prepared,
             judgement,
             (detail, None),
             self.services.sandbox,
         );
-        self.advance(Input::Judged { tool_call, judged }).await
+        self.answer_verdict(question, judged).await
+    }
+
+    /// Gives the core its verdict.
+    pub(crate) async fn answer_verdict(&mut self, id: QuestionId, judged: Judged) -> Result<(), LoopError> {
+        self.core.answer(id, Answer::Verdict(judged));
+        self.run_followers().await
     }
 
     /// The exact action of a call in question is known.
@@ -194,6 +208,7 @@ impl Shell {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
+        let question = planned.question;
         let Some(judgement) = planned.judgement.take() else {
             return Ok(());
         };
@@ -213,7 +228,7 @@ impl Shell {
                     (detail, None),
                     self.services.sandbox,
                 );
-                return self.advance(Input::Judged { tool_call, judged }).await;
+                return self.answer_verdict(question, judged).await;
             }
         };
         let judged = verdict(
@@ -222,11 +237,11 @@ impl Shell {
             (detail, binding),
             self.services.sandbox,
         );
-        self.advance(Input::Judged { tool_call, judged }).await
+        self.answer_verdict(question, judged).await
     }
 }
 
-/// The input to the core for a verdict on a checked call.
+/// The answer for the core: the verdict on a checked call.
 #[must_use]
 pub fn verdict(
     prepared: &Prepared,

@@ -1,46 +1,29 @@
 //! Lifecycle hooks: reports inputs, the start and end of sessions, and the ends of turns to hooks, in one worker each.
 
 use crate::shell::Shell;
-use agentd_actor_kit::{SessionMsg, Work, spawn_worker};
-use agentd_hooks::{Hooks, LifecycleCall};
+use agentd_actor_kit::{SessionMsg, spawn_worker};
+use agentd_hooks::LifecycleCall;
 use agentd_protocol::{Block, InputId};
-use agentd_turn::LifecycleEvent;
+use agentd_turn::{Answer, LifecycleEvent, QuestionId};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 impl Shell {
-    /// Notifies the hooks, unless the core no longer waits for them.
-    pub(crate) async fn ask_lifecycle_hooks(&mut self, number: u64, topic: LifecycleEvent) {
-        if !self.core.agent.awaits_hooks(number) {
-            return;
-        }
-        let event = topic.event();
-        let lifecycle_call = self.lifecycle_call(topic);
+    /// Notifies the hooks.
+    pub(crate) async fn ask_lifecycle_hooks(&mut self, id: QuestionId, event: LifecycleEvent) {
+        let call = self.lifecycle_call(event);
         let (hooks, places, to) = (
             self.services.hooks.clone(),
             Arc::clone(&self.places),
             self.me.clone(),
         );
         let work = async move {
-            let records = hooks.tell(lifecycle_call, places).await;
-            let _ = to.cast(SessionMsg::Heard { number, records });
+            let answer = Box::new(Answer::Hooks(hooks.tell(call, places).await));
+            let _ = to.cast(SessionMsg::Answered { id, answer });
         };
-        match spawn_worker(work, self.me.get_cell()).await {
-            Ok(worker) => self.running.add(worker, Work::LifecycleHooks { number, event }),
-            Err(error) => {
-                let records = vec![Hooks::lost(event, &error.to_string())];
-                let _ = self.me.cast(SessionMsg::Heard { number, records });
-            }
-        }
-        self.live.touch();
-    }
-
-    /// Drops hooks that the core no longer waits for.
-    pub(crate) fn drop_hooks(&mut self, number: u64) {
-        self.running
-            .kill_first(|work| matches!(work, Work::LifecycleHooks { number: n, .. } if *n == number));
-        self.live.touch();
+        let worker = spawn_worker(work, self.me.get_cell()).await;
+        self.asked(id, worker);
     }
 
     fn lifecycle_call(&self, topic: LifecycleEvent) -> LifecycleCall {

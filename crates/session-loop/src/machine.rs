@@ -24,7 +24,7 @@ use crate::work::{ModelRun, Task};
 use agentd_protocol::{Event, Seq, SessionId, Stamp, ToolCallId, TurnError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::Transcript;
-use agentd_turn::{Agent, Effect, Input, ModelFacts, Scene, Sizes, TimerKey};
+use agentd_turn::{Agent, Answer, Effect, Input, ModelFacts, QuestionId, Scene, Sizes, TimerKey};
 use outbox::After;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -161,6 +161,7 @@ impl Machine {
     /// # Errors
     /// An event cannot be encoded.
     pub fn decide(&mut self, task: Task, outside: Outside<'_>) -> Result<Decided, LoopError> {
+        self.learn_count(&task.input);
         let now = outside.stamp.at;
         let windows = &self.windows;
         let facts = |name: &str| {
@@ -211,6 +212,23 @@ impl Machine {
             effects: effects.collect(),
             events: step.events,
         })
+    }
+
+    /// A provider counted the next request: the estimate is its count from now on.
+    fn learn_count(&mut self, input: &Input) {
+        if let Input::Answered {
+            id,
+            answer: Answer::TokenCount { model, tokens },
+        } = input
+            && self.agent.awaits(*id)
+        {
+            self.transcript.counted_as(model, *tokens);
+        }
+    }
+
+    /// The answer to a question of the agent.
+    pub fn answer(&mut self, id: QuestionId, answer: Answer) {
+        self.push(Task::of(Input::Answered { id, answer }));
     }
 
     /// Answers a command when its events are durable, or immediately when nothing changed.

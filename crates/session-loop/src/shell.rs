@@ -49,8 +49,6 @@ pub struct Shell {
     pub(crate) compacting: Option<Box<Compacting>>,
     /// Side calls to models.
     pub(crate) sides: BTreeMap<CallId, Side>,
-    /// The call whose next request is being counted, and the model's name.
-    pub(crate) counting: Option<(CallId, String)>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
     /// Calls that are being judged, or are allowed and not yet started. Boxed: the map reserves room for several, even when
     /// it is empty again.
@@ -94,7 +92,6 @@ impl Shell {
             running: WorkerTable::default(),
             compacting: None,
             sides: BTreeMap::new(),
-            counting: None,
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
             told: BTreeMap::new(),

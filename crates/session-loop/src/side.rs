@@ -3,7 +3,6 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
-use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, Lane, SessionMsg, Work};
 use agentd_prompt::{SideQuestion, intent_question, summary_question, title_question};
@@ -13,7 +12,7 @@ use agentd_provider::{
 };
 use agentd_text::redact_known;
 use agentd_transcript::estimate_tokens;
-use agentd_turn::{Input, ModelAnswer, SideCall, SideEnded};
+use agentd_turn::{Answer, ModelAnswer, QuestionId, SideCall, SideEnded};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +25,7 @@ const SUMMARY_BYTES: usize = 16_000;
 /// An open question.
 #[derive(Debug)]
 pub(crate) struct Side {
+    id: QuestionId,
     purpose: SidePurpose,
     model: String,
     _deadline: Alarm,
@@ -71,7 +71,7 @@ fn intent_schema() -> Value {
 
 impl Shell {
     /// Asks the question.
-    pub(crate) async fn start_side(&mut self, side: SideCall) {
+    pub(crate) async fn start_side(&mut self, id: QuestionId, side: SideCall) {
         let (call, purpose, model) = (side.call, side.purpose, side.model.clone());
         let within = Duration::from_millis(side.within_ms);
         match self.ask_beside(side).await {
@@ -80,22 +80,25 @@ impl Shell {
                 self.sides.insert(
                     call,
                     Side {
+                        id,
                         purpose,
                         model,
                         _deadline: deadline,
                     },
                 );
             }
-            Err(why) => self.core.push(Task::of(Input::SideEnded(SideEnded {
-                call,
-                purpose,
-                model,
-                text: Err(why),
-                usage: Usage::default(),
-                cost_usd: None,
-            }))),
+            Err(why) => {
+                let ended = SideEnded {
+                    call,
+                    purpose,
+                    model,
+                    text: Err(why),
+                    usage: Usage::default(),
+                    cost_usd: None,
+                };
+                self.core.answer(id, Answer::Side(ended));
+            }
         }
-        self.live.touch();
     }
 
     async fn ask_beside(&mut self, side: SideCall) -> Result<(), String> {
@@ -228,22 +231,28 @@ impl Shell {
         let Some(side) = self.sides.remove(&call) else {
             return Ok(());
         };
-        self.advance(Input::SideEnded(SideEnded {
+        let ended = SideEnded {
             call,
             purpose: side.purpose,
             model: side.model,
             text,
             usage,
             cost_usd,
-        }))
-        .await
+        };
+        self.core.answer(side.id, Answer::Side(ended));
+        self.run_followers().await
     }
 
     /// Drops a question whose answer is no longer wanted.
-    pub(crate) fn drop_side(&mut self, call: CallId) {
-        if self.sides.remove(&call).is_some() {
+    pub(crate) fn drop_side(&mut self, id: QuestionId) {
+        let call = self
+            .sides
+            .iter()
+            .find(|(_, side)| side.id == id)
+            .map(|(call, _)| *call);
+        if let Some(call) = call {
+            self.sides.remove(&call);
             self.running.kill(&Work::Model { call, attempt: 1 });
-            self.live.touch();
         }
     }
 }

@@ -43,7 +43,7 @@ impl Workers for WorkerSpawner {
         let supervisor = job.to.get_cell();
         let start = CountStart {
             to: job.to,
-            call: job.call,
+            id: job.id,
             spec: job.spec,
             client: job.client,
             http: self.http.clone(),

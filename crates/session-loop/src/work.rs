@@ -8,7 +8,7 @@ use agentd_policy::Judgement;
 use agentd_protocol::{CallId, HookEvent};
 use agentd_store::{Blob, IdempotencyKey};
 use agentd_tools::Prepared;
-use agentd_turn::Input;
+use agentd_turn::{Input, QuestionId};
 use serde_json::Value;
 
 /// The running attempt of a model call.
@@ -30,6 +30,8 @@ pub(crate) struct ToolRun {
 /// A checked call.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// The question that its verdict answers.
+    pub(crate) question: QuestionId,
     pub(crate) prepared: Prepared,
     /// The input as the model, or a hook, wrote it.
     pub(crate) input: Value,

@@ -5,9 +5,8 @@ use crate::shell::Shell;
 use crate::stages::of_status;
 use crate::work::Task;
 use agentd_actor_kit::{CallEvent, CallStage, Down, FeedMsg, RunEvent, Work};
-use agentd_hooks::Hooks;
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
-use agentd_turn::{Input, ModelFailure};
+use agentd_turn::{Answer, Input, ModelFailure};
 
 impl Shell {
     /// An event of a model call.
@@ -116,12 +115,10 @@ impl Shell {
                 let lost = self.lost(tool_call, &why.to_string());
                 self.hooked(tool_call, attempt, lost).await
             }
-            Work::LifecycleHooks { number, event } => {
-                let records = vec![Hooks::lost(event, &why.to_string())];
-                self.advance(Input::Heard { number, records }).await
+            Work::Question { id } => {
+                let answer = Answer::Nobody(why.to_string());
+                self.advance(Input::Answered { id, answer }).await
             }
-            Work::Count { call } => self.tokens_counted(call, None).await,
-            Work::Rework { seq } => self.rework_down(seq, &why).await,
             Work::Tool { tool_call, attempt } => {
                 let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why)).coded("E_TOOL");
                 self.tool_news(tool_call, attempt, RunEvent::Ended(Box::new(outcome), Vec::new()))

@@ -6,7 +6,7 @@ use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
 use agentd_provider::{ModelSpec, RequestBody};
 use agentd_tool_executor::Mandate;
 use agentd_tools::{FilesSeen, Jobs, Prepared};
-use agentd_turn::OpenHistory;
+use agentd_turn::{Answer, OpenHistory, QuestionId};
 use async_trait::async_trait;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::fmt::Debug;
@@ -43,7 +43,7 @@ pub struct CountJob {
     /// Receives the answer; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
     /// Returned with the answer.
-    pub call: CallId,
+    pub id: QuestionId,
     /// The model.
     pub spec: Arc<ModelSpec>,
     /// Remembers which servers can count.
@@ -86,6 +86,8 @@ pub struct ToolJob {
 pub struct ReworkJob {
     /// Receives the events; also the worker's supervisor.
     pub to: ActorRef<SessionMsg>,
+    /// The question that it answers.
+    pub id: QuestionId,
     /// The owning session.
     pub session: SessionId,
     /// The work to do.
@@ -110,9 +112,10 @@ pub trait Workers: Debug + Send + Sync {
     /// Has a request counted; without a model to ask, the answer is that there is no count.
     async fn count(&self, job: CountJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();
-        let CountJob { to, call, .. } = job;
+        let CountJob { to, id, .. } = job;
         let work = async move {
-            let _ = to.cast(SessionMsg::Counted { call, tokens: None });
+            let answer = Box::new(Answer::Nobody("no model can be asked".to_owned()));
+            let _ = to.cast(SessionMsg::Answered { id, answer });
         };
         spawn_worker(work, supervisor).await
     }

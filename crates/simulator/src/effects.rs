@@ -4,15 +4,16 @@ use crate::hot::{Hot, Planned};
 use crate::messages::{Happening, Message};
 use crate::models::Call;
 use crate::options::{Flaw, Knob};
+use crate::tree_messages::What;
 use crate::workers::Work;
 use crate::world::World;
 use agentd_policy::{Judgement, Request, judge};
 use agentd_protocol::{
-    ApprovalId, Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel,
-    ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
+    Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId,
+    ToolOutcome, ToolStatus, VerdictKind,
 };
 use agentd_session_loop::{Task, loop_request, verdict};
-use agentd_turn::{Effect, Input, Judged, LifecycleEvent, ModelFailure};
+use agentd_turn::{Answer, Effect, Input, Judged, ModelFailure, Question, QuestionId};
 use serde_json::Value;
 
 impl World {
@@ -26,14 +27,9 @@ impl World {
                 insists,
                 ..
             } => self.start_model(hot, (call, attempt), &model, (credential, insists)),
-            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(hot, effect),
             Effect::KillModel { call, attempt } => self.kill_model(hot, (call, attempt)),
-            Effect::Judge {
-                tool_call,
-                name,
-                input,
-                grants,
-            } => self.judge(hot, tool_call, &name, &input, &grants),
+            Effect::Ask { id, question } => self.question(hot, id, question),
+            Effect::Withdraw { id } => self.withdraw(hot, id),
             Effect::RunTool {
                 tool_call,
                 name,
@@ -41,13 +37,6 @@ impl World {
                 ..
             } => self.run_tool(hot, tool_call, &name, &input),
             Effect::KillTool { tool_call } => self.kill_tool(hot, tool_call),
-            Effect::Rework { work } => {
-                let work = Work::Rework {
-                    seq: work.seq,
-                    to: work.started.rewind_to,
-                };
-                self.spawn(hot.number, hot.session, work, 30);
-            }
             Effect::KillJobs => self.kill_jobs(hot),
             Effect::SetTimer {
                 key,
@@ -57,26 +46,66 @@ impl World {
                 let fires = Message::Timer { key, generation };
                 self.post(after_ms, Happening::Loop(hot.number, fires));
             }
-            Effect::CountDeciders { approval } => self.count_deciders(hot, approval),
-            Effect::AskHooks { number, topic } => self.ask_hooks(hot, number, &topic),
-            Effect::DropHooks { number } => {
-                self.kill_where(|worker| {
-                    worker.owner == hot.number
-                        && matches!(worker.work, Work::Hooks(asking, _) if asking == number)
-                });
-            }
             Effect::AddRule { rule, .. } => self.add_rule(&rule),
-            Effect::StartSide(side) => self.start_side(hot, side),
-            Effect::DropSide { call } => self.drop_side(hot, call),
-            // The machine ignores a cleared timer. Token counting is not configured.
-            Effect::ClearTimer { .. } | Effect::CountTokens { .. } | Effect::DropCount { .. } => {}
+            // The machine ignores a cleared timer.
+            Effect::ClearTimer { .. } => {}
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
             | Effect::Lead { .. }
-            | Effect::TellParent { .. }
-            | Effect::TellRoot
-            | Effect::AskTree { .. }) => self.for_family(hot, effect),
+            | Effect::TellRoot) => self.for_family(hot, effect),
         }
+    }
+
+    fn question(&mut self, hot: &mut Hot, id: QuestionId, question: Question) {
+        if !hot.core.agent().awaits(id) {
+            return;
+        }
+        match question {
+            Question::Verdict {
+                tool_call,
+                name,
+                input,
+                grants,
+            } => self.judge(hot, id, tool_call, (&name, &input), &grants),
+            Question::Hooks(event) => {
+                self.spawn(hot.number, hot.session, Work::Hooks(id, event.event()), 200);
+            }
+            Question::Shorten {
+                how,
+                target_tokens,
+                summariser,
+                ..
+            } => self.shorten(hot, id, how, target_tokens, summariser),
+            Question::Side(side) => self.start_side(hot, id, side),
+            Question::TokenCount { .. } => {
+                hot.core
+                    .answer(id, Answer::Nobody("token counting is not configured".to_owned()));
+            }
+            Question::TreeSpending { root, parent } => self.message(hot, What::Look { id, root, parent }),
+            Question::Deciders { approval: _ } => {
+                let count = self.feed.deciders(hot.session);
+                self.reply_to(hot.number, 5, id, Answer::Deciders(count));
+            }
+            Question::Report { parent, ended } => self.tell_parent(hot, id, parent, ended),
+            Question::Rework(work) => {
+                let to = work.started.rewind_to;
+                self.spawn(hot.number, hot.session, Work::Rework { id, to }, 30);
+            }
+        }
+    }
+
+    fn withdraw(&mut self, hot: &mut Hot, id: QuestionId) {
+        self.kill_where(|worker| {
+            worker.owner == hot.number && matches!(worker.work, Work::Hooks(asking, _) if asking == id)
+        });
+        self.drop_side(hot, id);
+        self.stop_shortening(hot, id);
+    }
+
+    /// Answers a question of a loop within a time.
+    pub(crate) fn reply_to(&mut self, to: u64, within_ms: u64, id: QuestionId, answer: Answer) {
+        let answer = Box::new(answer);
+        self.tell(to, within_ms, Message::Answered { id, answer });
     }
 
     fn kill_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId) {
@@ -90,11 +119,6 @@ impl World {
         {
             self.kill(worker);
         }
-    }
-
-    fn count_deciders(&mut self, hot: &Hot, approval: ApprovalId) {
-        let count = self.feed.deciders(hot.session);
-        self.tell(hot.number, 5, Message::Deciders { approval, count });
     }
 
     fn kill_model(&mut self, hot: &mut Hot, id: (CallId, u32)) {
@@ -155,19 +179,25 @@ impl World {
         Ok(())
     }
 
-    fn judge(&mut self, hot: &mut Hot, tool_call: ToolCallId, name: &str, input: &Value, grants: &[String]) {
+    fn judge(
+        &mut self,
+        hot: &mut Hot,
+        id: QuestionId,
+        tool_call: ToolCallId,
+        (name, input): (&str, &Value),
+        grants: &[String],
+    ) {
         let prepared = match self.registry.prepare(name, input) {
             Ok(prepared) => prepared,
             Err(outcome) => {
-                let judged = Judged::Refused(outcome);
-                let input = Input::Judged { tool_call, judged };
-                return hot.core.push(Task::of(input));
+                return hot.core.answer(id, Answer::Verdict(Judged::Refused(outcome)));
             }
         };
         let said = self.gate(hot, &prepared, grants);
         hot.planned.insert(
             tool_call,
             Planned {
+                question: id,
                 prepared,
                 judgement: None,
                 hooking: None,
@@ -232,13 +262,15 @@ impl World {
             let known = !self.chance(Knob::Gate, 200);
             return self.tell(hot.number, 20, Message::Detailed { tool_call, known });
         }
+        let question = planned.question;
         let judged = verdict(
             &planned.prepared,
             judgement,
             (String::new(), None),
             SandboxLevel::None,
         );
-        self.advance(hot, Input::Judged { tool_call, judged });
+        hot.core.answer(question, Answer::Verdict(judged));
+        self.run_followers(hot);
     }
 
     /// Handles the exact detail of a call to be asked about, or the failure to determine it.
@@ -260,13 +292,15 @@ impl World {
                 "agentd could not determine what the call would do",
             ),
         };
+        let question = planned.question;
         let judged = verdict(
             &planned.prepared,
             judgement,
             (String::new(), binding),
             SandboxLevel::None,
         );
-        self.advance(hot, Input::Judged { tool_call, judged });
+        hot.core.answer(question, Answer::Verdict(judged));
+        self.run_followers(hot);
     }
 
     pub(crate) fn run_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId, name: &str, input: &Value) {
@@ -308,12 +342,6 @@ impl World {
                 stopped: Some("it was stopped".into()),
             };
             self.tell(hot.number, 500, Message::JobEnded { job, end });
-        }
-    }
-
-    fn ask_hooks(&mut self, hot: &Hot, number: u64, topic: &LifecycleEvent) {
-        if hot.core.agent().awaits_hooks(number) {
-            self.spawn(hot.number, hot.session, Work::Hooks(number, topic.event()), 200);
         }
     }
 

@@ -2,13 +2,12 @@
 //! retries, as in the daemon. The reaction to each answer is the daemon's own code.
 
 use crate::hot::Hot;
-use crate::messages::Message;
 use crate::options::{Flaw, Knob};
 use crate::tree_messages::{TreeMessage, What};
 use crate::world::World;
 use agentd_protocol::{Budget, Fault, Lineage, SessionCreated, SessionId, Spent, ToolCallId};
 use agentd_session_loop::{loop_request, spent_of};
-use agentd_turn::{Above, Delegation, Effect, Ended, LoopRequest, TreeSpent};
+use agentd_turn::{Above, Answer, Delegation, Effect, Ended, LoopRequest, QuestionId, TreeSpent};
 use serde_json::Value;
 
 impl World {
@@ -32,16 +31,12 @@ impl World {
                 );
             }
             Effect::Lead { child } => self.message(hot, What::Lead { child }),
-            Effect::TellParent { parent, ended } => self.tell_parent(hot, parent, ended),
-            Effect::AskTree { number, root, parent } => {
-                self.message(hot, What::Look { number, root, parent });
-            }
             // Viewers learn of questions below the root live; nothing durable depends on this.
             _ => {}
         }
     }
 
-    fn message(&mut self, hot: &Hot, what: What) {
+    pub(crate) fn message(&mut self, hot: &Hot, what: What) {
         let message = TreeMessage::new(hot.number, hot.session, what);
         self.send_out(message);
     }
@@ -70,15 +65,20 @@ impl World {
         }
     }
 
-    fn tell_parent(&mut self, hot: &Hot, parent: SessionId, mut ended: Box<Ended>) {
+    pub(crate) fn tell_parent(
+        &mut self,
+        hot: &Hot,
+        id: QuestionId,
+        parent: SessionId,
+        mut ended: Box<Ended>,
+    ) {
         if self.disk.flaw == Flaw::LostReport {
-            let heard = true;
-            return self.tell(hot.number, 20, Message::Told { heard });
+            return self.reply_to(hot.number, 20, id, Answer::Report(true));
         }
         if self.disk.flaw == Flaw::LostSpent {
             ended.spent = Spent::default();
         }
-        let (child, tells) = (hot.session, true);
+        let (child, tells) = (hot.session, Some(id));
         self.message(
             hot,
             What::Report {

@@ -13,13 +13,14 @@ use agentd_session_loop::{Machine, Outside, Task};
 use agentd_store::{EncodedEvent, IdempotencyKey};
 use agentd_tools::{FilesSeen, Prepared};
 use agentd_transcript::Transcript;
-use agentd_turn::{Agent, Input, Reply, Violation, Witness};
+use agentd_turn::{Agent, Input, QuestionId, Reply, Violation, Witness};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A prepared call.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    pub(crate) question: QuestionId,
     pub(crate) prepared: Prepared,
     pub(crate) judgement: Option<Judgement>,
     /// The number of its hook worker while the hooks are asked.
@@ -31,7 +32,7 @@ pub(crate) struct Planned {
 /// A summary that a model is writing.
 #[derive(Debug)]
 pub(crate) struct Compacting {
-    pub(crate) id: (CallId, u32),
+    pub(crate) id: QuestionId,
     pub(crate) plan: ContextCompacted,
     pub(crate) call: CallId,
     pub(crate) model: String,

@@ -93,21 +93,21 @@ impl World {
                 hot.core.fired(key, generation);
                 self.run_followers(hot);
             }
-            Message::Deciders { approval, count } => self.advance(hot, Input::Deciders { approval, count }),
             Message::Hooked { tool_call, worker } => self.hooked(hot, tool_call, worker),
-            Message::Told { heard } => self.advance(hot, Input::Told { heard }),
-            Message::TreeSpent { number, spent } => self.advance(hot, Input::TreeSpent { number, spent }),
+            Message::Answered { id, answer } => {
+                hot.core.answer(id, *answer);
+                self.run_followers(hot);
+            }
             Message::SideOverdue { call } => self.side_overdue(hot, call),
-            Message::Heard { number, records } => self.advance(hot, Input::Heard { number, records }),
             Message::Reworked {
-                seq,
+                id,
                 reworked,
                 earlier,
             } => {
-                hot.core.reworked(seq, *reworked, Vec::new(), earlier);
+                hot.core.reworked(id, *reworked, Vec::new(), earlier);
                 self.run_followers(hot);
             }
-            Message::SummaryOverdue { call, attempt } => self.hurry_summary(hot, Some((call, attempt))),
+            Message::SummaryOverdue { id } => self.hurry_summary(hot, Some(id)),
             Message::Idle(number) => {
                 if number == hot.idle && self.rests(hot) {
                     hot.cold = true;

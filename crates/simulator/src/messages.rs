@@ -2,11 +2,11 @@
 
 use agentd_actor_kit::{Earlier, Published};
 use agentd_policy::Judgement;
-use agentd_protocol::{
-    ApprovalId, CallId, Fault, HookFinished, InputId, Seq, SessionId, ToolCallId, ToolOutcome,
-};
+use agentd_protocol::{CallId, Fault, InputId, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Append, Claim, Outcome};
-use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
+use agentd_turn::{
+    Answer, Command, JobEnd, ModelAnswer, ModelFailure, QuestionId, Reply, Reworked, TimerKey,
+};
 
 /// One scheduled event.
 #[derive(Debug)]
@@ -113,37 +113,25 @@ pub(crate) enum Message {
         key: TimerKey,
         generation: u64,
     },
-    Deciders {
-        approval: ApprovalId,
-        count: u32,
-    },
     /// The hooks of a call have finished; identified by the number of their worker.
     Hooked {
         tool_call: ToolCallId,
         worker: u64,
     },
-    Told {
-        heard: bool,
-    },
-    TreeSpent {
-        number: u64,
-        spent: Option<TreeSpent>,
+    Answered {
+        id: QuestionId,
+        answer: Box<Answer>,
     },
     SideOverdue {
         call: CallId,
     },
-    Heard {
-        number: u64,
-        records: Vec<HookFinished>,
-    },
     Reworked {
-        seq: Seq,
+        id: QuestionId,
         reworked: Box<Reworked>,
         earlier: Option<Box<Earlier>>,
     },
     SummaryOverdue {
-        call: CallId,
-        attempt: u32,
+        id: QuestionId,
     },
     Idle(u64),
     Drain,
@@ -162,7 +150,6 @@ pub(crate) enum News {
 impl Message {
     /// One line of the trace.
     pub(crate) fn line(&self) -> String {
-        let id = |id: &dyn std::fmt::Display| id.to_string();
         match self {
             Self::Start => "start".into(),
             Self::Command(order) => format!("command {} {}", order.ticket, name(&order.command)),
@@ -181,17 +168,30 @@ impl Message {
             Self::Retry(number) => format!("retry append {number}"),
             Self::Overdue(number) => format!("append {number} overdue"),
             Self::Timer { key, generation } => format!("timer {key:?} {generation}"),
-            Self::Deciders { approval, count } => format!("{count} may decide {}", id(approval)),
-            Self::Heard { number, records } => format!("hooks {number}: {}", records.len()),
-            Self::Reworked { seq, .. } => format!("reworked {seq}"),
+            Self::Reworked { id, .. } => format!("reworked {id}"),
             Self::Hooked { tool_call, .. } => format!("hooks of {}", tool_call.short()),
-            Self::Told { heard } => format!("told the parent: {heard}"),
-            Self::TreeSpent { spent, .. } => format!("the tree spent {spent:?}"),
+            Self::Answered { id, answer } => format!("answer {id}: {}", answer_line(answer)),
             Self::SideOverdue { .. } => "side call overdue".into(),
             Self::SummaryOverdue { .. } => "summary overdue".into(),
             Self::Idle(_) => "idle".into(),
             Self::Drain => "drain".into(),
         }
+    }
+}
+
+/// Without texts of random length.
+fn answer_line(answer: &Answer) -> String {
+    match answer {
+        Answer::Hooks(records) => format!("{} hooks", records.len()),
+        Answer::TreeSpending(spent) => format!("the tree spent {spent:?}"),
+        Answer::Deciders(count) => format!("{count} may decide"),
+        Answer::Report(settled) => format!("report {settled}"),
+        Answer::Nobody(why) => why.clone(),
+        Answer::Verdict(_)
+        | Answer::Shortened(_)
+        | Answer::Side(_)
+        | Answer::TokenCount { .. }
+        | Answer::Rework(_) => "done".into(),
     }
 }
 

@@ -6,33 +6,27 @@ use crate::messages::{Happening, Message, News};
 use crate::models::Call;
 use crate::workers::Work;
 use crate::world::World;
-use agentd_protocol::{Block, CallId, ContextCompacted};
-use agentd_session_loop::Task;
-use agentd_turn::{Effect, Input, Shrink, Shrunk, Summariser};
+use agentd_protocol::{Block, ContextCompacted};
+use agentd_turn::{Answer, QuestionId, Shrink, Shrunk, Summariser};
 
 /// Bytes per token in the estimate's worst case.
 const BYTES_PER_TOKEN: u64 = 3;
 
 impl World {
-    pub(crate) fn resize(&mut self, hot: &mut Hot, effect: Effect) {
-        if let Effect::StopShrinking { call, attempt } = effect {
-            if let Some(run) = hot.compacting.take_if(|run| run.id == (call, attempt)) {
-                self.kill(run.worker);
-            }
-        } else if let Effect::Shrink {
-            call,
-            attempt,
-            how,
-            target_tokens,
-            summariser,
-            ..
-        } = effect
-        {
-            self.shrink(hot, (call, attempt), how, target_tokens, summariser);
+    pub(crate) fn stop_shortening(&mut self, hot: &mut Hot, id: QuestionId) {
+        if let Some(run) = hot.compacting.take_if(|run| run.id == id) {
+            self.kill(run.worker);
         }
     }
 
-    fn shrink(&mut self, hot: &mut Hot, id: (CallId, u32), how: Shrink, target: u64, by: Option<Summariser>) {
+    pub(crate) fn shorten(
+        &mut self,
+        hot: &mut Hot,
+        id: QuestionId,
+        how: Shrink,
+        target: u64,
+        by: Option<Summariser>,
+    ) {
         let rules = self.config.context;
         let transcript = &hot.core.transcript();
         let shrunk = match how {
@@ -56,7 +50,7 @@ impl World {
         shrunk_to(hot, id, shrunk.unwrap_or(Shrunk::Nothing));
     }
 
-    fn compact(&mut self, hot: &mut Hot, id: (CallId, u32), plan: ContextCompacted, by: Option<Summariser>) {
+    fn compact(&mut self, hot: &mut Hot, id: QuestionId, plan: ContextCompacted, by: Option<Summariser>) {
         let facts = by.as_ref().and_then(|by| self.models.facts(&by.model).ok());
         let Some((by, facts)) = by.zip(facts).filter(|_| self.dice.percent(80)) else {
             return shrunk_to(hot, id, Shrunk::Compacted(plan));
@@ -65,10 +59,7 @@ impl World {
         let mut side = Call::new((call, 1), &facts, plan.tokens_before / 2, (by.credential, false));
         side.summary = true;
         let worker = self.spawn(hot.number, hot.session, Work::Model(Box::new(side)), 5);
-        let overdue = Message::SummaryOverdue {
-            call: id.0,
-            attempt: id.1,
-        };
+        let overdue = Message::SummaryOverdue { id };
         self.post(by.within_ms, Happening::Loop(hot.number, overdue));
         hot.compacting = Some(Compacting {
             id,
@@ -109,7 +100,7 @@ impl World {
     }
 
     /// Ends the wait for a summary: it takes too long, or the daemon drains.
-    pub(crate) fn hurry_summary(&mut self, hot: &mut Hot, of: Option<(CallId, u32)>) {
+    pub(crate) fn hurry_summary(&mut self, hot: &mut Hot, of: Option<QuestionId>) {
         let Some(run) = hot.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
             return;
         };
@@ -119,11 +110,6 @@ impl World {
     }
 }
 
-fn shrunk_to(hot: &mut Hot, (call, attempt): (CallId, u32), shrunk: Shrunk) {
-    let input = Input::Shrunk {
-        call,
-        attempt,
-        shrunk,
-    };
-    hot.core.push(Task::of(input));
+fn shrunk_to(hot: &mut Hot, id: QuestionId, shrunk: Shrunk) {
+    hot.core.answer(id, Answer::Shortened(shrunk));
 }

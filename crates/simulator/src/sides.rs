@@ -7,8 +7,7 @@ use crate::options::Flaw;
 use crate::workers::Work;
 use crate::world::World;
 use agentd_protocol::{Block, CallId, SidePurpose, Usage};
-use agentd_session_loop::Task;
-use agentd_turn::{Input, SideCall, SideEnded};
+use agentd_turn::{Answer, QuestionId, SideCall, SideEnded};
 
 /// The size of a question in tokens.
 const TOKENS: u64 = 300;
@@ -16,28 +15,29 @@ const TOKENS: u64 = 300;
 /// A pending question.
 #[derive(Debug)]
 pub(crate) struct Side {
+    id: QuestionId,
     purpose: SidePurpose,
     model: String,
     worker: u64,
 }
 
 impl World {
-    pub(crate) fn start_side(&mut self, hot: &mut Hot, side: SideCall) {
+    pub(crate) fn start_side(&mut self, hot: &mut Hot, id: QuestionId, side: SideCall) {
         let SideCall {
             call, purpose, model, ..
         } = side;
         let facts = match self.models.facts(&model) {
             Ok(facts) => facts,
             Err(error) => {
-                let input = Input::SideEnded(SideEnded {
+                let ended = SideEnded {
                     call,
                     purpose,
                     model,
                     text: Err(error.message),
                     usage: Usage::default(),
                     cost_usd: None,
-                });
-                return hot.core.push(Task::of(input));
+                };
+                return hot.core.answer(id, Answer::Side(ended));
             }
         };
         let mut asked = Call::new((call, 1), &facts, TOKENS, (side.credential, false));
@@ -46,6 +46,7 @@ impl World {
         hot.sides.insert(
             call,
             Side {
+                id,
                 purpose,
                 model,
                 worker,
@@ -57,8 +58,10 @@ impl World {
         }
     }
 
-    pub(crate) fn drop_side(&mut self, hot: &mut Hot, call: CallId) {
-        if let Some(side) = hot.sides.remove(&call) {
+    pub(crate) fn drop_side(&mut self, hot: &mut Hot, id: QuestionId) {
+        let asked = hot.sides.iter().find(|(_, side)| side.id == id);
+        let call = asked.map(|(call, _)| *call);
+        if let Some(side) = call.and_then(|call| hot.sides.remove(&call)) {
             self.kill(side.worker);
         }
     }
@@ -97,7 +100,10 @@ impl World {
         text: Result<String, String>,
         (usage, cost_usd): (Usage, Option<f64>),
     ) {
-        let Some(Side { purpose, model, .. }) = hot.sides.remove(&call) else {
+        let Some(Side {
+            id, purpose, model, ..
+        }) = hot.sides.remove(&call)
+        else {
             return;
         };
         let ended = SideEnded {
@@ -108,7 +114,8 @@ impl World {
             usage,
             cost_usd,
         };
-        self.advance(hot, Input::SideEnded(ended));
+        hot.core.answer(id, Answer::Side(ended));
+        self.run_followers(hot);
     }
 
     /// A model's answer to such a question; sometimes it does not have the requested form.

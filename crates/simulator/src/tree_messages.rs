@@ -1,6 +1,6 @@
 //! Messages between sessions: each is sent, waits for an answer, and is retried. They last as long as the node.
 
-use crate::messages::{Happening, Message, Order};
+use crate::messages::{Happening, Order};
 use crate::options::Knob;
 use crate::world::World;
 use agentd_protocol::{Block, Fault, SessionCreated, SessionId, Spent};
@@ -8,7 +8,7 @@ use agentd_session_loop::{
     COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
     unanswered,
 };
-use agentd_turn::{Command, Ended, NewInput, Reply};
+use agentd_turn::{Answer, Command, Ended, NewInput, QuestionId, Reply};
 
 /// The most attempts to look up the tree.
 const LOOKS: u32 = 8;
@@ -33,11 +33,11 @@ pub(crate) enum What {
         parent: SessionId,
         child: SessionId,
         ended: Box<Ended>,
-        /// The child wants to know whether the report arrived.
-        tells: bool,
+        /// The child's question whether the report arrived.
+        tells: Option<QuestionId>,
     },
     Look {
-        number: u64,
+        id: QuestionId,
         root: SessionId,
         parent: Option<SessionId>,
     },
@@ -113,16 +113,14 @@ impl World {
                 let (child, ended) = (*child, ended.clone());
                 Ok(Some((*parent, Command::ChildEnded { child, ended })))
             }
-            What::Look {
-                number: asked,
-                root,
-                parent,
-            } => {
-                let (owner, asked) = (message.owner, *asked);
+            What::Look { id, root, parent } => {
+                let (owner, asked) = (message.owner, *id);
                 let lost = self.permille(Knob::Lost);
                 let spent = (!lost).then(|| self.tree(message.session, *root, *parent));
                 if spent.is_some() || message.tries + 1 >= LOOKS {
-                    return self.tell(owner, 5, Message::TreeSpent { number: asked, spent });
+                    let unknown = || Answer::Nobody("it could not be read".into());
+                    let answer = spent.map_or_else(unknown, Answer::TreeSpending);
+                    return self.reply_to(owner, 5, asked, answer);
                 }
                 return self.message_again(number, message);
             }
@@ -237,8 +235,8 @@ impl World {
     }
 
     fn message_done(&mut self, message: &TreeMessage, heard: bool) {
-        if let What::Report { tells: true, .. } = message.what {
-            self.tell(message.owner, 5, Message::Told { heard });
+        if let What::Report { tells: Some(id), .. } = message.what {
+            self.reply_to(message.owner, 5, id, Answer::Report(heard));
         }
     }
 
@@ -275,7 +273,7 @@ impl World {
             parent,
             child,
             ended: Box::new(ended),
-            tells: false,
+            tells: None,
         }
     }
 }

@@ -12,7 +12,7 @@ use agentd_protocol::{
     CallId, EffectClass, HistoryFailed, HookEvent, Seq, SessionId, ToolCallId, ToolOutcome, ToolStatus,
     UndoApplied,
 };
-use agentd_turn::{Durable, Held, JobEnd, Phase, Reworked, Violation};
+use agentd_turn::{Answer, Durable, Held, JobEnd, Phase, QuestionId, Reworked, Violation};
 
 /// The task of a worker.
 #[derive(Debug, PartialEq)]
@@ -23,10 +23,10 @@ pub(crate) enum Work {
         effect: EffectClass,
     },
     Job(u32),
-    Hooks(u64, HookEvent),
+    Hooks(QuestionId, HookEvent),
     CallHooks(ToolCallId),
     Rework {
-        seq: Seq,
+        id: QuestionId,
         to: Option<Seq>,
     },
 }
@@ -107,9 +107,9 @@ impl World {
                 self.worker_says(&mut worker, Message::JobEnded { job, end });
             }
             Work::Hooks(asking, event) => {
-                let number = *asking;
-                let records = self.hooks_said(*event);
-                self.worker_says(&mut worker, Message::Heard { number, records });
+                let id = *asking;
+                let answer = Box::new(Answer::Hooks(self.hooks_said(*event)));
+                self.worker_says(&mut worker, Message::Answered { id, answer });
             }
             Work::CallHooks(tool_call) => {
                 let tool_call = *tool_call;
@@ -121,9 +121,9 @@ impl World {
                     },
                 );
             }
-            Work::Rework { seq, to } => {
-                let (seq, to) = (*seq, *to);
-                self.rework_ends(&mut worker, seq, to);
+            Work::Rework { id, to } => {
+                let (id, to) = (*id, *to);
+                self.rework_ends(&mut worker, id, to);
             }
         }
     }
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    fn rework_ends(&mut self, worker: &mut Worker, seq: Seq, to: Option<Seq>) {
+    fn rework_ends(&mut self, worker: &mut Worker, id: QuestionId, to: Option<Seq>) {
         let failed = |message: &str| {
             Reworked::Failed(HistoryFailed {
                 code: "E_TOOL".into(),
@@ -200,7 +200,7 @@ impl World {
             None => Reworked::Done(nothing()),
         };
         let message = Message::Reworked {
-            seq,
+            id,
             reworked: Box::new(reworked),
             earlier,
         };

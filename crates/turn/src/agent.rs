@@ -7,7 +7,7 @@ use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Phase};
 use crate::effect::Step;
 use crate::input::{Input, Scene, TimerKey};
-use crate::tree::completion_report::ReportState;
+use crate::questions::{QuestionId, Subject};
 use crate::volatile::Volatile;
 use agentd_protocol::{Event, SessionId};
 use std::sync::Arc;
@@ -86,15 +86,9 @@ impl Agent {
             .timers
             .keys()
             .any(|key| matches!(key, TimerKey::Unattended(_)));
-        if volatile.live.is_some() || volatile.shrinking.is_some() || watches || !volatile.counting.is_empty()
-        {
-            return false;
-        }
-        if !volatile.asked.is_empty() || !volatile.sides.is_empty() || volatile.token_count.is_some() {
-            return false;
-        }
-        let told = volatile.report == ReportState::Sent && !volatile.draining;
-        if told || volatile.tree.asking() {
+        // The next incarnation reports again.
+        let asks = |subject: &Subject| !(volatile.draining && *subject == Subject::Report);
+        if volatile.live.is_some() || watches || volatile.questions.subjects().any(asks) {
             return false;
         }
         if !self.durable.jobs.is_empty() || self.durable.history.is_some() {
@@ -104,7 +98,7 @@ impl Agent {
             call.is_running() && !crate::tree::delegate::is_child(&self.durable, call)
         };
         let runs = self.durable.open_calls().any(here);
-        if !volatile.pending.is_empty() || runs {
+        if runs {
             return false;
         }
         let held = volatile.draining || self.durable.paused.is_some();
@@ -126,10 +120,10 @@ impl Agent {
         }
     }
 
-    /// Whether the agent still waits for these hooks to answer.
+    /// Whether the agent still waits for the answer to a question.
     #[must_use]
-    pub fn awaits_hooks(&self, number: u64) -> bool {
-        self.volatile.asked.contains_key(&number)
+    pub fn awaits(&self, question: QuestionId) -> bool {
+        self.volatile.questions.awaits(question)
     }
 
     /// The number of tool calls that are running now.

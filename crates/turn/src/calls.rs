@@ -13,6 +13,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Phase};
 use crate::effect::Effect;
 use crate::input::CallPlan;
+use crate::questions::Subject;
 use crate::volatile::Volatile;
 use crate::{Config, steps::ending, tree::delegate, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
@@ -86,7 +87,10 @@ fn judge_planless(draft: &mut Draft<'_, '_>) {
                 Stage::Named | Stage::Proposed | Stage::ToAsk | Stage::Allowed
             )
         })
-        .filter(|call| !draft.seen().plans.contains_key(&call.id) && !draft.seen().pending.contains(&call.id))
+        .filter(|call| {
+            !draft.seen().plans.contains_key(&call.id)
+                && !draft.seen().questions.is_pending(&Subject::Verdict(call.id))
+        })
         .map(|call| (call.id, call.name.clone(), call.input.clone()))
         .collect();
     for (id, name, input) in planless {

@@ -10,8 +10,9 @@ pub(crate) mod token_count;
 use crate::context::overflow::Shrinking;
 use crate::draft::Draft;
 use crate::durable::Durable;
-use crate::effect::{Effect, Shrink, Summariser};
+use crate::effect::{Shrink, Summariser};
 use crate::input::{Scene, Shrunk};
+use crate::questions::{self, Subject};
 use crate::{attempts::launch, steps::limits};
 use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
 
@@ -201,7 +202,7 @@ fn tokens(draft: &Draft<'_, '_>) -> u64 {
 
 /// Requests a shorter conversation if the next call needs one. True: the call has to wait for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
-    if draft.seen().shrinking.is_some() || draft.seen().token_count.is_some() {
+    if draft.seen().shrinking.is_some() || draft.seen().questions.is_pending(&Subject::TokenCount) {
         return true;
     }
     if limits::spent(draft.durable(), draft.now()) {
@@ -357,12 +358,8 @@ pub(crate) fn stop(draft: &mut Draft<'_, '_>, why: &str) {
 
 /// Stops the work that makes the conversation shorter.
 pub(crate) fn stop_shrinking(draft: &mut Draft<'_, '_>) {
-    if let Some(shrinking) = draft.volatile().shrinking.take() {
-        draft.effect(Effect::StopShrinking {
-            call: shrinking.call,
-            attempt: shrinking.attempt,
-        });
-    }
+    draft.volatile().shrinking = None;
+    questions::withdraw(draft, |subject| *subject == Subject::Shorten);
 }
 
 impl Durable {

@@ -1,12 +1,10 @@
 //! The closed list of effects: what the core wants done.
 
-use crate::durable::OpenHistory;
 use crate::input::TimerKey;
-use crate::lifecycle::event::LifecycleEvent;
-use crate::tree::delegate::Ended;
+use crate::questions::{Question, QuestionId};
 use agentd_protocol::{
-    ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart,
-    SandboxLevel, Seq, SessionId, SidePurpose, ThinkingLevel, ToolCallId,
+    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
+    SessionId, SidePurpose, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 
@@ -16,7 +14,7 @@ use serde_json::Value;
 pub struct Step {
     /// New facts, in order, with their seqs.
     pub events: Vec<Event>,
-    /// The work. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); the rest immediately.
+    /// The work. [`Effect::RunTool`] and some questions only after `events` are durable (I4); the rest immediately.
     pub effects: Vec<Effect>,
     /// The answer to a command: sent once `events` are durable (I1), immediately if there are none.
     pub reply: Option<Result<Reply, Fault>>,
@@ -101,52 +99,17 @@ pub enum Effect {
         /// The provider should keep the prompt cached for an hour.
         cache_hour: bool,
     },
-    /// Ask a model outside of the turn; answered by `Input::SideEnded`.
-    StartSide(SideCall),
-    /// Abandon a side call whose answer is no longer needed.
-    DropSide {
-        /// The call.
-        call: CallId,
-    },
-    /// Have the provider count the next request; answered by `Input::Counted`.
-    CountTokens {
+    /// Ask a question; answered by [`crate::Input::Answered`].
+    Ask {
         /// Echoed in the answer.
-        call: CallId,
-        /// The configured name of the next call's model.
-        model: String,
-        /// The credential to use.
-        credential: Option<String>,
-        /// Request parts to leave out because the server has rejected them.
-        without: Vec<RequestPart>,
-        /// The time limit.
-        within_ms: u64,
+        id: QuestionId,
+        /// The question.
+        question: Question,
     },
-    /// Abandon a count that is no longer needed.
-    DropCount {
-        /// The count's call.
-        call: CallId,
-    },
-    /// Make the conversation shorter. Answered by `Input::Shrunk`; a hook's veto is reported there, too.
-    Shrink {
-        /// The model call that needs it; before a call, and between turns, an id of its own.
-        call: CallId,
-        /// The attempt whose failure caused it; 0: none.
-        attempt: u32,
-        /// The method.
-        how: Shrink,
-        /// The target size in tokens.
-        target_tokens: u64,
-        /// The cause.
-        cause: CompactionCause,
-        /// The model that writes the summary, if any.
-        summariser: Option<Summariser>,
-    },
-    /// Abandon shortening the conversation.
-    StopShrinking {
-        /// The model call that needed it.
-        call: CallId,
-        /// The attempt whose failure caused it.
-        attempt: u32,
+    /// Abandon a question whose answer is no longer needed.
+    Withdraw {
+        /// The question.
+        id: QuestionId,
     },
     /// Kill the attempt's worker.
     KillModel {
@@ -154,17 +117,6 @@ pub enum Effect {
         call: CallId,
         /// The attempt.
         attempt: u32,
-    },
-    /// Prepare a call and have the gate judge it; answered by `Input::Judged`.
-    Judge {
-        /// The call.
-        tool_call: ToolCallId,
-        /// The tool's name as the model gave it.
-        name: String,
-        /// The arguments.
-        input: Value,
-        /// Rules granted for this session.
-        grants: Vec<String>,
     },
     /// Run a call, once this step's events are durable; answered by `Input::ToolEnded`.
     RunTool {
@@ -183,11 +135,6 @@ pub enum Effect {
     KillTool {
         /// The call.
         tool_call: ToolCallId,
-    },
-    /// Restore files and the conversation, once this step's events are durable; answered by `Input::Reworked`.
-    Rework {
-        /// The work: what to restore.
-        work: Box<OpenHistory>,
     },
     /// Create the session for a delegated call, unless it already exists; once this step's events are durable. Answered
     /// by `Command::ChildEnded`.
@@ -213,24 +160,8 @@ pub enum Effect {
         /// The sub-agent.
         child: SessionId,
     },
-    /// Report this sub-agent's end to its parent, once this step's events are durable; answered by `Input::Told`.
-    TellParent {
-        /// The parent.
-        parent: SessionId,
-        /// The report.
-        ended: Box<Ended>,
-    },
     /// Tell viewers of the root session which approvals are open here, once this step's events are durable.
     TellRoot,
-    /// Look up what the tree of agents has spent, once this step's events are durable; answered by `Input::TreeSpent`.
-    AskTree {
-        /// Echoed in the answer.
-        number: u64,
-        /// The root of the tree.
-        root: SessionId,
-        /// The session that waits for this one.
-        parent: Option<SessionId>,
-    },
     /// Kill all background jobs.
     KillJobs,
     /// Set or replace a timer.
@@ -246,23 +177,6 @@ pub enum Effect {
     ClearTimer {
         /// The timer.
         key: TimerKey,
-    },
-    /// Count the attached viewers that may decide; answered by `Input::Deciders`.
-    CountDeciders {
-        /// The approval.
-        approval: ApprovalId,
-    },
-    /// Run the lifecycle hooks, once this step's events are durable; answered by `Input::Heard`.
-    AskHooks {
-        /// Echoed in the answer.
-        number: u64,
-        /// The lifecycle event.
-        topic: LifecycleEvent,
-    },
-    /// Abandon hooks whose answer is no longer needed.
-    DropHooks {
-        /// The number of the request.
-        number: u64,
     },
     /// Add an always-rule to the fleet-wide stream.
     AddRule {

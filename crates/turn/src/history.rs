@@ -4,8 +4,9 @@
 use crate::draft::Draft;
 use crate::durable::apply::Refusal;
 use crate::durable::{Durable, OpenHistory, Totals};
-use crate::effect::{Effect, Reply};
+use crate::effect::Reply;
 use crate::planning::Plan;
+use crate::questions::{self, Question, Subject};
 use crate::words;
 use agentd_protocol::{
     Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, Spent, Timestamp,
@@ -28,6 +29,17 @@ pub enum Reworked {
     Done(UndoApplied),
     /// Nothing was changed.
     Failed(HistoryFailed),
+}
+
+impl Reworked {
+    /// The outcome of work that somebody could not do, or did not finish.
+    #[must_use]
+    pub fn not_done(why: &str) -> Self {
+        Self::Failed(HistoryFailed {
+            code: "E_TOOL".to_owned(),
+            message: format!("cannot restore the files: {why}; some may already be restored"),
+        })
+    }
 }
 
 /// Refuses commands that cannot run while such work is open.
@@ -82,12 +94,12 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, 
 /// The seq of work that was started but is not running in this incarnation.
 pub(crate) fn lost(draft: &Draft<'_, '_>) -> Option<Seq> {
     let open = draft.durable().history.as_ref().map(|open| open.seq);
-    open.filter(|seq| draft.seen().reworking != Some(*seq))
+    open.filter(|seq| !draft.seen().questions.is_pending(&Subject::Rework(*seq)))
 }
 
 /// Repeats interrupted work after a restart.
 pub(crate) fn again(draft: &mut Draft<'_, '_>) {
-    if draft.seen().reworking.is_none() {
+    if lost(draft).is_some() {
         start(draft);
     }
 }
@@ -96,13 +108,11 @@ fn start(draft: &mut Draft<'_, '_>) {
     let Some(work) = draft.durable().history.clone().map(Box::new) else {
         return;
     };
-    draft.volatile().reworking = Some(work.seq);
-    draft.effect(Effect::Rework { work });
+    questions::ask(draft, Question::Rework(work));
 }
 
 /// Records the end of the work and tells the model.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
-    draft.volatile().reworking = None;
     let Some(OpenHistory { seq, started }) = draft.durable().history.clone() else {
         return;
     };

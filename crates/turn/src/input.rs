@@ -4,9 +4,9 @@ use crate::calls::jobs::JobEnd;
 use crate::calls::loop_requests::LoopRequest;
 use crate::context::Sizes;
 use crate::durable::shown_settings::ShownSettings;
-use crate::history::{Rework, Reworked};
+use crate::history::Rework;
+use crate::questions::{Answer, QuestionId};
 use crate::tree::delegate::Ended;
-use crate::tree::shared_budget::TreeSpent;
 use agentd_protocol::{
     About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
     ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode, Price,
@@ -101,24 +101,17 @@ pub enum Input {
         /// What happened.
         failure: ModelFailure,
     },
-    /// The gate judged a call, or the call could not be prepared.
-    Judged {
-        /// The call.
-        tool_call: ToolCallId,
-        /// The judgement.
-        judged: Judged,
+    /// The answer to a question ([`crate::Effect::Ask`]).
+    Answered {
+        /// The question; the answer to one that is not pending any more is ignored.
+        id: QuestionId,
+        /// The answer.
+        answer: Answer,
     },
     /// A call's hooks finished; those that run before the call are reported before its judgement.
     Hooked {
         /// The call.
         tool_call: ToolCallId,
-        /// The hooks' results.
-        records: Vec<HookFinished>,
-    },
-    /// Lifecycle hooks finished.
-    Heard {
-        /// The number of the request; a stale one is ignored.
-        number: u64,
         /// The hooks' results.
         records: Vec<HookFinished>,
     },
@@ -143,29 +136,6 @@ pub enum Input {
         /// How it ended.
         end: JobEnd,
     },
-    /// Answer to [`crate::Effect::CountDeciders`].
-    Deciders {
-        /// The approval.
-        approval: ApprovalId,
-        /// Attached viewers that may decide.
-        count: u32,
-    },
-    /// Answer to [`crate::Effect::Shrink`].
-    Shrunk {
-        /// The model call that needed it.
-        call: CallId,
-        /// The attempt whose failure caused it.
-        attempt: u32,
-        /// The outcome.
-        shrunk: Shrunk,
-    },
-    /// Answer to [`crate::Effect::StartSide`]; or the cost of a summary that is no longer needed.
-    SideEnded(SideEnded),
-    /// Answer to [`crate::Effect::CountTokens`]: the estimate is now the provider's count, or unchanged if there is none.
-    Counted {
-        /// The count's call.
-        call: CallId,
-    },
     /// A warning for people about something outside of the turn.
     Warned {
         /// A stable code.
@@ -173,20 +143,6 @@ pub enum Input {
         /// The message.
         message: String,
     },
-    /// The parent has this sub-agent's result or does not want it, or the parent could not be reached.
-    Told {
-        /// The parent answered.
-        heard: bool,
-    },
-    /// Answer to [`crate::Effect::AskTree`].
-    TreeSpent {
-        /// The number of the request; a stale one is ignored.
-        number: u64,
-        /// The result; none: it could not be read.
-        spent: Option<TreeSpent>,
-    },
-    /// Work on files and history has ended.
-    Reworked(Reworked),
     /// A timer fired.
     Timer {
         /// The timer.
@@ -361,8 +317,8 @@ pub struct CallPlan {
 pub enum TimerKey {
     /// The next attempt of the model call.
     Backoff,
-    /// Judging takes too long: calls still unjudged are denied.
-    Judging,
+    /// The earliest deadline of a pending question.
+    Questions,
     /// An approval expires.
     Expiry(ApprovalId),
     /// No client that may decide has attached.

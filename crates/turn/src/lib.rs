@@ -22,6 +22,7 @@ mod input;
 mod invariants;
 mod lifecycle;
 mod planning;
+mod questions;
 mod recover;
 mod side;
 mod steps;
@@ -58,6 +59,7 @@ pub use invariants::{Held, Order, Violation, Witness, sound_request, stable_pref
 pub use lifecycle::event::{LifecycleEvent, Notice};
 pub use planning::intent_guard::IntentMatcher;
 pub use planning::{Plan, PlanRequest, TurnPlan};
+pub use questions::{Answer, Question, QuestionId};
 pub use side::SideRules;
 pub use steps::guards::Guards;
 pub use steps::surroundings::Surroundings;

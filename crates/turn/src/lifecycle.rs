@@ -8,6 +8,7 @@ use crate::draft::Draft;
 use crate::durable::status::failed;
 use crate::inbox;
 use crate::lifecycle::event::{LifecycleEvent, Notice};
+use crate::questions::{self, Question, Subject};
 use crate::steps::limits;
 use crate::volatile::Volatile;
 use agentd_protocol::{
@@ -20,7 +21,11 @@ const MOST_NOTICES: usize = 16;
 
 /// Whether the agent is blocked on hooks.
 pub(crate) fn holds_up(volatile: &Volatile) -> bool {
-    volatile.asked.values().any(LifecycleEvent::holds_up)
+    volatile.questions.events().any(LifecycleEvent::holds_up)
+}
+
+fn is_asked(draft: &Draft<'_, '_>, event: &LifecycleEvent) -> bool {
+    draft.seen().questions.events().any(|asked| asked == event)
 }
 
 fn hears(draft: &Draft<'_, '_>, event: HookEvent) -> bool {
@@ -28,12 +33,8 @@ fn hears(draft: &Draft<'_, '_>, event: HookEvent) -> bool {
 }
 
 /// Sends a request to the hooks.
-pub(crate) fn ask(draft: &mut Draft<'_, '_>, topic: LifecycleEvent) {
-    let volatile = draft.volatile();
-    volatile.askings = volatile.askings.wrapping_add(1);
-    let number = volatile.askings;
-    volatile.asked.insert(number, topic.clone());
-    draft.effect(crate::Effect::AskHooks { number, topic });
+pub(crate) fn ask(draft: &mut Draft<'_, '_>, event: LifecycleEvent) {
+    questions::ask(draft, Question::Hooks(event));
 }
 
 /// Asks the hooks about new arrivals: a new session, inputs.
@@ -43,10 +44,9 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         return;
     }
     let new = !durable.greeted && durable.last.is_none() && durable.turn.is_none();
-    if new && draft.seen().greeted.is_none() && hears(draft, HookEvent::SessionStart) {
+    if new && !draft.seen().greeted && hears(draft, HookEvent::SessionStart) {
         ask(draft, LifecycleEvent::SessionStart);
-        let volatile = draft.volatile();
-        volatile.greeted = Some(volatile.askings);
+        draft.volatile().greeted = true;
     }
     if !hears(draft, HookEvent::UserPromptSubmit) {
         return;
@@ -58,13 +58,7 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         .filter(|waiting| !waiting.taken)
         .map(|waiting| waiting.queued.input)
         .filter(|input| !draft.seen().screened.contains_key(input))
-        .filter(|input| {
-            !draft
-                .seen()
-                .asked
-                .values()
-                .any(|topic| *topic == LifecycleEvent::Prompt(*input))
-        })
+        .filter(|input| !is_asked(draft, &LifecycleEvent::Prompt(*input)))
         .collect();
     for input in unseen {
         ask(draft, LifecycleEvent::Prompt(input));
@@ -78,11 +72,7 @@ pub(crate) fn lets_in(draft: &Draft<'_, '_>, input: InputId) -> bool {
 
 /// Whether a turn may begin.
 pub(crate) fn lets_begin(draft: &Draft<'_, '_>) -> bool {
-    !draft
-        .seen()
-        .asked
-        .values()
-        .any(|topic| *topic == LifecycleEvent::SessionStart)
+    !is_asked(draft, &LifecycleEvent::SessionStart)
 }
 
 /// Text that hooks add to inputs is recorded when they join, so that a restart before that leaves nothing behind.
@@ -115,8 +105,8 @@ pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
     }
     let asked = draft
         .seen()
-        .asked
-        .values()
+        .questions
+        .events()
         .any(|topic| matches!(topic, LifecycleEvent::Stop { .. }));
     // The next incarnation asks them.
     if !asked && !draft.seen().draining {
@@ -126,12 +116,9 @@ pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
 }
 
 /// Handles the hooks' results.
-pub(crate) fn heard(draft: &mut Draft<'_, '_>, number: u64, records: Vec<HookFinished>) {
-    let Some(topic) = draft.volatile().asked.remove(&number) else {
-        return;
-    };
+pub(crate) fn heard(draft: &mut Draft<'_, '_>, event: &LifecycleEvent, records: Vec<HookFinished>) {
     let (objection, words) = (HookFinished::objection(&records), HookFinished::words(&records));
-    match topic {
+    match *event {
         LifecycleEvent::SessionStart => {
             write_down(draft, records);
             words.into_iter().for_each(|text| note(draft, text));
@@ -202,7 +189,7 @@ pub(crate) fn announce(draft: &mut Draft<'_, '_>) {
         if !hears(draft, topic.event()) {
             continue;
         }
-        let notices = draft.seen().asked.values();
+        let notices = draft.seen().questions.events();
         let on_their_way = notices.filter(|topic| !topic.holds_up()).count();
         if on_their_way < MOST_NOTICES {
             ask(draft, topic);
@@ -250,21 +237,21 @@ fn of_end(finished: &TurnFinished) -> LifecycleEvent {
 
 /// Drops requests without a cause: their subject is over, or the daemon drains and the next incarnation asks again.
 pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
-    let causeless: Vec<u64> = draft
-        .seen()
-        .asked
-        .iter()
-        .filter(|(_, topic)| !has_cause(draft, topic))
-        .map(|(number, _)| *number)
-        .collect();
-    for number in causeless {
-        if let Some(LifecycleEvent::Compaction { call, attempt, .. }) = draft.volatile().asked.remove(&number)
+    let events = draft.seen().questions.events();
+    let causeless: Vec<LifecycleEvent> = events.filter(|event| !has_cause(draft, event)).cloned().collect();
+    if !causeless.is_empty() {
+        questions::withdraw(
+            draft,
+            |subject| matches!(subject, Subject::Hooks(event) if causeless.contains(event)),
+        );
+    }
+    for event in causeless {
+        if let LifecycleEvent::Compaction { call, attempt, .. } = event
             // A different attempt may have requested a compaction in the meantime.
             && overflow::is_vetted(draft.seen().shrinking, (call, attempt))
         {
             draft.volatile().shrinking = None;
         }
-        draft.effect(crate::Effect::DropHooks { number });
     }
     let gone: Vec<InputId> = draft
         .seen()

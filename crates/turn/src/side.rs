@@ -7,10 +7,11 @@ pub(crate) mod answers;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::durable::apply::Refusal;
-use crate::effect::{Effect, SideCall};
+use crate::effect::SideCall;
 use crate::input::SideEnded;
+use crate::questions::{self, Question, Subject};
 use crate::{attempts::launch, planning, steps::limits};
-use agentd_protocol::{CallId, EventBody, Fault, SessionUpdated, SideCallFinished, SidePurpose};
+use agentd_protocol::{EventBody, Fault, SessionUpdated, SideCallFinished, SidePurpose};
 
 /// The name that stands for the session's own model.
 const OWN: &str = "session";
@@ -38,7 +39,7 @@ pub struct SideRules {
 
 /// Whether an answer for this purpose is pending.
 pub(crate) fn asks(draft: &Draft<'_, '_>, purpose: SidePurpose) -> bool {
-    draft.seen().sides.values().any(|asked| *asked == purpose)
+    draft.seen().questions.is_pending(&Subject::Side(purpose))
 }
 
 /// The model to ask, if one is usable.
@@ -79,8 +80,7 @@ fn ask(draft: &mut Draft<'_, '_>, purpose: SidePurpose, words: &str) -> bool {
         within_ms: rules.within_ms,
         model,
     };
-    draft.volatile().sides.insert(call, purpose);
-    draft.effect(Effect::StartSide(side));
+    questions::ask(draft, Question::Side(side));
     true
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
     }
     if summary {
         // The new summary will cover this turn, too.
-        stop(draft, SidePurpose::Summary);
+        questions::withdraw(draft, |subject| *subject == Subject::Side(SidePurpose::Summary));
         ask(draft, SidePurpose::Summary, "");
     }
 }
@@ -125,39 +125,50 @@ pub(crate) fn summarize(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
     ))
 }
 
-/// Handles an answer or a failure. The cost is recorded in any case.
-pub(crate) fn ended(draft: &mut Draft<'_, '_>, ended: SideEnded) {
-    let waited_for = draft.volatile().sides.remove(&ended.call).is_some();
-    let SideEnded {
-        call, purpose, text, ..
-    } = ended;
-    let answer = text.and_then(|text| match purpose {
+/// Handles an answer or a failure.
+pub(crate) fn ended(draft: &mut Draft<'_, '_>, ended: &SideEnded) {
+    let purpose = ended.purpose;
+    let answer = charge(draft, ended);
+    let closed = draft.durable().closed.is_some();
+    match answer {
+        Ok(SideAnswer::Intent(classified)) => planning::classified(draft, Some(classified)),
+        Ok(SideAnswer::Title(title)) if untitled(draft.durable()) && !closed => {
+            draft.emit(update(Some(title), None));
+        }
+        Ok(SideAnswer::Summary(summary)) if !closed => draft.emit(update(None, Some(summary))),
+        Err(_) => unanswered(draft, purpose),
+        Ok(SideAnswer::Title(_) | SideAnswer::Summary(_)) => {}
+    }
+}
+
+/// There is no answer: only an intent is waited for.
+pub(crate) fn unanswered(draft: &mut Draft<'_, '_>, purpose: SidePurpose) {
+    if purpose == SidePurpose::Intent {
+        planning::classified(draft, None);
+    }
+}
+
+/// Reads an answer and records its cost, whether or not anyone still waits for it.
+pub(crate) fn charge(draft: &mut Draft<'_, '_>, ended: &SideEnded) -> Result<SideAnswer, String> {
+    let text = ended.text.clone();
+    let answer = text.and_then(|text| match ended.purpose {
         SidePurpose::Title => answers::title(&text).map(SideAnswer::Title),
         SidePurpose::Summary => answers::summary(&text).map(SideAnswer::Summary),
         SidePurpose::Intent => answers::intent(&text).map(SideAnswer::Intent),
         SidePurpose::Compaction => Err("nobody waits for it any more".to_owned()),
     });
     draft.emit(SideCallFinished {
-        call,
-        purpose,
-        model: ended.model,
+        call: ended.call,
+        purpose: ended.purpose,
+        model: ended.model.clone(),
         usage: ended.usage,
         cost_usd: ended.cost_usd,
         error: answer.as_ref().err().cloned(),
     });
-    let closed = draft.durable().closed.is_some();
-    match answer {
-        Ok(SideAnswer::Intent(classified)) if waited_for => planning::classified(draft, Some(classified)),
-        Ok(SideAnswer::Title(title)) if waited_for && untitled(draft.durable()) && !closed => {
-            draft.emit(update(Some(title), None));
-        }
-        Ok(SideAnswer::Summary(summary)) if waited_for && !closed => draft.emit(update(None, Some(summary))),
-        Err(_) if purpose == SidePurpose::Intent && waited_for => planning::classified(draft, None),
-        Ok(_) | Err(_) => {}
-    }
+    answer
 }
 
-enum SideAnswer {
+pub(crate) enum SideAnswer {
     Title(String),
     Summary(String),
     Intent(crate::planning::classify::Classified),
@@ -182,25 +193,9 @@ const fn update(title: Option<String>, summary: Option<String>) -> SessionUpdate
     }
 }
 
-/// Abandons the intent question because the turn ends.
-pub(crate) fn stop_intents(draft: &mut Draft<'_, '_>) {
-    stop(draft, SidePurpose::Intent);
-}
-
-/// Abandons all questions: the session closes, or the daemon drains.
+/// Abandons all questions because the session closes.
 pub(crate) fn stop_all(draft: &mut Draft<'_, '_>) {
-    for purpose in [SidePurpose::Title, SidePurpose::Summary, SidePurpose::Intent] {
-        stop(draft, purpose);
-    }
-}
-
-fn stop(draft: &mut Draft<'_, '_>, purpose: SidePurpose) {
-    let calls = draft.seen().sides.iter().filter(|(_, asked)| **asked == purpose);
-    let calls: Vec<CallId> = calls.map(|(call, _)| *call).collect();
-    for call in calls {
-        draft.volatile().sides.remove(&call);
-        draft.effect(Effect::DropSide { call });
-    }
+    questions::withdraw(draft, |subject| matches!(subject, Subject::Side(_)));
 }
 
 impl Durable {

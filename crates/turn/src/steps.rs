@@ -30,6 +30,21 @@ enum Next {
 /// A note that makes the model continue.
 type Nudge = (NoteKind, String);
 
+/// The gates before a model call, in this order. The first one that is closed decides.
+const GATES: [fn(&mut Draft<'_, '_>) -> Leave; 4] = [
+    // The intent of the inputs is known, if a plan may depend on it.
+    |draft| Leave::unless(planning::comes_first(draft)),
+    // The conversation fits into the window.
+    |draft| Leave::unless(context::comes_first(draft)),
+    // The spending of the tree of agents is known.
+    |draft| Leave::unless(!shared_budget::is_known(draft)),
+    // No limit is reached. The last gate: only it records something.
+    limits::ask_leave,
+];
+
+/// The notes that the model gets before a call, in this order.
+const NOTES: [fn(&mut Draft<'_, '_>); 4] = [jobs::tell, surroundings::tell, planning::tell, note_guards];
+
 /// Ends the turn, or starts its next model call unless the session is held. True when there may be more to do.
 pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     let Some(turn) = draft.turn() else { return false };
@@ -46,39 +61,33 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
         Next::Call(_) if draft.held() => return false,
         Next::Call(nudge) => nudge,
     };
-    if planning::comes_first(draft) || context::comes_first(draft) {
-        return false;
-    }
-    if !shared_budget::is_known(draft) {
-        return false;
-    }
-    match limits::ask_leave(draft) {
-        Leave::Asked => false,
-        Leave::End(reason, error) => {
-            ending::finish(draft, reason, Some(error));
-            true
+    for gate in GATES {
+        match gate(draft) {
+            Leave::Go => {}
+            Leave::Wait => return false,
+            Leave::GoWithoutTools => return launch::launch(draft, None, true),
+            Leave::End(reason, error) => {
+                ending::finish(draft, reason, Some(error));
+                return true;
+            }
         }
-        Leave::Go => {
-            inject_notes(draft, nudge);
-            launch::launch(draft, None, false)
-        }
-        Leave::GoWithoutTools => launch::launch(draft, None, true),
     }
+    for note in NOTES {
+        note(draft);
+    }
+    if let Some((kind, text)) = nudge {
+        draft.emit(NoteInjected { kind, text });
+    }
+    launch::launch(draft, None, false)
 }
 
-fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<Nudge>) {
-    jobs::tell(draft);
-    surroundings::tell(draft);
-    planning::tell(draft);
+fn note_guards(draft: &mut Draft<'_, '_>) {
     let limits = draft.durable().limits();
     if let Some(text) = draft.turn().and_then(|turn| turn.guards.note(&limits)) {
         draft.emit(NoteInjected {
             kind: NoteKind::Guard,
             text,
         });
-    }
-    if let Some((kind, text)) = nudge {
-        draft.emit(NoteInjected { kind, text });
     }
 }
 

@@ -5,8 +5,9 @@ use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::input::TimerKey;
 use crate::{
-    calls::{approvals, judging},
+    calls::approvals,
     context::overflow,
+    questions::{self, Question, Subject},
 };
 
 /// Handles a timer that fired; ignored if it has been replaced or cleared since.
@@ -18,11 +19,10 @@ pub(crate) fn fired(draft: &mut Draft<'_, '_>, key: TimerKey, generation: u64) {
     volatile.timers.remove(&key);
     match key {
         TimerKey::Backoff => volatile.backoff_over = true,
-        TimerKey::Judging => judging::timed_out(draft),
+        TimerKey::Questions => questions::overdue(draft),
         TimerKey::Expiry(approval) => approvals::expire(draft, approval),
         TimerKey::Unattended(approval) => {
-            volatile.counting.insert(approval);
-            draft.effect(Effect::CountDeciders { approval });
+            questions::ask(draft, Question::Deciders { approval });
         }
     }
 }
@@ -56,6 +56,9 @@ pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
     }
     for (key, after_ms) in wanted {
         if !draft.seen().timers.contains_key(&key) {
+            if key == TimerKey::Questions {
+                questions::watch(draft, draft.now().plus_ms(after_ms));
+            }
             set(draft, key, after_ms);
         }
     }
@@ -64,8 +67,8 @@ pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
 fn wanted(draft: &Draft<'_, '_>) -> Vec<(TimerKey, u64)> {
     let (durable, volatile, now) = (draft.durable(), draft.seen(), draft.now());
     let mut wanted = Vec::new();
-    if !volatile.pending.is_empty() {
-        wanted.push((TimerKey::Judging, draft.config().judge_timeout_ms));
+    if let Some(deadline) = volatile.questions.next_deadline() {
+        wanted.push((TimerKey::Questions, deadline.since_ms(now)));
     }
     if volatile.draining {
         // The next incarnation sets the others again; a drained session must come to rest.
@@ -83,7 +86,9 @@ fn wanted(draft: &Draft<'_, '_>) -> Vec<(TimerKey, u64)> {
         if let Some(expires_at) = open.expires_at {
             wanted.push((TimerKey::Expiry(open.approval), expires_at.since_ms(now)));
         }
-        if let Some(ms) = unattended.filter(|_| !volatile.counting.contains(&open.approval)) {
+        if let Some(ms) =
+            unattended.filter(|_| !volatile.questions.is_pending(&Subject::Deciders(open.approval)))
+        {
             let key = TimerKey::Unattended(open.approval);
             wanted.push((key, open.asked_at.plus_ms(ms).since_ms(now)));
         }

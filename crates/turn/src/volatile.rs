@@ -4,31 +4,25 @@ use crate::attempts::stutter::Stutter;
 use crate::context::Preparing;
 use crate::context::overflow::{Shrinking, Window};
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
-use crate::lifecycle::event::LifecycleEvent;
-use crate::tree::completion_report::ReportState;
+use crate::questions::Questions;
 use crate::tree::shared_budget::Tree;
-use agentd_protocol::{
-    ApprovalId, CallId, HookFinished, InputId, SidePurpose, ToolCallId, ToolOutcome, TurnId, Verdict,
-};
+use agentd_protocol::{CallId, HookFinished, InputId, ToolCallId, ToolOutcome, TurnId, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volatile state of an agent.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Volatile {
     /// The attempt whose worker is running.
     pub(crate) live: Option<Live>,
     /// An answer that waits for verdicts on its calls.
     pub(crate) answer: Option<UnrecordedAnswer>,
-    /// Calls that are being judged.
-    pub(crate) pending: BTreeSet<ToolCallId>,
+    /// The questions that wait for an answer.
+    pub(crate) questions: Questions,
     /// Hook results for calls that are not in the log yet.
     pub(crate) hooked: BTreeMap<ToolCallId, Vec<HookFinished>>,
-    /// Pending requests to lifecycle hooks, by number.
-    pub(crate) asked: BTreeMap<u64, LifecycleEvent>,
-    /// The number of the last request.
-    pub(crate) askings: u64,
-    /// The request that notifies hooks of the session's start.
-    pub(crate) greeted: Option<u64>,
+    /// The hooks were notified of the session's start.
+    pub(crate) greeted: bool,
     /// Inputs that hooks have admitted, with the text that they add.
     pub(crate) screened: BTreeMap<InputId, Option<String>>,
     /// The turn that hooks allow to end.
@@ -41,8 +35,6 @@ pub(crate) struct Volatile {
     pub(crate) jobs: BTreeSet<u32>,
     /// Timers that are set, with their generation.
     pub(crate) timers: BTreeMap<TimerKey, u64>,
-    /// Approvals for which the attached deciders are being counted.
-    pub(crate) counting: BTreeSet<ApprovalId>,
     /// The generation of the most recent timer.
     pub(crate) generation: u64,
     /// The back-off timer has fired.
@@ -55,20 +47,14 @@ pub(crate) struct Volatile {
     pub(crate) preparing: Preparing,
     /// The window limits that the last overflow revealed.
     pub(crate) window: Option<Window>,
-    /// Pending questions to models outside of the turn.
-    pub(crate) sides: BTreeMap<CallId, SidePurpose>,
     /// The number of titles requested.
     pub(crate) titles: u32,
-    /// The call for which the provider is counting the next request's tokens.
-    pub(crate) token_count: Option<CallId>,
     /// The prefix hash of the last request (see `Scene`).
     pub(crate) sent_prefix: Option<u64>,
     /// The prefix hash of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
-    /// The seq of the history work that is running here.
-    pub(crate) reworking: Option<agentd_protocol::Seq>,
-    /// The state of the end report to this sub-agent's parent.
-    pub(crate) report: ReportState,
+    /// Whether the parent has this sub-agent's completion report; none: it was not sent, or is on its way.
+    pub(crate) reported: Option<bool>,
     /// The spending of the tree of agents.
     pub(crate) tree: Tree,
     /// Nothing new may start.
@@ -109,20 +95,18 @@ impl Volatile {
     pub(crate) fn forget_turn(&mut self) {
         self.live = None;
         self.answer = None;
-        self.pending.clear();
         self.hooked.clear();
         self.plans.clear();
         self.running.clear();
-        self.counting.clear();
-        self.backoff_over = false;
         self.insists = false;
         self.shrinking = None;
-        self.may_stop = None;
         self.launched();
     }
 
     /// Drops the preparations for a step that has begun, or will not.
     pub(crate) fn launched(&mut self) {
+        self.backoff_over = false;
+        self.may_stop = None;
         self.preparing.launched();
         self.tree.used();
     }

@@ -5,10 +5,10 @@ use crate::error::LoopError;
 use crate::machine::{Machine, Mutant};
 use crate::work::Task;
 use agentd_actor_kit::Earlier;
-use agentd_protocol::{Event, EventBody, Seq, Timestamp};
+use agentd_protocol::{Event, EventBody, Timestamp};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
 use agentd_tools::FilesSeen;
-use agentd_turn::{Input, Reworked};
+use agentd_turn::{Answer, Input, QuestionId, Reworked};
 use std::sync::Arc;
 
 impl Machine {
@@ -54,16 +54,16 @@ impl Machine {
     /// The files, and the conversation, were put back, or that failed. Ignores work that is no longer open.
     pub fn reworked(
         &mut self,
-        seq: Seq,
+        id: QuestionId,
         reworked: Reworked,
         blobs: Vec<Blob>,
         earlier: Option<Box<Earlier>>,
     ) {
-        let open = self.agent.durable().history.as_ref();
-        if open.is_some_and(|open| open.seq == seq) {
+        if self.agent.awaits(id) {
+            let answer = Answer::Rework(reworked);
             self.push(Task {
                 earlier,
-                ..Task::with_blobs(Input::Reworked(reworked), blobs)
+                ..Task::with_blobs(Input::Answered { id, answer }, blobs)
             });
         }
     }

@@ -98,20 +98,23 @@ const MOST_REFUSALS: u32 = 2;
 
 /// Whether an effect must wait until everything decided before it is durable: it changes or informs the world (I4).
 #[must_use]
-pub(crate) const fn waits_for_commit(effect: &Effect) -> bool {
-    matches!(
-        effect,
+pub(crate) fn waits_for_commit(effect: &Effect) -> bool {
+    match effect {
+        Effect::Ask { question, .. } => question.waits_for_commit(),
         Effect::RunTool { .. }
-            | Effect::AddRule { .. }
-            | Effect::AskHooks { .. }
-            | Effect::Rework { .. }
-            | Effect::StartChild { .. }
-            | Effect::StopChild { .. }
-            | Effect::Lead { .. }
-            | Effect::TellParent { .. }
-            | Effect::TellRoot
-            | Effect::AskTree { .. }
-    )
+        | Effect::AddRule { .. }
+        | Effect::StartChild { .. }
+        | Effect::StopChild { .. }
+        | Effect::Lead { .. }
+        | Effect::TellRoot => true,
+        Effect::StartModel { .. }
+        | Effect::KillModel { .. }
+        | Effect::KillTool { .. }
+        | Effect::KillJobs
+        | Effect::Withdraw { .. }
+        | Effect::SetTimer { .. }
+        | Effect::ClearTimer { .. } => false,
+    }
 }
 
 impl Outbox {

@@ -6,6 +6,7 @@ use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::effect::Effect;
 use crate::input::ModelFacts;
+use crate::tree::shared_budget;
 use crate::volatile::Live;
 use crate::{
     attempts::cache_lifetime,
@@ -52,9 +53,8 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     };
     draft.emit(started);
     let (window, prefix) = (overflow::told(draft, &name), draft.scene.prefix);
+    shared_budget::forget(draft);
     let volatile = draft.volatile();
-    volatile.backoff_over = false;
-    volatile.may_stop = None;
     volatile.launched();
     let insists = std::mem::take(&mut volatile.insists);
     volatile.sent_prefix = Some(prefix);

@@ -183,7 +183,7 @@ pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
 
 /// Handles the number of attached deciders.
 pub(crate) fn counted(draft: &mut Draft<'_, '_>, approval: ApprovalId, count: u32) {
-    if !draft.volatile().counting.remove(&approval) || draft.durable().approval(approval).is_none() {
+    if draft.durable().approval(approval).is_none() {
         return;
     }
     if count == 0 {

@@ -5,7 +5,7 @@ use crate::calls::open_call::Stage;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::durable::apply::Refusal;
-use crate::input::TimerKey;
+use crate::questions::{self, Subject};
 use agentd_protocol::{Binding, HookEvent, HookFinished, ToolCallId, VerdictKind};
 use serde_json::Value;
 
@@ -14,13 +14,13 @@ pub(crate) fn finished(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<H
     let before = records
         .iter()
         .any(|record| matches!(record.event, HookEvent::PreToolUse | HookEvent::PermissionRequest));
-    if before && !draft.volatile().pending.contains(&id) {
+    if before && !draft.seen().questions.is_pending(&Subject::Verdict(id)) {
         // The time limit has passed, and the call is denied.
         return;
     }
-    let volatile = draft.volatile();
     // Each request has its own deadline: the one that follows gets the full time.
-    volatile.timers.remove(&TimerKey::Judging);
+    questions::extend(draft, &Subject::Verdict(id));
+    let volatile = draft.volatile();
     if volatile.answer.is_some() {
         volatile.hooked.entry(id).or_default().extend(records);
         return;

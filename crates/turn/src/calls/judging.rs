@@ -2,8 +2,8 @@
 
 use crate::calls::open_call::Stage;
 use crate::draft::Draft;
-use crate::effect::Effect;
-use crate::input::{CallPlan, Judged, TimerKey};
+use crate::input::{CallPlan, Judged};
+use crate::questions::{self, Question};
 use crate::volatile::{Ruling, UnrecordedAnswer};
 use crate::{
     attempts,
@@ -25,25 +25,20 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, answer: UnrecordedAnswer) {
     }
 }
 
-/// Sends a call to the gate and restarts the time limit.
+/// Sends a call to the gate.
 pub(crate) fn request(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, name: String, input: Value) {
     let grants = draft.durable().grants.clone();
-    let volatile = draft.volatile();
-    volatile.pending.insert(tool_call);
-    volatile.timers.remove(&TimerKey::Judging);
-    draft.effect(Effect::Judge {
+    let question = Question::Verdict {
         tool_call,
         name,
         input,
         grants,
-    });
+    };
+    questions::ask(draft, question);
 }
 
 /// Handles the gate's verdict, or a call that could not be prepared.
 pub(crate) fn judged(draft: &mut Draft<'_, '_>, id: ToolCallId, judged: Judged) {
-    if !draft.volatile().pending.remove(&id) {
-        return;
-    }
     let ruling = match judged {
         Judged::Verdict { verdict, plan } => Ruling::Verdict(verdict, Some(plan)),
         Judged::Refused(outcome) => Ruling::Refused(outcome),
@@ -51,16 +46,14 @@ pub(crate) fn judged(draft: &mut Draft<'_, '_>, id: ToolCallId, judged: Judged) 
     ruled(draft, id, ruling);
 }
 
-/// Judging took too long: calls still unjudged are denied (I7).
-pub(crate) fn timed_out(draft: &mut Draft<'_, '_>) {
-    for id in std::mem::take(&mut draft.volatile().pending) {
-        let verdict = Verdict {
-            kind: VerdictKind::Deny,
-            rule: "gate:timeout".to_owned(),
-            reason: "the permission gate did not answer in time".to_owned(),
-        };
-        ruled(draft, id, Ruling::Verdict(verdict, None));
-    }
+/// The gate did not answer: the call is denied (I7).
+pub(crate) fn not_judged(draft: &mut Draft<'_, '_>, id: ToolCallId) {
+    let verdict = Verdict {
+        kind: VerdictKind::Deny,
+        rule: "gate:timeout".to_owned(),
+        reason: "the permission gate did not answer in time".to_owned(),
+    };
+    ruled(draft, id, Ruling::Verdict(verdict, None));
 }
 
 fn ruled(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {

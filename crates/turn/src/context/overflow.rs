@@ -2,9 +2,10 @@
 
 use crate::draft::Draft;
 use crate::durable::{Attempt, Phase};
-use crate::effect::{Effect, Shrink};
+use crate::effect::Shrink;
 use crate::input::Shrunk;
 use crate::lifecycle::event::LifecycleEvent;
+use crate::questions::{self, Question};
 use crate::{
     attempts::{launch, remedy},
     context, lifecycle,
@@ -181,7 +182,7 @@ pub(crate) fn vetted(draft: &mut Draft<'_, '_>, id: (CallId, u32), objection: Op
     let code = "compaction_vetoed".to_owned();
     let message = format!("the conversation is not summed up: {why}");
     draft.emit(WarningRaised { code, message });
-    shrunk(draft, id, Shrunk::Vetoed(why));
+    shrunk(draft, Shrunk::Vetoed(why));
 }
 
 fn start(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
@@ -192,14 +193,13 @@ fn start(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
             context::summariser(draft, &model)
         })
         .flatten();
-    draft.effect(Effect::Shrink {
-        call: shrinking.call,
-        attempt: shrinking.attempt,
+    let question = Question::Shorten {
         how: shrinking.how,
         target_tokens: shrinking.target_tokens,
         cause: shrinking.cause,
         summariser,
-    });
+    };
+    questions::ask(draft, question);
 }
 
 /// Records how the conversation became shorter, or why it did not.
@@ -227,9 +227,8 @@ pub(crate) fn write_down(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Sh
 }
 
 /// Records a shorter conversation; if nothing was gained, takes the next remedy or ends the turn.
-pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrunk) {
-    let asked = draft.seen().shrinking;
-    let Some(asked) = asked.filter(|asked| (asked.call, asked.attempt) == id) else {
+pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, shrunk: Shrunk) {
+    let Some(asked) = draft.seen().shrinking else {
         return;
     };
     if asked.attempt == 0 {

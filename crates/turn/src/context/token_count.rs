@@ -4,8 +4,7 @@
 use crate::attempts::launch;
 use crate::context::ContextRules;
 use crate::draft::Draft;
-use crate::effect::Effect;
-use agentd_protocol::CallId;
+use crate::questions::{self, Question};
 
 /// Requests a count if it could change what follows. True: the next call waits for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>, model: &str, tokens: u64, line: u64) -> bool {
@@ -17,42 +16,22 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>, model: &str, tokens: u64, l
     let Some(facts) = (draft.scene.models)(model).ok().filter(|facts| facts.counts) else {
         return false;
     };
-    let call = draft.stamp().call();
-    let (credential, taught) = (
-        launch::credential(draft, &facts),
-        draft.durable().outer.taught_of(model),
-    );
-    let volatile = draft.volatile();
-    volatile.token_count = Some(call);
-    volatile.preparing.counted(messages, steps);
-    draft.effect(Effect::CountTokens {
-        call,
+    let credential = launch::credential(draft, &facts);
+    let taught = draft.durable().outer.taught_of(model);
+    draft.volatile().preparing.counted(messages, steps);
+    let question = Question::TokenCount {
         model: model.to_owned(),
         credential,
         without: taught.without.into_iter().collect(),
         within_ms: rules.count_ms,
-    });
+    };
+    questions::ask(draft, question);
     true
 }
 
 fn is_close(rules: &ContextRules, tokens: u64, line: u64) -> bool {
     let margin = line.saturating_mul(rules.count_margin_permille) / 1_000;
     margin > 0 && tokens.abs_diff(line) <= margin
-}
-
-/// Continues after the count, or without one: decisions use the resulting estimate.
-pub(crate) fn counted(draft: &mut Draft<'_, '_>, call: CallId) {
-    let volatile = draft.volatile();
-    if volatile.token_count == Some(call) {
-        volatile.token_count = None;
-    }
-}
-
-/// Abandons a count that is no longer needed.
-pub(crate) fn stop(draft: &mut Draft<'_, '_>) {
-    if let Some(call) = draft.volatile().token_count.take() {
-        draft.effect(Effect::DropCount { call });
-    }
 }
 
 #[cfg(test)]

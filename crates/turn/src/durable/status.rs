@@ -4,6 +4,7 @@ use crate::agent::Agent;
 use crate::calls::open_call::{OpenCall, Stage};
 use crate::context::overflow::Shrinking;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
+use crate::questions::Subject;
 use crate::{
     context::overflow,
     inbox, lifecycle,
@@ -119,14 +120,10 @@ impl Agent {
 
     /// What blocks the next step.
     fn waits_before_a_step(&self) -> &'static str {
-        if self
-            .volatile
-            .sides
-            .values()
-            .any(|purpose| *purpose == SidePurpose::Intent)
-        {
+        let questions = &self.volatile.questions;
+        if questions.is_pending(&Subject::Side(SidePurpose::Intent)) {
             "a model is asked what the input wants"
-        } else if self.volatile.token_count.is_some() {
+        } else if questions.is_pending(&Subject::TokenCount) {
             "the provider counts the next request"
         } else if lifecycle::holds_up(&self.volatile) {
             "hooks are asked about what comes next"

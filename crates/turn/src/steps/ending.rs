@@ -4,12 +4,12 @@ use crate::calls::open_call::Stage;
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::effect::Effect;
+use crate::questions::{self, Subject};
 use crate::steps::guards::STUTTER;
 use crate::{
     attempts::{self, remedy},
     calls::{self, approvals, judging},
-    context::{self, overflow, token_count},
-    side,
+    context::{self, overflow},
     steps::limits,
     tree::delegate,
     words,
@@ -23,10 +23,7 @@ use agentd_protocol::{
 pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) {
     if let Some(finished) = finished(draft, reason, error) {
         draft.emit(finished);
-        context::stop_shrinking(draft);
-        token_count::stop(draft);
-        side::stop_intents(draft);
-        draft.volatile().forget_turn();
+        forget_turn(draft);
     }
 }
 
@@ -34,8 +31,6 @@ pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
     stop_model(draft);
     context::stop(draft, "the turn was cancelled");
-    token_count::stop(draft);
-    side::stop_intents(draft);
     close_calls(draft, words::CANCELLED);
     let open: Vec<ApprovalId> = draft
         .durable()
@@ -49,8 +44,14 @@ pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
     let error = reason.map(|reason| limits::error("cancelled", reason));
     if let Some(finished) = finished(draft, EndReason::Cancelled, error) {
         draft.emit_by_caller(finished);
-        draft.volatile().forget_turn();
+        forget_turn(draft);
     }
+}
+
+/// Nothing that was asked or prepared for the turn is needed any more.
+fn forget_turn(draft: &mut Draft<'_, '_>) {
+    questions::turn_ended(draft);
+    draft.volatile().forget_turn();
 }
 
 /// Ends the turn after a model call that failed for good. True: there may be more to do.
@@ -114,7 +115,7 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
         };
         draft.emit(ToolFinished { tool_call, outcome });
     }
-    draft.volatile().pending.clear();
+    questions::withdraw(draft, |subject| matches!(subject, Subject::Verdict(_)));
 }
 
 fn finished(draft: &Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) -> Option<TurnFinished> {

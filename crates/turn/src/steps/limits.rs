@@ -35,10 +35,17 @@ pub(crate) enum Leave {
     Go,
     /// The call may be made without tools.
     GoWithoutTools,
-    /// A person has been asked.
-    Asked,
+    /// Something has to be answered first.
+    Wait,
     /// The call may not be made; the turn ends.
     End(EndReason, TurnError),
+}
+
+impl Leave {
+    /// No leave yet if the call has to wait.
+    pub(crate) const fn unless(waits: bool) -> Self {
+        if waits { Self::Wait } else { Self::Go }
+    }
 }
 
 /// How much of one budget has been used.
@@ -129,7 +136,7 @@ fn at_cap(draft: &mut Draft<'_, '_>, steps: u32, cap: u32) -> Leave {
         OnLimit::Ask if !limits.headless => {
             reached(draft, LimitKind::Steps, value, action::ASK);
             ask(draft, steps, limits.ask_timeout_ms);
-            Leave::Asked
+            Leave::Wait
         }
         OnLimit::Ask | OnLimit::Stop => {
             reached(draft, LimitKind::Steps, value, action::STOP);

@@ -121,7 +121,10 @@ fn scopes_reach_this_call_this_session_or_the_fleet() {
         world.end_tool(ok());
         world.call(&["Bash"]);
         let judged = world.step.effects.iter().find_map(|effect| match effect {
-            Effect::Judge { grants, .. } => Some(grants.clone()),
+            Effect::Ask {
+                question: Question::Verdict { grants, .. },
+                ..
+            } => Some(grants.clone()),
             _ => None,
         });
         assert_eq!(judged.unwrap(), grants);
@@ -170,10 +173,7 @@ fn a_scope_that_is_not_offered_is_refused() {
         grant: None,
         ..world.plan(&name)
     };
-    world.input(Input::Judged {
-        tool_call,
-        judged: Judged::Verdict { verdict, plan },
-    });
+    world.judged(tool_call, Judged::Verdict { verdict, plan });
     for scope in [Scope::Session, Scope::Always] {
         for decision in [Decision::Allow, Decision::Deny] {
             assert_eq!(
@@ -285,15 +285,15 @@ fn i7_with_nobody_attached_who_may_decide_a_call_is_denied() {
     let approval = world.approval();
     assert!(!world.agent.at_rest(), "somebody must look who is there");
     world.fire(TimerKey::Unattended(approval));
-    assert_eq!(world.step.effects, [Effect::CountDeciders { approval }]);
-    world.input(Input::Deciders { approval, count: 1 });
+    assert_eq!(world.counting, [approval]);
+    world.deciders(approval, 1);
     assert_eq!(
         world.timers[&TimerKey::Unattended(approval)].1 - world.now,
         5_000,
         "somebody is there: look again"
     );
     world.fire(TimerKey::Unattended(approval));
-    world.input(Input::Deciders { approval, count: 0 });
+    world.deciders(approval, 0);
     assert_eq!(
         world.kinds(),
         ["approval.decided", "tool.finished", "model.started"]
@@ -303,7 +303,7 @@ fn i7_with_nobody_attached_who_may_decide_a_call_is_denied() {
         "{:?}",
         world.results()
     );
-    world.input(Input::Deciders { approval, count: 0 });
+    world.deciders(approval, 0);
     assert_eq!(world.step, Step::default());
 }
 
@@ -316,7 +316,7 @@ fn a_count_that_comes_after_the_answer_changes_nothing() {
     let approval = world.approval();
     world.fire(TimerKey::Unattended(approval));
     world.decide(Decision::Allow, Scope::Once).unwrap();
-    world.input(Input::Deciders { approval, count: 0 });
+    world.deciders(approval, 0);
     assert_eq!(world.step, Step::default());
     assert_eq!(world.running.len(), 1);
 }

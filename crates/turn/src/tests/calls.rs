@@ -199,7 +199,7 @@ fn i7_what_is_not_judged_in_time_is_denied() {
     world.call(&["Read", "Bash"]);
     world.judge(Allow);
     let late = world.judging.clone();
-    world.fire(TimerKey::Judging);
+    world.fire(TimerKey::Questions);
     let verdicts: Vec<Verdict> = world
         .step
         .events
@@ -222,10 +222,7 @@ fn i7_what_is_not_judged_in_time_is_denied() {
         },
         plan: world.plan("Bash"),
     };
-    world.input(Input::Judged {
-        tool_call: late[0].0,
-        judged,
-    });
+    world.judged(late[0].0, judged);
     assert_eq!(world.step, Step::default(), "a late verdict changes nothing");
     assert_eq!(world.running.len(), 1);
 }

@@ -28,7 +28,7 @@ fn full(tokens: u64) -> World {
 
 fn asked(world: &World) -> Vec<(Shrink, u64)> {
     let shrinks = world.shrinks.iter();
-    shrinks.map(|(_, _, how, target)| (*how, *target)).collect()
+    shrinks.map(|(_, how, target)| (*how, *target)).collect()
 }
 
 fn kept(world: &World) -> Vec<String> {
@@ -269,11 +269,8 @@ fn a_closed_session_compacts_no_more_and_a_paused_one_says_why_not() {
     let reason = "over".to_owned();
     world.command(Command::Close { reason, force: false }).unwrap();
     assert_eq!(kept(&world), ["the session was closed"]);
-    world.input(Input::Shrunk {
-        call: late.0,
-        attempt: late.1,
-        shrunk: Shrunk::Compacted(ContextCompacted::default()),
-    });
+    let shrunk = Shrunk::Compacted(ContextCompacted::default());
+    world.reply_to(late.0, Answer::Shortened(shrunk));
     assert_eq!(world.kinds(), Vec::<&str>::new(), "it comes too late");
     assert_eq!(
         world.command(Command::Compact).unwrap_err().code,

@@ -151,7 +151,7 @@ fn a_child_tells_its_parent_and_closes_when_that_is_heard() {
     world.crash();
     world.input(Input::Recover);
     assert_eq!(world.told, told, "what was lost is told again");
-    world.input(Input::Told { heard: true });
+    world.reported();
     assert!(world.agent.durable().closed.is_some() && world.agent.at_rest());
     world.command(Command::Tell).unwrap();
     assert_eq!(world.told.len(), 2, "who asks is told, also when it is closed");
@@ -218,15 +218,12 @@ fn i7_a_child_takes_no_step_before_it_is_known_what_its_tree_spent() {
         budget,
         above: None,
     };
-    world.input(Input::TreeSpent {
-        number,
-        spent: Some(unwanted),
-    });
+    world.reply_to(number, Answer::TreeSpending(unwanted));
     assert_eq!(world.told[0].reason, Some(EndReason::Cancelled));
 
     let mut world = child(1);
     let number = world.tree.unwrap();
-    world.input(Input::TreeSpent { number, spent: None });
+    world.reply_to(number, Answer::Nobody("it cannot be read".into()));
     assert_eq!(world.told[0].reason, Some(EndReason::Budget));
 }
 

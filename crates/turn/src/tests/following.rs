@@ -116,10 +116,7 @@ fn only_the_last_look_counts_and_one_without_an_answer_costs_no_turn() {
     let stale = world.tree.unwrap();
     world.command(Command::Follow).unwrap();
     assert_ne!(world.tree, Some(stale));
-    world.input(Input::TreeSpent {
-        number: stale,
-        spent: None,
-    });
+    world.reply_to(stale, Answer::Nobody("it cannot be read".into()));
     assert!(
         world.told.is_empty() && world.models.is_empty(),
         "it is not waited for any more"
@@ -132,7 +129,7 @@ fn only_the_last_look_counts_and_one_without_an_answer_costs_no_turn() {
     );
     world.command(Command::Follow).unwrap();
     let number = world.tree.take().unwrap();
-    world.input(Input::TreeSpent { number, spent: None });
+    world.reply_to(number, Answer::Nobody("it cannot be read".into()));
     assert!(world.told.is_empty(), "the next step asks again");
     world.check_log();
 }

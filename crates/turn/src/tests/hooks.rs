@@ -52,7 +52,7 @@ fn hear(world: &mut World, event: HookEvent, change: impl FnOnce(HookFinished) -
         .expect("hooks are asked");
     world.asked.remove(&number);
     let records = vec![change(said(event))];
-    world.input(Input::Heard { number, records });
+    world.reply_to(number, Answer::Hooks(records));
 }
 
 fn asked(world: &World) -> Vec<HookEvent> {
@@ -219,7 +219,7 @@ fn a_steer_makes_the_question_of_the_end_moot() {
     assert!(asked(&world).is_empty(), "they are dropped");
     assert_eq!(world.models.len(), 1);
     let records = vec![denial(HookEvent::Stop, "stale")];
-    assert!(world.input(Input::Heard { number, records }).events.is_empty());
+    assert!(world.reply_to(number, Answer::Hooks(records)).events.is_empty());
     world.say("Done.");
     hear(&mut world, HookEvent::Stop, |said| said);
     assert_eq!(world.reason(), EndReason::Completed);
@@ -323,7 +323,7 @@ fn a_compaction_that_hooks_allow_is_made_and_one_that_they_veto_is_not() {
         hear(&mut world, HookEvent::Compaction, |said| {
             if veto { denial(said.event, "keep it") } else { said }
         });
-        let how: Vec<_> = world.shrinks.iter().map(|(_, _, how, _)| *how).collect();
+        let how: Vec<_> = world.shrinks.iter().map(|(_, how, _)| *how).collect();
         let expected = if veto {
             Shrink::TruncateResults
         } else {

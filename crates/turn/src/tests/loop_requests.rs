@@ -35,10 +35,7 @@ fn allow(world: &mut World, request: LoopRequest) {
         loop_request: Some(request),
         ..world.plan(&name)
     };
-    world.input(Input::Judged {
-        tool_call,
-        judged: Judged::Verdict { verdict, plan },
-    });
+    world.judged(tool_call, Judged::Verdict { verdict, plan });
 }
 
 fn asking(limits: LoopLimits) -> World {
@@ -123,7 +120,7 @@ fn with_nobody_there_a_question_is_unanswered_at_once() {
     });
     let approval = world.approval();
     world.fire(TimerKey::Unattended(approval));
-    world.input(Input::Deciders { approval, count: 0 });
+    world.deciders(approval, 0);
     assert_eq!(world.statuses(), [ToolStatus::Denied]);
     assert!(world.results()[0].1.contains("nobody is attached who may decide"));
     // The question was refused, not a permission: the turn continues.

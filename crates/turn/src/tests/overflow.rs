@@ -18,7 +18,7 @@ fn asked(world: &World) -> Vec<(Shrink, u64)> {
     world
         .shrinks
         .iter()
-        .map(|(_, _, how, target)| (*how, *target))
+        .map(|(_, how, target)| (*how, *target))
         .collect()
 }
 
@@ -178,16 +178,12 @@ fn a_pause_or_a_cancel_while_the_conversation_is_made_shorter_is_heeded() {
     let mut world = full();
     overflow(&mut world);
     let mut cancelled = world.clone();
-    let (call, attempt, ..) = cancelled.shrinks[0];
+    let (late, ..) = cancelled.shrinks[0];
     cancelled.cancel().unwrap();
     assert_eq!(cancelled.kinds(), ["turn.finished"]);
     assert_eq!(asked(&cancelled), [], "it is stopped");
     let shrunk = Shrunk::Compacted(ContextCompacted::default());
-    cancelled.input(Input::Shrunk {
-        call,
-        attempt,
-        shrunk,
-    });
+    cancelled.reply_to(late, Answer::Shortened(shrunk));
     assert_eq!(cancelled.step, Step::default(), "too late");
     cancelled.check_log();
     world.command(Command::Pause { reason: "x".into() }).unwrap();

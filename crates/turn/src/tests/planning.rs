@@ -29,7 +29,7 @@ fn allow(world: &mut World, request: LoopRequest) {
         ..world.plan(&name)
     };
     let judged = Judged::Verdict { verdict, plan };
-    world.input(Input::Judged { tool_call, judged });
+    world.judged(tool_call, judged);
 }
 
 fn shows_a_plan(world: &mut World) {

@@ -47,10 +47,7 @@ fn happen(world: &mut World, dice: u32) {
         }
         18 => {
             if let Some(approval) = world.counting.pop() {
-                world.input(Input::Deciders {
-                    approval,
-                    count: u32::from(pick % 2 == 1),
-                });
+                world.deciders(approval, u32::from(pick % 2 == 1));
             }
         }
         19..=22 => send(world, pick),

@@ -145,7 +145,7 @@ fn i7_a_gate_that_is_silent_after_a_restart_denies() {
     world.call(&["Bash", "Write"]);
     world.judge_all(VerdictKind::Allow);
     world.restart();
-    world.fire(TimerKey::Judging);
+    world.fire(TimerKey::Questions);
     assert_eq!(world.statuses(), [ToolStatus::Interrupted, ToolStatus::Denied]);
 }
 

@@ -54,14 +54,14 @@ fn answer(world: &mut World, purpose: SidePurpose, text: Result<&str, &str>) {
         output: 3,
         ..Usage::default()
     };
-    world.input(Input::SideEnded(SideEnded {
+    world.side_ended(SideEnded {
         call: side.call,
         purpose,
         model: side.model,
         text: text.map(str::to_owned).map_err(str::to_owned),
         usage,
         cost_usd: Some(0.01),
-    }));
+    });
 }
 
 fn purposes(world: &World) -> Vec<SidePurpose> {
@@ -314,7 +314,7 @@ fn a_crash_a_cancel_and_a_steer_while_the_model_is_asked() {
 fn the_usage_of_a_summary_that_nobody_waits_for_is_not_lost() {
     let mut world = World::idle(LoopLimits::default());
     let before = world.summary().usage.total();
-    world.input(Input::SideEnded(SideEnded {
+    let ended = SideEnded {
         call: Stamp::new(Timestamp(1), 1).call(),
         purpose: SidePurpose::Compaction,
         model: "sonnet".into(),
@@ -325,7 +325,8 @@ fn the_usage_of_a_summary_that_nobody_waits_for_is_not_lost() {
             ..Usage::default()
         },
         cost_usd: Some(0.5),
-    }));
+    };
+    world.reply_to(QuestionId(0), Answer::Side(ended));
     assert_eq!(world.kinds(), ["side_call.finished"]);
     assert_eq!(world.summary().usage.total(), before + 1_000);
 }
@@ -349,7 +350,7 @@ fn step(world: &mut World, tokens: u64, messages: u64) {
     world.tokens = tokens;
     world.sizes.messages = messages;
     world.end_tool(ok());
-    while let Some((_, _, Shrink::Prune, _)) = world.shrinks.first() {
+    while let Some((_, Shrink::Prune, _)) = world.shrinks.first() {
         world.shrunk(Shrunk::Nothing);
     }
 }
@@ -358,8 +359,14 @@ fn step(world: &mut World, tokens: u64, messages: u64) {
 fn counted(world: &mut World, tokens: u64) {
     let call = world.token_counts.remove(0);
     world.tokens = tokens;
-    world.input(Input::Counted { call });
-    while let Some((_, _, Shrink::Prune, _)) = world.shrinks.first() {
+    world.reply_to(
+        call,
+        Answer::TokenCount {
+            model: "m".into(),
+            tokens: 1,
+        },
+    );
+    while let Some((_, Shrink::Prune, _)) = world.shrinks.first() {
         world.shrunk(Shrunk::Nothing);
     }
 }
@@ -381,7 +388,7 @@ fn close_to_the_line_the_provider_counts_before_anything_is_made_shorter() {
     );
     let mut world = before_a_call(75_000, 5);
     counted(&mut world, 85_000);
-    assert_eq!(world.shrinks[0].2, Shrink::Compact, "it would not have fitted");
+    assert_eq!(world.shrinks[0].1, Shrink::Compact, "it would not have fitted");
 }
 
 #[test]
@@ -396,6 +403,12 @@ fn i6_the_same_conversation_is_not_counted_twice_nor_each_step() {
     let call = world.token_counts[0];
     world.cancel().unwrap();
     assert_eq!(world.token_counts.len(), 0);
-    world.input(Input::Counted { call });
+    world.reply_to(
+        call,
+        Answer::TokenCount {
+            model: "m".into(),
+            tokens: 1,
+        },
+    );
     assert_eq!(world.kinds(), [""; 0], "nobody waits for it any more");
 }

@@ -25,7 +25,7 @@ pub(super) struct World {
     pub(super) counting: Vec<ApprovalId>,
     pub(super) rules: Vec<String>,
     /// Pending requests to hooks.
-    pub(super) asked: BTreeMap<u64, LifecycleEvent>,
+    pub(super) asked: BTreeMap<QuestionId, LifecycleEvent>,
     /// Running work on the history.
     pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
@@ -38,7 +38,7 @@ pub(super) struct World {
     /// The reports of this session's end to its parent.
     pub(super) told: Vec<Ended>,
     /// The pending look-up of the tree's spending.
-    pub(super) tree: Option<u64>,
+    pub(super) tree: Option<QuestionId>,
     /// Runs of each call since its last `tool.started`.
     runs: BTreeMap<ToolCallId, u32>,
     pub(super) idempotent: bool,
@@ -51,11 +51,13 @@ pub(super) struct World {
     /// The parameters of all attempts, in order.
     pub(super) starts: Vec<Start>,
     /// Requests for a shorter conversation.
-    pub(super) shrinks: Vec<(CallId, u32, Shrink, u64)>,
+    pub(super) shrinks: Vec<(QuestionId, Shrink, u64)>,
     /// Questions to models outside of the turn.
     pub(super) sides: Vec<SideCall>,
     /// Counts requested from the provider.
-    pub(super) token_counts: Vec<CallId>,
+    pub(super) token_counts: Vec<QuestionId>,
+    /// All questions of this incarnation.
+    questions: Vec<(QuestionId, Question)>,
     /// The last step.
     pub(super) step: Step,
     /// The number of steps that had events.
@@ -214,6 +216,7 @@ impl World {
             shrinks: Vec::new(),
             sides: Vec::new(),
             token_counts: Vec::new(),
+            questions: Vec::new(),
             step: Step::default(),
             appends: 0,
         };
@@ -293,9 +296,7 @@ impl World {
             } => {
                 assert!(unanswered(&self.log).is_empty(), "i3: every call is answered");
                 assert!(self.models.is_empty(), "one attempt at a time");
-                // The answer to a request for a call that is over may still arrive; it is ignored.
-                let shrinking = self.shrinks.iter().any(|(of, ..)| *of == call);
-                assert!(!shrinking, "the conversation is made shorter first");
+                assert!(self.shrinks.is_empty(), "the conversation is made shorter first");
                 self.models.push((call, attempt));
                 self.starts.push(Start {
                     model,
@@ -307,40 +308,24 @@ impl World {
                     cache_hour,
                 });
             }
-            Effect::StartSide(side) => self.sides.push(side),
-            Effect::DropSide { call } => self.sides.retain(|side| side.call != call),
-            Effect::CountTokens { call, .. } => self.token_counts.push(call),
-            Effect::DropCount { call } => self.token_counts.retain(|counting| *counting != call),
-            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.of_shrinks(&effect),
+            Effect::Ask { id, question } => self.asks(id, question),
+            Effect::Withdraw { id } => self.withdrawn(id),
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
-            Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
             Effect::RunTool { tool_call, .. } => self.run(tool_call),
-            Effect::Rework { work } => {
-                assert!(
-                    self.log.iter().any(|event| event.seq == work.seq),
-                    "i4: the intent is in the log"
-                );
-                assert!(self.reworking.is_none(), "one at a time");
-                self.reworking = Some(*work);
-            }
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
             | Effect::Lead { .. }
-            | Effect::TellParent { .. }
-            | Effect::TellRoot
-            | Effect::AskTree { .. }) => self.of_family(effect),
+            | Effect::TellRoot) => self.of_family(&effect),
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
             effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
-            Effect::CountDeciders { approval } => self.counting.push(approval),
             Effect::AddRule { rule, .. } => self.rules.push(rule),
-            effect @ (Effect::AskHooks { .. } | Effect::DropHooks { .. }) => self.of_hooks(effect),
         }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other effect")]
-    fn of_family(&mut self, effect: Effect) {
-        match effect {
+    fn of_family(&mut self, effect: &Effect) {
+        match *effect {
             Effect::StartChild { tool_call, child, .. } => {
                 assert!(self.runs.contains_key(&tool_call), "i4: the intent is in the log");
                 assert_eq!(child, child_of(self.agent.durable().session, tool_call));
@@ -348,26 +333,6 @@ impl World {
             }
             Effect::StopChild { child, .. } => self.stopped.push(child),
             Effect::Lead { child } => self.led.push(child),
-            Effect::TellParent { ended, .. } => self.told.push(*ended),
-            Effect::AskTree { number, .. } => self.tree = Some(number),
-            _ => {}
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other effect")]
-    fn of_shrinks(&mut self, effect: &Effect) {
-        match effect.clone() {
-            Effect::Shrink {
-                call,
-                attempt,
-                how,
-                target_tokens,
-                ..
-            } => self.shrinks.push((call, attempt, how, target_tokens)),
-            Effect::StopShrinking { call, attempt } => {
-                self.shrinks
-                    .retain(|(of, which, ..)| (*of, *which) != (call, attempt));
-            }
             _ => {}
         }
     }
@@ -385,17 +350,80 @@ impl World {
         }
     }
 
-    fn of_hooks(&mut self, effect: Effect) {
-        if let Effect::AskHooks { number, topic } = effect {
-            assert!(self.agent.awaits_hooks(number), "its answer is waited for");
-            let before = self.asked.insert(number, topic);
-            assert!(before.is_none(), "each asking has a number of its own");
-        } else if let Effect::DropHooks { number } = effect {
-            assert!(
-                self.asked.remove(&number).is_some(),
-                "only what is asked is dropped"
-            );
+    fn asks(&mut self, id: QuestionId, question: Question) {
+        assert!(self.agent.awaits(id), "its answer is waited for");
+        self.questions.push((id, question.clone()));
+        match question {
+            Question::Verdict { tool_call, name, .. } => self.judging.push((tool_call, name)),
+            Question::Hooks(event) => drop(self.asked.insert(id, event)),
+            Question::Shorten {
+                how, target_tokens, ..
+            } => self.shrinks.push((id, how, target_tokens)),
+            Question::Side(side) => self.sides.push(side),
+            Question::TokenCount { .. } => self.token_counts.push(id),
+            Question::TreeSpending { .. } => self.tree = Some(id),
+            Question::Deciders { approval } => self.counting.push(approval),
+            Question::Report { ended, .. } => self.told.push(*ended),
+            Question::Rework(work) => {
+                let recorded = self.log.iter().any(|event| event.seq == work.seq);
+                assert!(recorded, "i4: the intent is in the log");
+                assert!(self.reworking.is_none(), "one at a time");
+                self.reworking = Some(*work);
+            }
         }
+    }
+
+    fn withdrawn(&mut self, id: QuestionId) {
+        assert!(!self.agent.awaits(id), "its answer is not waited for");
+        self.asked.remove(&id);
+        self.shrinks.retain(|(asked, ..)| *asked != id);
+        self.token_counts.retain(|asked| *asked != id);
+        self.tree.take_if(|asked| *asked == id);
+        let asked = self.questions.iter().find(|(asked, _)| *asked == id);
+        match asked.expect("only what was asked is withdrawn").1.clone() {
+            Question::Side(dropped) => self.sides.retain(|side| side.call != dropped.call),
+            Question::Deciders { approval } => self.counting.retain(|asked| *asked != approval),
+            _ => {}
+        }
+    }
+
+    /// The last question of this kind, which may have been withdrawn.
+    fn question(&self, which: impl Fn(&Question) -> bool) -> QuestionId {
+        let mut asked = self.questions.iter().rev();
+        asked
+            .find(|(_, question)| which(question))
+            .expect("it was asked")
+            .0
+    }
+
+    pub(super) fn reply_to(&mut self, id: QuestionId, answer: Answer) -> &Step {
+        self.input(Input::Answered { id, answer })
+    }
+
+    /// The gate's answer about a call.
+    pub(super) fn judged(&mut self, call: ToolCallId, judged: Judged) -> &Step {
+        let id =
+            self.question(|asked| matches!(asked, Question::Verdict { tool_call, .. } if *tool_call == call));
+        self.reply_to(id, Answer::Verdict(judged))
+    }
+
+    /// The number of viewers that may decide an approval.
+    pub(super) fn deciders(&mut self, of: ApprovalId, count: u32) -> &Step {
+        let id = self.question(|asked| matches!(asked, Question::Deciders { approval } if *approval == of));
+        self.reply_to(id, Answer::Deciders(count))
+    }
+
+    /// The parent has the report.
+    pub(super) fn reported(&mut self) -> &Step {
+        let id = self.question(|asked| matches!(asked, Question::Report { .. }));
+        self.reply_to(id, Answer::Report(true))
+    }
+
+    /// The answer of a model that was asked outside of the turn.
+    pub(super) fn side_ended(&mut self, ended: SideEnded) -> &Step {
+        let of = ended.call;
+        let id = self.question(|asked| matches!(asked, Question::Side(side) if side.call == of));
+        self.reply_to(id, Answer::Side(ended))
     }
 
     fn run(&mut self, tool_call: ToolCallId) {
@@ -512,17 +540,13 @@ impl World {
 
     /// The answer to the last request for a shorter conversation.
     pub(super) fn shrunk(&mut self, shrunk: Shrunk) -> &Step {
-        let (call, attempt, ..) = self.shrinks.pop().expect("a shorter conversation is asked for");
-        self.input(Input::Shrunk {
-            call,
-            attempt,
-            shrunk,
-        })
+        let (id, ..) = self.shrinks.pop().expect("a shorter conversation is asked for");
+        self.reply_to(id, Answer::Shortened(shrunk))
     }
 
     /// Makes the conversation as short as requested.
     pub(super) fn shrink(&mut self) -> &Step {
-        let (_, _, how, tokens_after) = *self.shrinks.last().expect("a shorter conversation is asked for");
+        let (_, how, tokens_after) = *self.shrinks.last().expect("a shorter conversation is asked for");
         let tokens_before = std::mem::replace(&mut self.tokens, tokens_after);
         self.shrunk(match how {
             Shrink::Compact => Shrunk::Compacted(ContextCompacted {
@@ -623,7 +647,7 @@ impl World {
             verdict,
             plan: self.plan(&name),
         };
-        self.input(Input::Judged { tool_call, judged })
+        self.judged(tool_call, judged)
     }
 
     pub(super) fn judge_all(&mut self, kind: VerdictKind) {
@@ -635,10 +659,7 @@ impl World {
     pub(super) fn refuse(&mut self) -> &Step {
         let (tool_call, _) = self.judging.remove(0);
         let outcome = ToolOutcome::text(ToolStatus::Error, "there is no such tool");
-        self.input(Input::Judged {
-            tool_call,
-            judged: Judged::Refused(outcome),
-        })
+        self.judged(tool_call, Judged::Refused(outcome))
     }
 
     pub(super) fn end_tool(&mut self, outcome: ToolOutcome) -> &Step {
@@ -647,27 +668,27 @@ impl World {
     }
 
     /// Reports the spending of the rest of the tree.
-    pub(super) fn look_up(&mut self, number: u64, others: Spent, budget: Budget) -> &Step {
+    pub(super) fn look_up(&mut self, id: QuestionId, others: Spent, budget: Budget) -> &Step {
         self.tree = None;
-        let spent = Some(TreeSpent {
+        let spent = TreeSpent {
             wanted: true,
             others,
             budget,
             above: None,
-        });
-        self.input(Input::TreeSpent { number, spent })
+        };
+        self.reply_to(id, Answer::TreeSpending(spent))
     }
 
     /// The same without a budget, with the parent's state.
     pub(super) fn look_above(&mut self, mode: PermissionMode, paused: bool) -> &Step {
-        let number = self.tree.take().unwrap();
-        let spent = Some(TreeSpent {
+        let id = self.tree.take().unwrap();
+        let spent = TreeSpent {
             wanted: true,
             others: Spent::default(),
             budget: Budget::default(),
             above: Some(Above { mode, paused }),
-        });
-        self.input(Input::TreeSpent { number, spent })
+        };
+        self.reply_to(id, Answer::TreeSpending(spent))
     }
 
     /// A child reports its end.
@@ -724,6 +745,7 @@ impl World {
         self.token_counts.clear();
         self.asked.clear();
         self.reworking = None;
+        self.questions.clear();
         self.children.clear();
         self.stopped.clear();
         self.led.clear();
@@ -761,11 +783,13 @@ impl World {
             undo_id: "u".into(),
             changes: Vec::new(),
         };
-        self.input(Input::Reworked(if well {
+        let reworked = if well {
             Reworked::Done(applied)
         } else {
             Reworked::Failed(failed())
-        }))
+        };
+        let id = self.question(|asked| matches!(asked, Question::Rework(_)));
+        self.reply_to(id, Answer::Rework(reworked))
     }
 
     pub(super) fn restart(&mut self) -> &Step {
@@ -853,13 +877,13 @@ impl World {
                 self.look_up(number, Spent::default(), Budget::default());
             } else if !self.told.is_empty() {
                 self.told.clear();
-                self.input(Input::Told { heard: true });
+                self.reported();
             } else if let Some(child) = self.agent.durable().children.keys().next().copied() {
                 self.end_child(child, EndReason::Completed).unwrap();
             } else if self.reworking.is_some() {
                 self.reworked(true);
             } else if let Some(approval) = self.counting.pop() {
-                self.input(Input::Deciders { approval, count: 0 });
+                self.deciders(approval, 0);
             } else if !self.agent.durable().approvals.is_empty() {
                 self.decide(Decision::Deny, Scope::Once).unwrap();
             } else if let Some(key) = self.timers.keys().next().copied() {

@@ -5,22 +5,9 @@ use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::{Effect, Reply};
 use crate::inbox;
+use crate::questions::{self, Question, Subject};
 use crate::tree::delegate::Ended;
 use agentd_protocol::{EventBody, Fault, Timestamp};
-
-/// The state of the report to the parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum ReportState {
-    /// Not sent.
-    #[default]
-    Not,
-    /// The report is on its way.
-    Sent,
-    /// The parent has it, or does not want it.
-    Heard,
-    /// The parent was unreachable; the next incarnation tries again.
-    Failed,
-}
 
 /// Why a child closes itself.
 const DELIVERED: &str = "its task is over and the result was delivered";
@@ -31,39 +18,31 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     if !has_ended(draft.durable()) || draft.seen().draining {
         return;
     }
-    match draft.seen().report {
-        ReportState::Not => {
+    match draft.seen().reported {
+        None if !draft.seen().questions.is_pending(&Subject::Report) => {
             let Some((parent, _)) = draft.durable().lineage() else {
                 return;
             };
             let ended = Box::new(outcome(draft.durable(), draft.now()));
-            draft.volatile().report = ReportState::Sent;
-            draft.effect(Effect::TellParent { parent, ended });
+            questions::ask(draft, Question::Report { parent, ended });
         }
-        ReportState::Heard if draft.durable().closed.is_none() => {
+        Some(true) if draft.durable().closed.is_none() => {
             // Nothing runs and no input waits, so only open work on files can make this fail.
             drop(inbox::close(draft, DELIVERED.to_owned(), false));
         }
-        ReportState::Heard | ReportState::Sent | ReportState::Failed => {}
+        // It is on its way, or the parent was unreachable: the next incarnation tries again.
+        None | Some(_) => {}
     }
 }
 
-/// Handles the outcome of the report: the parent has it, or is unreachable.
-pub(crate) fn told(draft: &mut Draft<'_, '_>, heard: bool) {
-    if draft.seen().report == ReportState::Sent {
-        draft.volatile().report = if heard {
-            ReportState::Heard
-        } else {
-            ReportState::Failed
-        };
-    }
+/// Handles the outcome of the report: the parent has it or does not want it, or is unreachable.
+pub(crate) fn delivered(draft: &mut Draft<'_, '_>, settled: bool) {
+    draft.volatile().reported = Some(settled);
 }
 
 /// The parent asks again for the report.
 pub(crate) fn asked(draft: &mut Draft<'_, '_>) -> Result<Reply, Fault> {
-    if draft.seen().report != ReportState::Sent {
-        draft.volatile().report = ReportState::Not;
-    }
+    draft.volatile().reported = None;
     Ok(Reply::Done { seq: 0 })
 }
 

@@ -5,7 +5,7 @@
 
 use crate::draft::Draft;
 use crate::durable::Durable;
-use crate::effect::Effect;
+use crate::questions::{self, Question, Subject};
 use crate::{
     steps::{ending, limits},
     tree::following,
@@ -38,10 +38,6 @@ pub struct Above {
 /// The known state of the tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tree {
-    /// The number of the last request.
-    number: u64,
-    /// The request is still unanswered.
-    asking: bool,
     /// A step waits for the answer.
     for_step: bool,
     /// The answer is valid for the step that begins now.
@@ -50,14 +46,9 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Whether a request is unanswered.
-    pub(crate) const fn asking(&self) -> bool {
-        self.asking
-    }
-
-    /// Forgets the request: its step has begun, or will not.
+    /// The step has begun, or will not.
     pub(crate) const fn used(&mut self) {
-        (self.asking, self.for_step, self.fresh) = (false, false, false);
+        (self.for_step, self.fresh) = (false, false);
     }
 }
 
@@ -67,33 +58,28 @@ pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
         return true;
     }
     draft.volatile().tree.for_step = true;
-    if !draft.seen().tree.asking {
+    if !draft.seen().questions.is_pending(&Subject::TreeSpending) {
         ask(draft);
     }
     false
 }
 
-/// Requests the tree's spending; answers to earlier requests no longer count.
+/// Requests the tree's spending; the answer to an earlier request no longer counts.
 pub(crate) fn ask(draft: &mut Draft<'_, '_>) {
-    let tree = &mut draft.volatile().tree;
-    tree.asking = true;
-    tree.number = tree.number.wrapping_add(1);
-    let number = tree.number;
-    let (root, parent) = (
-        draft.durable().root(),
-        draft.durable().lineage().map(|(parent, _)| parent),
-    );
-    draft.effect(Effect::AskTree { number, root, parent });
+    forget(draft);
+    let durable = draft.durable();
+    let (root, parent) = (durable.root(), durable.lineage().map(|(parent, _)| parent));
+    questions::ask(draft, Question::TreeSpending { root, parent });
+}
+
+/// An answer that is still on its way comes from before the step that begins now.
+pub(crate) fn forget(draft: &mut Draft<'_, '_>) {
+    questions::withdraw(draft, |subject| *subject == Subject::TreeSpending);
 }
 
 /// Handles the answer. If the spending could not be read, nothing may be spent (I7).
-pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<TreeSpent>) {
-    let tree = &mut draft.volatile().tree;
-    if !tree.asking || tree.number != number {
-        return;
-    }
-    tree.asking = false;
-    let for_step = std::mem::take(&mut tree.for_step);
+pub(crate) fn answered(draft: &mut Draft<'_, '_>, spent: Option<TreeSpent>) {
+    let for_step = std::mem::take(&mut draft.volatile().tree.for_step);
     if let Some(spent) = spent {
         if !spent.wanted {
             if for_step {
