@@ -142,7 +142,7 @@ async fn i1_i6_a_daemon_on_a_full_disk_refuses_inputs_and_takes_them_when_there_
     let refused = loop {
         number += 1;
         let params = message(&id, &format!("other-{number}"));
-        let tried = tokio::time::timeout(Duration::from_secs(3), client.send(&params)).await;
+        let tried = tokio::time::timeout(Duration::from_secs(15), client.send(&params)).await;
         if let Ok(Err(error)) = tried {
             break error;
         }

@@ -33,10 +33,10 @@ const DIALECTS: [Dialect; 6] = [
 const KEY: &str = "sk-fault-canary-93ab7711";
 /// For faults that end by themselves: a loaded machine must not turn them into others.
 const PATIENT: Deadlines = Deadlines {
-    connect: Duration::from_secs(10),
-    first_byte: Duration::from_secs(20),
-    idle: Duration::from_secs(20),
-    total: Duration::from_secs(40),
+    connect: Duration::from_secs(60),
+    first_byte: Duration::from_secs(60),
+    idle: Duration::from_secs(60),
+    total: Duration::from_secs(150),
 };
 /// For faults that only a deadline ends.
 const HASTY: Deadlines = Deadlines {

@@ -5,7 +5,7 @@ use crate::played;
 use crate::{ASKING, YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::{ClientError, Push};
-use agentd_protocol::{EventBody, FaultClass, WatchParams};
+use agentd_protocol::{EventBody, FaultClass, UpdateParams, WatchParams};
 use agentd_tests::fault_server::Say;
 use agentd_tests::{Daemon, check_log, within};
 use serde_json::Value;
@@ -111,6 +111,32 @@ async fn two_labelled(daemon: &Daemon) {
         ctl(daemon, &run, 0).await;
         ctl(daemon, &["wait", name], 0).await;
     }
+}
+
+/// Changes of settings are events, too; they used to hide an end that was further back than the events that `wait` reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn wait_tells_how_the_last_turn_ended_however_long_ago_that_was() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let run = [
+        "run",
+        "--name",
+        "a",
+        "--max-turns",
+        "1",
+        "plan:a steps=3 command=true;",
+    ];
+    ctl(&daemon, &run, 9).await;
+    let client = daemon.client().await;
+    for number in 0..40 {
+        let change = UpdateParams {
+            session: "a".to_owned(),
+            labels: Some([("n".to_owned(), number.to_string())].into()),
+            ..UpdateParams::default()
+        };
+        client.update(&change).await.unwrap();
+    }
+    ctl(&daemon, &["wait", "a"], 9).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

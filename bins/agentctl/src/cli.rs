@@ -131,7 +131,7 @@ pub(crate) enum Verb {
     Attach(AttachArgs),
     /// Send a message to a session
     Send(SendArgs),
-    /// List list the approvals that wait for you
+    /// List the approvals that wait for you
     Approvals(ApprovalsArgs),
     /// Approve a request
     Approve(DecideArgs),

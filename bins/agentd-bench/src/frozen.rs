@@ -18,6 +18,8 @@ use tokio::task::JoinHandle;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The time limit of one request to the control plane.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long to measure the CPU time of a daemon without requests.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// The parameters of the load.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,15 @@ pub(crate) struct Load {
     pub(crate) steps: u32,
     /// Rounds of the healthy sessions before the freeze, and again during it.
     pub(crate) rounds: u32,
+}
+
+/// A round, or the median of several.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// Steps per second.
+    rate: f64,
+    /// CPU time of a step: the daemon, its helpers and their commands.
+    cpu_ms: f64,
 }
 
 struct World<'a> {
@@ -62,14 +73,21 @@ pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut 
     world.create(ice.directory()).await?;
     world.round().await?;
     let name = kind.name();
+    let idle = world.idle().await?;
     let (calm, mut listed) = world.rounds().await?;
     report.percentiles(&format!("{name}.ps_ms.alone"), &mut listed, None::<Target>);
     ice.freeze()?;
     world.send_frozen().await?;
     let (busy, mut listed) = world.rounds().await?;
-    report.number(format!("{name}.steps_per_second.alone"), calm);
-    report.number(format!("{name}.steps_per_second.with_frozen"), busy);
-    report.aim(format!("{name}.ratio"), busy / calm, Target::AtLeast(0.9));
+    report.number(format!("{name}.idle_cpu_ms_per_second.alone"), idle);
+    let idle = world.idle().await?;
+    report.number(format!("{name}.idle_cpu_ms_per_second.with_frozen"), idle);
+    for (phase, round) in [("alone", calm), ("with_frozen", busy)] {
+        report.number(format!("{name}.steps_per_second.{phase}"), round.rate);
+        report.number(format!("{name}.cpu_ms_per_step.{phase}"), round.cpu_ms);
+    }
+    let ratio = busy.rate / calm.rate;
+    report.aim(format!("{name}.ratio"), ratio, Target::AtLeast(0.9));
     report.percentiles(
         &format!("{name}.ps_ms.with_frozen"),
         &mut listed,
@@ -120,34 +138,49 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Runs a turn of each healthy session. Returns the steps per second.
-    async fn round(&mut self) -> Result<f64> {
+    /// The CPU time per second without requests.
+    async fn idle(&self) -> Result<f64> {
+        let before = self.bench.usage()?.cpu_ms;
+        tokio::time::sleep(IDLE).await;
+        Ok((self.bench.usage()?.cpu_ms - before) / IDLE.as_secs_f64())
+    }
+
+    /// Runs a turn of each healthy session.
+    async fn round(&mut self) -> Result<Round> {
         self.turns.0 += 1;
         let plan = self
             .bench
             .args
             .tools
             .plan(&format!("round{}", self.turns.0), self.load.steps);
-        let begun = Instant::now();
+        let (begun, cpu) = (Instant::now(), self.bench.usage()?.cpu_ms);
         for session in &self.healthy {
             send(&self.bench.client, *session, &plan).await?;
         }
         self.watch.until_each(&self.healthy, self.turns.0).await?;
-        Ok(f64::from(self.load.steps * self.load.healthy) / begun.elapsed().as_secs_f64())
+        let steps = f64::from(self.load.steps * self.load.healthy);
+        Ok(Round {
+            rate: steps / begun.elapsed().as_secs_f64(),
+            cpu_ms: (self.bench.usage()?.cpu_ms - cpu) / steps,
+        })
     }
 
     /// Runs several rounds. Returns their median, and the milliseconds of the listings meanwhile.
-    async fn rounds(&mut self) -> Result<(f64, Vec<f64>)> {
+    async fn rounds(&mut self) -> Result<(Round, Vec<f64>)> {
         let listing = listing(self.bench.connect().await?);
-        let mut rates = Vec::new();
+        let mut rounds = Vec::new();
         for _ in 0..self.load.rounds {
-            rates.push(self.round().await?);
+            rounds.push(self.round().await?);
         }
         listing.stop.send_replace(true);
         let times = tokio::time::timeout(PATIENCE, listing.task)
             .await
             .context("a listing did not end in time")???;
-        Ok((median(rates), times))
+        let round = Round {
+            rate: median(rounds.iter().map(|round| round.rate).collect()),
+            cpu_ms: median(rounds.iter().map(|round| round.cpu_ms).collect()),
+        };
+        Ok((round, times))
     }
 
     async fn send_frozen(&mut self) -> Result<()> {

@@ -12,8 +12,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct ToolPermit {
     executor: ActorRef<ToolMsg>,
-    session: SessionId,
-    class: EffectClass,
+    held: Held,
     /// The session's resident process warden, which starts at the first command.
     pub warden: WardenSlot,
     /// The limits of tool calls.
@@ -28,6 +27,17 @@ pub struct ToolPermit {
     pub environment: Arc<Environment>,
     /// The protected paths of a working directory.
     pub protected: Arc<ProtectedPaths>,
+}
+
+/// What a permit counts as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The session.
+    pub session: SessionId,
+    /// The class of the call.
+    pub class: EffectClass,
+    /// The file system of the session's working directory.
+    pub file_system: Arc<str>,
 }
 
 /// The resources that an executor lends to a call.
@@ -52,11 +62,10 @@ pub struct Lent {
 impl ToolPermit {
     /// A permit of this executor; only the executor creates permits.
     #[must_use]
-    pub fn new(executor: ActorRef<ToolMsg>, session: SessionId, class: EffectClass, lent: Lent) -> Self {
+    pub fn new(executor: ActorRef<ToolMsg>, held: Held, lent: Lent) -> Self {
         Self {
             executor,
-            session,
-            class,
+            held,
             warden: lent.warden,
             limits: lent.limits,
             spill_dir: lent.spill_dir,
@@ -70,10 +79,8 @@ impl ToolPermit {
 
 impl Drop for ToolPermit {
     fn drop(&mut self) {
-        let _ = self.executor.cast(ToolMsg::Release {
-            session: self.session,
-            class: self.class,
-        });
+        let held = self.held.clone();
+        let _ = self.executor.cast(ToolMsg::Release { held });
     }
 }
 
@@ -102,10 +109,8 @@ pub enum ToolMsg {
     },
     /// A permit was returned.
     Release {
-        /// The session that held it.
-        session: SessionId,
-        /// The class.
-        class: EffectClass,
+        /// What it counted as.
+        held: Held,
     },
     /// Describe exactly what a prepared call will do (reads files; runs outside the mailbox).
     Detail {

@@ -15,6 +15,7 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg, ToolMsg,
 };
+use agentd_file_work::Turns;
 use agentd_prompt::Places;
 use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
 use agentd_settings::{Live, Loaded};
@@ -34,7 +35,7 @@ pub(crate) const READ: Duration = Duration::from_secs(10);
 /// The time a command may take to become durable.
 pub(crate) const COMMAND: Duration = Duration::from_secs(30);
 
-/// The maximum number of concurrent file comparisons.
+/// The maximum number of concurrent file comparisons on one file system.
 const COMPARING: usize = 4;
 /// Lists that read all rows at the same time; the store's other readers stay free.
 const SORTING: usize = 1;
@@ -154,7 +155,7 @@ pub struct Api {
     /// Counts of the fleet.
     pub(crate) minutes: Minutes,
     /// Permits for file comparisons.
-    pub(crate) comparing: Semaphore,
+    pub(crate) comparing: Turns,
     /// Permits for checks of the whole store.
     pub(crate) checking: Arc<Semaphore>,
     /// Permits for lists that read all rows.
@@ -194,7 +195,7 @@ impl Api {
             tokens: Tokens::default(),
             codes: Codes::default(),
             minutes: Minutes::default(),
-            comparing: Semaphore::new(COMPARING),
+            comparing: Turns::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
             sorting: Semaphore::new(SORTING),
             folding: Semaphore::new(FOLDING),

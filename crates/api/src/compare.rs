@@ -109,7 +109,7 @@ impl Api {
     ) -> Result<T, Fault> {
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
         let max = self.loaded().settings.tools.max_file_bytes;
-        let _turn = tokio::time::timeout(WITHIN, self.comparing.acquire())
+        let _turn = tokio::time::timeout(WITHIN, self.comparing.on(&workdir))
             .await
             .map_err(|_| Fault::busy("comparing", "too many file comparisons are running"))?;
         let (files, dir) = (FileWork::of_session(&session.to_string()), workdir.clone());

@@ -10,8 +10,10 @@
 mod mounts;
 mod pool;
 mod system;
+mod turns;
 mod work;
 
 pub use mounts::mount_points;
-pub use pool::{Hanging, HangingCall, Limits, hanging, set_limits};
+pub use pool::{Hanging, HangingCall, Limits, file_system, hanging, set_limits};
+pub use turns::Turns;
 pub use work::{Failed, FileWork};

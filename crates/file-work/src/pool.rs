@@ -96,6 +96,12 @@ pub fn hanging() -> Vec<Hanging> {
     systems.iter().filter_map(|system| system.hanging(now)).collect()
 }
 
+/// Names the file system of a path, by its device. Does not access the path.
+#[must_use]
+pub fn file_system(path: &Path) -> Arc<str> {
+    pool().mounts.of(path).device.into()
+}
+
 pub(crate) fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,7 +9,7 @@ use crate::pass::{Job, Progress, ReadRule};
 use crate::schedule::{Schedule, Wish};
 use crate::work::bring_up_to_date;
 use agentd_actor_kit::{Clock, Done};
-use agentd_file_work::FileWork;
+use agentd_file_work::{FileWork, Turns};
 use agentd_tools::{SearchFound, SearchQuery};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
-/// Searches that run concurrently,
+/// Searches that run concurrently on one file system,
 const AT_ONCE: usize = 2;
 /// and searches that wait or run; more are refused.
 const MAX_SEARCHES: usize = 256;
@@ -104,7 +104,7 @@ pub struct IndexerState {
     /// Ends the running pass when it is dropped.
     leash: Option<Leash>,
     searches: Arc<Semaphore>,
-    at_once: Arc<Semaphore>,
+    at_once: Arc<Turns>,
     /// Queries get no vectors until this time, in milliseconds.
     no_vectors_until: u64,
     boot: String,
@@ -137,7 +137,7 @@ impl Actor for Indexer {
             progress: BTreeMap::new(),
             leash: None,
             searches: Arc::new(Semaphore::new(MAX_SEARCHES)),
-            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            at_once: Arc::new(Turns::new(AT_ONCE)),
             no_vectors_until: 0,
             boot: boot(),
         })

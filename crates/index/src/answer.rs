@@ -4,12 +4,12 @@ use crate::embedder::Embedder;
 use crate::limits::Limits;
 use crate::pass::Progress;
 use crate::work::{QueryVector, ask};
-use agentd_file_work::FileWork;
+use agentd_file_work::{FileWork, Turns};
 use agentd_tools::{SearchFound, SearchQuery};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 /// How long a search waits for pending changes if an index already exists.
@@ -33,7 +33,7 @@ pub(crate) struct Question {
     pub(crate) query: SearchQuery,
     pub(crate) limits: Limits,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
-    pub(crate) at_once: Arc<Semaphore>,
+    pub(crate) at_once: Arc<Turns>,
 }
 
 /// Answers a search. Calls `no_vector` if the query's vector could not be made.
@@ -72,7 +72,7 @@ pub(crate) async fn answer(
         },
         None => None,
     };
-    let turn = timeout(TURN, Arc::clone(&question.at_once).acquire_owned()).await;
+    let turn = timeout(TURN, question.at_once.on(&question.workdir)).await;
     let Ok(Ok(turn)) = turn else {
         return Err("too many searches are running".to_owned());
     };

@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 /// How long after its deadline a drain is abandoned.
-pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
+const DRAIN_GRACE: Duration = Duration::from_secs(5);
 /// How long the tree may take to stop.
 const STOP: Duration = Duration::from_secs(15);
 /// How long tool servers may take to end.

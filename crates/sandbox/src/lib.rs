@@ -64,6 +64,7 @@ mod piped;
 mod privileges;
 mod probe;
 mod processes;
+mod recheck;
 mod repository;
 mod resident;
 mod root;

@@ -1,5 +1,6 @@
 //! Reads the process table.
 
+use crate::recheck::Recheck;
 use rustix::event::{Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -7,6 +8,7 @@ use rustix::process::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,15 +163,13 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-/// The maximum number of scans for what a killed warden left behind.
-const LOOKS: u32 = 150;
+/// How long to scan for what a killed warden left behind.
+const LOOK_FOR: Duration = Duration::from_secs(3);
 /// The number of consecutive scans that must find nothing.
 const CLEAN_LOOKS: u32 = 10;
-/// The pause between two scans.
-const LOOK_AGAIN: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 20_000_000,
-};
+/// The minimum and maximum pause between two scans.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const LOOK_AGAIN_AT_MOST: Duration = Duration::from_secs(1);
 
 /// The facts in the environment of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,7 @@ pub(crate) async fn beside<T: Send + 'static>(
 pub(crate) fn any_marked(is_ours: impl Fn(&[u8]) -> bool) -> bool {
     (0..3).any(|look| {
         if look > 0 {
-            let _ = poll(&mut [], Some(&LOOK_AGAIN));
+            pause(LOOK_AGAIN);
         }
         let mut living = table()
             .into_values()
@@ -208,29 +208,34 @@ pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut clean = 0;
     let mut killed = BTreeSet::new();
-    for _ in 0..LOOKS {
+    let mut recheck = Recheck::new(LOOK_AGAIN, LOOK_AGAIN_AT_MOST);
+    let until = Instant::now() + LOOK_FOR;
+    while clean < CLEAN_LOOKS && Instant::now() < until {
         let marks: Vec<(Process, Mark)> = table()
             .into_values()
             .filter(|process| !process.dead && !process.kernel && process.pid != own)
             .map(|process| (process, mark_of(process.pid, &is_ours)))
+            .filter(|(_, mark)| *mark != Mark::NotOurs)
             .collect();
         let ours = marks.iter().filter(|(_, mark)| *mark == Mark::Ours);
         for (process, _) in ours {
             signal(process.pid, Signal::KILL);
             killed.insert((process.pid, process.started));
         }
-        clean = if marks.iter().all(|(_, mark)| *mark == Mark::NotOurs) {
-            clean + 1
-        } else {
-            0
-        };
-        if clean >= CLEAN_LOOKS {
-            break;
-        }
-        // Without descriptors, poll only sleeps.
-        let _ = poll(&mut [], Some(&LOOK_AGAIN));
+        clean = if marks.is_empty() { clean + 1 } else { 0 };
+        let left = marks.iter().map(|(process, _)| process.pid).collect();
+        pause(recheck.pause(left));
     }
     killed.len()
+}
+
+fn pause(time: Duration) {
+    // Without descriptors, poll only sleeps.
+    let time = Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    let _ = poll(&mut [], Some(&time));
 }
 
 fn mark_of(pid: i32, is_ours: impl Fn(&[u8]) -> bool) -> Mark {

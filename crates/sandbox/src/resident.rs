@@ -14,7 +14,8 @@ use crate::frame::{self, Report, Request};
 use crate::launch;
 use crate::passing::receive;
 use crate::privileges;
-use crate::processes::{self, next_dead, signal, table};
+use crate::processes::{self, below, next_dead, signal, table};
+use crate::recheck::Recheck;
 use crate::spawner::{self, Job, Spawner};
 use crate::watch::Watch;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -38,8 +39,9 @@ const _: () = assert!(
     GRACE.as_millis() <= 500,
     "a cancelled command is gone within a second"
 );
-/// The interval between checks for processes that were killed and are not gone yet.
+/// The minimum and maximum interval between checks for processes that were killed and are not gone yet.
 const AGAIN: Duration = Duration::from_millis(10);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
 /// After this time the warden exits without waiting for killed processes that hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
@@ -74,6 +76,7 @@ pub fn warden_main() -> ExitCode {
 struct Ending {
     family: Family,
     due: Instant,
+    recheck: Recheck,
 }
 
 struct Resident {
@@ -298,7 +301,11 @@ impl Resident {
             Instant::now() + GRACE
         };
         self.running.insert(id, family.clone());
-        self.ending.push(Ending { family, due });
+        self.ending.push(Ending {
+            family,
+            due,
+            recheck: Recheck::new(AGAIN, AGAIN_AT_MOST),
+        });
         self.escalate();
     }
 
@@ -317,7 +324,7 @@ impl Resident {
         if self.ending.iter().all(|ending| ending.due > now) {
             return;
         }
-        let table = table();
+        let (below, mut whole) = (below(self.own), None);
         let mut ending = std::mem::take(&mut self.ending);
         ending.retain_mut(|ending| {
             if ending.due > now {
@@ -325,12 +332,18 @@ impl Resident {
             }
             let mut others = self.others(None);
             others.retain(|leader| !ending.family.is_led_by(*leader));
-            let living = ending.family.living(&table, self.own, &others);
+            let mut living = ending.family.living(&below, self.own, &others);
+            if living.is_empty() {
+                // Only the whole table proves that nothing is left.
+                let whole = whole.get_or_insert_with(table);
+                living = ending.family.living(whole, self.own, &others);
+            }
             for pid in &living {
                 signal(*pid, Signal::KILL);
             }
-            ending.due = now + AGAIN;
-            !living.is_empty()
+            let gone = living.is_empty();
+            ending.due = now + ending.recheck.pause(living);
+            !gone
         });
         self.ending = ending;
     }

@@ -126,7 +126,7 @@ mod cases {
         // In parallel, too.
         let many = format!("for i in 1 2 3 4 5 6 7 8; do ( {script} ) & done; wait");
         assert_eq!(says(&warden, dir.path(), &many).await, ["1000000"; 8].join("\n"));
-        assert!(warden.close(Duration::from_secs(30)).await);
+        assert!(warden.close(Duration::from_secs(60)).await);
         assert!(!dir.path().join("temp.net").exists());
     }
 

@@ -422,7 +422,7 @@ END
             assert_eq!(world.says("echo \"[$RAN]\"").await, "[]", "{level:?}");
             // Nor in a later session in this directory.
             let later = start(level, world.dir.path(), environment()).await;
-            assert!(world.warden.close(Duration::from_secs(20)).await);
+            assert!(world.warden.close(Duration::from_secs(60)).await);
             let world = World {
                 dir: world.dir,
                 warden: later,
@@ -738,7 +738,7 @@ END
 
     /// Polls the process table: there is no event for the exit of processes that are not our children.
     fn until(what: impl Fn() -> bool) -> bool {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(60);
         while !what() {
             if Instant::now() > end {
                 return false;
@@ -1057,7 +1057,7 @@ END
             let env = std::fs::read_to_string(self.dir.path().join("env")).unwrap();
             let word = env.trim().rsplit_once('=').unwrap().1.to_owned();
             assert!(until(|| with_word(&word) > 0), "control: {level:?}");
-            assert!(warden.close(Duration::from_secs(20)).await);
+            assert!(warden.close(Duration::from_secs(60)).await);
             tried.insert("leave a process behind".to_owned(), with_word(&word) > 0);
             tried
         }
@@ -1236,7 +1236,7 @@ END
         };
         let before = list();
         assert_eq!(world.says("echo ran").await, "ran");
-        assert!(world.warden.close(Duration::from_secs(20)).await);
+        assert!(world.warden.close(Duration::from_secs(60)).await);
         assert_eq!(list(), before);
     }
 }

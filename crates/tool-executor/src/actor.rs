@@ -4,8 +4,8 @@ use crate::conceal;
 use crate::permits::Permits;
 use crate::run::LOOK_WITHIN;
 use crate::wardens::Wardens;
-use agentd_actor_kit::{CallDetail, Done, Lent, ToolMsg, ToolPermit};
-use agentd_file_work::FileWork;
+use agentd_actor_kit::{CallDetail, Done, Held, Lent, ToolMsg, ToolPermit};
+use agentd_file_work::{FileWork, Turns, file_system};
 use agentd_protected::ProtectedPaths;
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
 use agentd_tools::{Beneath, Prepared, Search, ToolLimits};
@@ -13,13 +13,12 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// The interval between checks for idle wardens.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// How long the executor waits for processes to end when it stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
-/// The most details to compute at the same time.
+/// The most details to compute at the same time for sessions on one file system.
 const DETAILS: usize = 16;
 
 /// The arguments of the tool executor.
@@ -62,14 +61,14 @@ pub struct ExecutorState {
     search: Option<Arc<dyn Search>>,
     environment: Arc<Environment>,
     protected: Arc<ProtectedPaths>,
-    details: Arc<Semaphore>,
+    details: Arc<Turns>,
     sweeping: bool,
 }
 
 /// A call that waits for a permit.
 #[derive(Debug)]
 struct Waiter {
-    class: agentd_protocol::EffectClass,
+    held: Held,
     workdir: PathBuf,
     done: Done<ToolPermit>,
 }
@@ -110,7 +109,7 @@ impl Actor for ToolExecutor {
             spill_dir: args.spill_dir,
             map_dir: args.map_dir,
             search: args.search,
-            details: Arc::new(Semaphore::new(DETAILS)),
+            details: Arc::new(Turns::new(DETAILS)),
             sweeping: false,
         })
     }
@@ -129,15 +128,17 @@ impl Actor for ToolExecutor {
                 done,
             } => {
                 // When too many wait, dropping the waiter reports that to the caller.
-                drop(
-                    state
-                        .permits
-                        .line_up(session, class, Waiter { class, workdir, done }),
-                );
+                let held = Held {
+                    session,
+                    class,
+                    file_system: file_system(&workdir),
+                };
+                let call = held.clone();
+                drop(state.permits.line_up(&call, Waiter { held, workdir, done }));
             }
-            ToolMsg::Release { session, class } => {
-                state.permits.release(class);
-                state.wardens.give_back(session);
+            ToolMsg::Release { held } => {
+                state.permits.release(&held);
+                state.wardens.give_back(held.session);
             }
             ToolMsg::Detail {
                 prepared,
@@ -165,8 +166,8 @@ impl Actor for ToolExecutor {
 
 impl ExecutorState {
     fn admit(&mut self, myself: &ActorRef<ToolMsg>) {
-        while let Some((session, waiter)) = self.permits.admit() {
-            let warden = self.wardens.lend(session, &waiter.workdir);
+        while let Some(waiter) = self.permits.admit() {
+            let warden = self.wardens.lend(waiter.held.session, &waiter.workdir);
             let lent = Lent {
                 warden,
                 limits: Arc::clone(&self.limits),
@@ -179,7 +180,7 @@ impl ExecutorState {
             // If the caller stopped waiting, dropping the permit returns it.
             waiter
                 .done
-                .answer(ToolPermit::new(myself.clone(), session, waiter.class, lent));
+                .answer(ToolPermit::new(myself.clone(), waiter.held, lent));
         }
     }
 
@@ -195,7 +196,7 @@ impl ExecutorState {
         let (details, environment) = (Arc::clone(&self.details), Arc::clone(&self.environment));
         let watch = self.limits.max_watched.try_into().unwrap_or(usize::MAX);
         tokio::spawn(async move {
-            let Ok(_turn) = details.acquire_owned().await else {
+            let Ok(_turn) = details.on(&workdir).await else {
                 return;
             };
             let (files, dir) = (FileWork::of_directory(&workdir), workdir.clone());

@@ -214,7 +214,7 @@ impl World {
     }
 
     async fn next(&mut self) -> String {
-        let message = timeout(Duration::from_secs(10), self.notes.recv())
+        let message = timeout(Duration::from_secs(60), self.notes.recv())
             .await
             .unwrap()
             .unwrap();
@@ -331,7 +331,7 @@ async fn i6_output_is_sent_on_credit_only() {
     let mut world = World::new(2).await;
     let worker = world.start("talk").await;
     // Recorded messages keep their credits until they are inspected below.
-    worker.wait(Some(Duration::from_secs(10))).await.unwrap();
+    worker.wait(Some(Duration::from_secs(60))).await.unwrap();
     let first: Vec<String> = (0..8).map(|offset| format!("output {offset}")).collect();
     world.expect(&["granted"]).await;
     world
@@ -357,7 +357,7 @@ async fn i8_a_known_credential_in_output_reaches_neither_the_log_nor_a_viewer() 
     assert_eq!(world.next().await, "granted");
     let (mut seen, mut blob) = (String::new(), Vec::new());
     while blob.is_empty() {
-        let message = timeout(Duration::from_secs(10), world.notes.recv()).await;
+        let message = timeout(Duration::from_secs(60), world.notes.recv()).await;
         let SessionMsg::Tool { event, .. } = message.unwrap().unwrap() else {
             panic!("the worker has a result first");
         };
@@ -392,7 +392,7 @@ async fn i8_a_person_is_not_shown_a_known_credential() {
         workdir,
         done,
     };
-    let detail = handle.call(Duration::from_secs(5), ask).await.unwrap();
+    let detail = handle.call(Duration::from_secs(60), ask).await.unwrap();
     assert_eq!(detail.text, "echo [redacted]", "{detail:?}");
 }
 
@@ -428,7 +428,7 @@ async fn the_detail_of_a_call_is_made_outside_the_mailbox() {
         .unwrap();
     let workdir = world.dir.path().to_owned();
     let detail = handle
-        .call(Duration::from_secs(5), |done| ToolMsg::Detail {
+        .call(Duration::from_secs(60), |done| ToolMsg::Detail {
             prepared: Box::new(prepared),
             workdir,
             done,

@@ -191,7 +191,7 @@ mod cases {
         }
 
         async fn next(&mut self) -> RunEvent {
-            timeout(Duration::from_secs(20), self.notes.recv())
+            timeout(Duration::from_secs(60), self.notes.recv())
                 .await
                 .unwrap()
                 .unwrap()

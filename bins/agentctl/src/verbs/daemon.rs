@@ -2,6 +2,7 @@
 
 use crate::cli::DaemonVerb;
 use crate::clock::now;
+use crate::contexts::Address;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -9,6 +10,7 @@ use crate::render::{Paint, age, one_line};
 use agentd_client::Client;
 use agentd_protocol::{LogParams, LogTail, NodeStatus, PROTOCOL_VERSIONS, Reloaded, Timestamp};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -40,14 +42,16 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
             })?;
         }
         DaemonVerb::Stop => {
+            let process = process(ctx, &client).await?;
             client.stop().await?;
-            gone(ctx, &client, GONE_DEADLINE, "stopped").await?;
+            gone(ctx, &client, process, (GONE_DEADLINE, "stopped")).await?;
         }
         DaemonVerb::Drain => {
+            let process = process(ctx, &client).await?;
             client.drain().await?;
             ctx.out
                 .status("draining: running calls may finish, new work is refused");
-            gone(ctx, &client, DRAINED_DEADLINE, "drained and stopped").await?;
+            gone(ctx, &client, process, (DRAINED_DEADLINE, "drained and stopped")).await?;
         }
     }
     Ok(Exit::OK)
@@ -76,10 +80,25 @@ fn reload_text(done: &Reloaded) -> String {
     format!("{changed}{}{tried}", line("needs a restart", &done.restart))
 }
 
-/// Waits until the daemon has closed the connection.
-async fn gone(ctx: &mut Ctx, client: &Client, within: Duration, word: &str) -> Result<(), Failure> {
+/// The directory of the daemon's process in `/proc`, if the daemon runs on this machine.
+async fn process(ctx: &Ctx, client: &Client) -> Result<Option<PathBuf>, Failure> {
+    let pid = client.status().await?.pid;
+    let here = matches!(ctx.dial()?.address, Address::Socket { .. });
+    let directory = PathBuf::from(format!("/proc/{pid}"));
+    Ok(Some(directory).filter(|directory| here && directory.exists()))
+}
+
+/// Waits until the daemon has closed the connection, and on this machine until its process has ended: then another daemon
+/// can use the data directory.
+async fn gone(
+    ctx: &mut Ctx,
+    client: &Client,
+    process: Option<PathBuf>,
+    (within, word): (Duration, &str),
+) -> Result<(), Failure> {
     let begun = Instant::now();
-    while client.lost().is_none() {
+    let ended = |process: &PathBuf| !process.join("exe").exists();
+    while client.lost().is_none() || !process.as_ref().is_none_or(ended) {
         if begun.elapsed() > within {
             ctx.out.status(&format!(
                 "the daemon is still stopping after {} s",

@@ -7,12 +7,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use agentd_client::Client;
-use agentd_protocol::{Delta, EndReason, Event, EventBody, Fault, RunState, Seq, Summary};
+use agentd_protocol::{Delta, EndReason, Event, EventBody, ExportParams, Fault, RunState, Seq, Summary};
 use futures_util::future::join_all;
 use serde::Serialize;
 
-/// How many events at the end of the log are searched for the end of the last turn.
+/// How many events at the end of the log are read first to find the end of the last turn.
 const TAIL: u32 = 32;
+/// How many events are read at once before those.
+const PAGE: Seq = 1_000;
 
 /// The outcome for one session.
 #[derive(Debug, PartialEq, Serialize)]
@@ -92,6 +94,10 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
         if !seen.covers(&row) {
             continue;
         }
+        let more = row.seq > Seq::from(TAIL);
+        if more && seen.last.is_none() && row.status.state.at_rest() {
+            seen.last = earlier(&follower.client(), &id, row.seq).await?;
+        }
         if let Some(exit) = outcome(&row, seen.last.map(|(_, exit)| exit), what) {
             return Ok(Waited {
                 session: id,
@@ -103,14 +109,52 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
     }
 }
 
+/// How the last turn up to an event ended, if there was one. Reads the log from its end, page by page.
+async fn earlier(client: &Client, session: &str, upto: Seq) -> Result<Option<Ended>, Failure> {
+    let (mut begin, mut end) = (upto.saturating_sub(PAGE), upto);
+    while end > 0 {
+        let (mut last, mut at) = (None, begin);
+        while at < end {
+            let params = ExportParams {
+                session: session.to_owned(),
+                after_seq: at,
+                limit: 0,
+            };
+            let page = client.export(&params).await?;
+            let events = page
+                .lines
+                .iter()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let events: Vec<Event> = events.collect();
+            last = events.iter().rev().find_map(ended).or(last);
+            at = events.last().map_or(end, |event| event.seq);
+        }
+        if last.is_some() {
+            return Ok(last);
+        }
+        (begin, end) = (begin.saturating_sub(PAGE), begin);
+    }
+    Ok(None)
+}
+
+fn ended(event: &Event) -> Option<Ended> {
+    match &event.body {
+        EventBody::TurnFinished(turn) => Some((turn.reason, Exit::of_finished(turn))),
+        _ => None,
+    }
+}
+
+/// How a turn ended, with its exit code.
+type Ended = (EndReason, Exit);
+
 /// The events seen of a session. A turn's end in a replay need not be the last one.
 #[derive(Debug, Default)]
 struct Seen {
     synced: bool,
     /// The seq of the last event.
     seq: Seq,
-    /// How the last turn ended, with its exit code; `None` while a turn runs.
-    last: Option<(EndReason, Exit)>,
+    /// How the last turn ended; `None` while a turn runs.
+    last: Option<Ended>,
     /// Whether the row must be fetched.
     due: bool,
 }
@@ -123,8 +167,7 @@ impl Seen {
                 self.seq = event.seq;
                 match &event.body {
                     EventBody::TurnStarted(_) => self.last = None,
-                    EventBody::TurnFinished(turn) => self.last = Some((turn.reason, Exit::of_finished(turn))),
-                    _ => {}
+                    _ => self.last = ended(event).or(self.last),
                 }
             }
             News::Synced(_) => self.synced = true,

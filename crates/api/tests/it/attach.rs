@@ -25,7 +25,7 @@ impl Viewer {
     }
 
     async fn next(&mut self) -> Push {
-        timeout(Duration::from_secs(10), self.pushes.recv())
+        timeout(Duration::from_secs(60), self.pushes.recv())
             .await
             .unwrap()
             .unwrap()
@@ -209,7 +209,7 @@ async fn a_viewer_that_leaves_no_longer_counts_as_a_decider() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     let deciders = || {
-        h.feed.call(Duration::from_secs(5), |done| FeedMsg::Deciders {
+        h.feed.call(Duration::from_secs(60), |done| FeedMsg::Deciders {
             sessions: vec![session],
             done,
         })
@@ -222,5 +222,5 @@ async fn a_viewer_that_leaves_no_longer_counts_as_a_decider() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(10), gone).await.unwrap();
+    timeout(Duration::from_secs(60), gone).await.unwrap();
 }

@@ -16,7 +16,7 @@ async fn watch(h: &Harness, params: Value) -> (u64, mpsc::Receiver<Pushed>) {
 }
 
 async fn next(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
-    timeout(Duration::from_secs(10), pushes.recv())
+    timeout(Duration::from_secs(60), pushes.recv())
         .await
         .unwrap()
         .unwrap()

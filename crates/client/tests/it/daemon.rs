@@ -138,7 +138,7 @@ async fn a_subscription_replays_syncs_follows_and_detaches_when_dropped() {
         daemon
             .h
             .feed
-            .call(Duration::from_secs(5), |done| FeedMsg::Deciders {
+            .call(Duration::from_secs(60), |done| FeedMsg::Deciders {
                 sessions: vec![session],
                 done,
             })
@@ -148,7 +148,7 @@ async fn a_subscription_replays_syncs_follows_and_detaches_when_dropped() {
             tokio::task::yield_now().await;
         }
     };
-    timeout(Duration::from_secs(10), left).await.unwrap();
+    timeout(Duration::from_secs(60), left).await.unwrap();
     client.status().await.unwrap();
 }
 

@@ -128,7 +128,7 @@ async fn a_server_runs_in_its_working_directory_and_words_before_it_are_passed_o
         (answer.status, answer.llm_text.as_str()),
         (ToolStatus::Ok, "/tmp")
     );
-    assert!(pool.close(Duration::from_secs(10)).await);
+    assert!(pool.close(Duration::from_secs(60)).await);
 }
 
 async fn i3_a_crash_in_a_call_is_told_with_the_last_error_line() {
@@ -205,7 +205,7 @@ async fn i5_what_a_server_started_ends_with_it() {
     let pool = played("family");
     let pid: i32 = go(&pool).await.outcome.llm_text.parse().unwrap();
     let process = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
-    assert!(pool.close(Duration::from_secs(10)).await);
+    assert!(pool.close(Duration::from_secs(60)).await);
     let within = Timespec {
         tv_sec: 10,
         tv_nsec: 0,
@@ -267,7 +267,7 @@ async fn a_server_is_behind_the_walls_unless_the_operator_says_otherwise() {
             let arguments = serde_json::json!({ "path": path });
             let answer = call(&pool, &workdir, "mcp__played__go", &arguments).await.outcome;
             assert_eq!(answer.status, ToolStatus::Ok, "{answer:?}");
-            assert!(pool.close(Duration::from_secs(10)).await);
+            assert!(pool.close(Duration::from_secs(60)).await);
             // Sandboxed servers may write to a private temporary directory that has the same name.
             assert_eq!(path.exists(), written, "{level:?} {walls:?}: {answer:?}");
             let _ = std::fs::remove_file(path);

@@ -149,7 +149,7 @@ pub(crate) async fn the_everything_server_works_over_its_pipes() {
     };
     let pool = pool(vec![server(dir, "server-everything", &["stdio"])]);
     everything(&pool).await;
-    assert!(pool.close(Duration::from_secs(10)).await);
+    assert!(pool.close(Duration::from_secs(60)).await);
 }
 
 pub(crate) async fn a_call_of_the_everything_server_can_be_given_up() {
@@ -279,7 +279,7 @@ pub(crate) fn be_client(url: &str) -> ExitCode {
                 .outcome;
             println!("{}: {:?} {}", offer.tool, answer.status, answer.llm_text);
         }
-        pool.close(Duration::from_secs(10)).await;
+        pool.close(Duration::from_secs(60)).await;
         ExitCode::SUCCESS
     })
 }

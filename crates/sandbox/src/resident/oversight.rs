@@ -1,10 +1,11 @@
 //! The warden's own kills: processes that exceed a bound, and at the end all of them.
 
-use super::{AGAIN, END_WITHIN, Resident};
+use super::{AGAIN, AGAIN_AT_MOST, END_WITHIN, Resident};
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::error::SandboxError;
 use crate::frame::Report;
 use crate::processes::{Table, below, childless, next_dead, signal, table, with_descendants};
+use crate::recheck::Recheck;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -36,16 +37,12 @@ impl Resident {
             .extend(self.running.keys().map(|id| (*id, exceeded)));
         self.freeze();
         let until = Instant::now() + PURGE_WITHIN;
+        let mut recheck = Recheck::new(AGAIN, AGAIN_AT_MOST);
         loop {
             self.reap()?;
-            let living = self.living();
-            if living.is_empty() || Instant::now() > until {
+            if !self.kill_all(&mut recheck, until) {
                 return Ok(());
             }
-            for pid in living {
-                signal(pid, Signal::KILL);
-            }
-            self.wait_until(Some(Instant::now() + AGAIN), false);
         }
     }
 
@@ -68,17 +65,29 @@ impl Resident {
     pub(super) fn end(&mut self) {
         self.freeze();
         let until = Instant::now() + END_WITHIN;
+        let mut recheck = Recheck::new(AGAIN, AGAIN_AT_MOST);
         loop {
             while next_dead().is_some() {}
-            let living = self.living();
-            if living.is_empty() || Instant::now() > until {
+            if !self.kill_all(&mut recheck, until) {
                 return;
             }
-            for pid in living {
-                signal(pid, Signal::KILL);
-            }
-            self.wait_until(Some(Instant::now() + AGAIN), false);
         }
+    }
+
+    /// Kills all descendants and waits until one exits or the next check is due. Returns whether to check again: some were
+    /// there, and it is not too late.
+    fn kill_all(&self, recheck: &mut Recheck, until: Instant) -> bool {
+        let living = self.living();
+        let now = Instant::now();
+        if living.is_empty() || now > until {
+            return false;
+        }
+        for pid in &living {
+            signal(*pid, Signal::KILL);
+        }
+        let pause = recheck.pause(living.into_iter().collect());
+        self.wait_until(Some(now + pause), false);
+        true
     }
 
     fn living(&self) -> BTreeSet<i32> {

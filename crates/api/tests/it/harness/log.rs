@@ -45,7 +45,7 @@ impl Log {
         let done = |done| StoreMsg::Append { append, done };
         match self
             .store
-            .call(std::time::Duration::from_secs(5), done)
+            .call(std::time::Duration::from_secs(60), done)
             .await
             .unwrap()
         {
