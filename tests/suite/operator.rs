@@ -113,6 +113,18 @@ async fn two_labelled(daemon: &Daemon) {
     }
 }
 
+/// Two services used to ignore the stop, until each was killed after five seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_has_to_be_killed_when_a_daemon_stops_and_the_next_one_can_start_at_once() {
+    let server = ModelServer::start(false).await.unwrap();
+    let first = daemon(&server, YOLO).await;
+    ctl(&first, &["daemon", "stop"], 0).await;
+    let said = first.said();
+    assert!(!said.contains("did not stop in time"), "{said}");
+    let second = first.restart(None).await;
+    ctl(&second, &["ps"], 0).await;
+}
+
 /// Changes of settings are events, too; they used to hide an end that was further back than the events that `wait` reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn wait_tells_how_the_last_turn_ended_however_long_ago_that_was() {

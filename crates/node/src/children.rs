@@ -157,10 +157,9 @@ impl Children {
         order.extend(self.models.keys().cloned().map(Child::ModelClient));
         order.extend([Child::Indexer, Child::ToolExecutor]);
         order.extend([Child::PermissionGate, Child::LoopSupervisor]);
-        order.extend(
-            self.services_of(Phase::Front)
-                .map(|service| Child::Service(service.name)),
-        );
+        let front = self.services_of(Phase::Front);
+        let last = front.chain(self.services_of(Phase::Last));
+        order.extend(last.map(|service| Child::Service(service.name)));
         order
     }
 
@@ -356,6 +355,7 @@ async fn halt<M: Message>(pointer: &Pointer<M>) {
     if let Some(actor) = actor
         && actor.stop_and_wait(None, Some(STOP)).await.is_err()
     {
+        tracing::warn!("{pointer:?} did not stop in time and is killed");
         // Wait for its end, so that it never runs at the same time as the next incarnation.
         let _ = actor.kill_and_wait(Some(STOP)).await;
     }

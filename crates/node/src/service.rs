@@ -12,8 +12,10 @@ use tokio::sync::{Mutex, watch};
 pub(crate) enum Phase {
     /// Starts after the store and is cut off after the loops have stopped, so that it sees all events.
     Log,
-    /// Starts last. At a stop it is told first, and may finish what it has begun.
+    /// Starts after the loops. At a stop it is told first, and may finish what it has begun; so it must heed the flag.
     Front,
+    /// Starts last, and is cut off first.
+    Last,
 }
 
 type Run = dyn Fn(watch::Receiver<bool>) -> BoxFuture<'static, ()> + Send + Sync;
@@ -36,7 +38,8 @@ impl fmt::Debug for Service {
 }
 
 impl Service {
-    /// `run` gets the state and a flag that turns true when the node stops.
+    /// `run` gets the state and a flag that turns true when the node stops. In phases other than [`Phase::Front`] it is
+    /// cut off then.
     pub(crate) fn new<T, F>(name: &'static str, phase: Phase, state: T, run: F) -> Self
     where
         T: Send + 'static,

@@ -66,7 +66,7 @@ fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -
 
 /// Counts the fleet each minute, for its history.
 pub(crate) fn counts(api: &Arc<Api>) -> Service {
-    Service::new("the fleet counter", Phase::Front, Arc::clone(api), |api, _| {
+    Service::new("the fleet counter", Phase::Last, Arc::clone(api), |api, _| {
         Box::pin(async move {
             let mut minutes = interval(MINUTE);
             minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -117,7 +117,7 @@ pub(crate) fn reloads(
     [
         Service::new(
             "the SIGHUP handler",
-            Phase::Front,
+            Phase::Last,
             state,
             |(hangup, reloader, leaves), _| {
                 Box::pin(crate::reload::on_hangup(hangup, reloader, leaves.as_ref()))

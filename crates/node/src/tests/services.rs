@@ -60,6 +60,13 @@ async fn i6_a_service_that_ends_or_panics_is_restarted_alone_with_its_state() {
 #[tokio::test(start_paused = true)]
 async fn servers_stop_first_and_log_readers_last() {
     let (said, mut heard) = mpsc::unbounded_channel();
+    let last = Service::new("a count", Phase::Last, said.clone(), |said, _| {
+        let cut = Said(said.clone(), "the count was cut off");
+        Box::pin(async move {
+            let _cut = cut;
+            std::future::pending::<()>().await;
+        })
+    });
     let front = Service::new("a server", Phase::Front, said.clone(), |said, mut stopped| {
         Box::pin(async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -73,10 +80,12 @@ async fn servers_stop_first_and_log_readers_last() {
             std::future::pending::<()>().await;
         })
     });
-    let (world, root) = World::with(vec![front, log]).await;
+    let (world, root) = World::with(vec![front, log, last]).await;
     world.assert_it_works().await;
     root.stop_and_wait(None, None).await.unwrap();
-    assert_eq!(heard.recv().await, Some("the server learned of the stop"));
+    let mut first = [heard.recv().await.unwrap(), heard.recv().await.unwrap()];
+    first.sort_unstable();
+    assert_eq!(first, ["the count was cut off", "the server learned of the stop"]);
     assert_eq!(heard.recv().await, Some("the reader was cut off"));
     assert_eq!(world.health.borrow().restarts, 0);
 }
