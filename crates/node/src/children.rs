@@ -20,7 +20,7 @@ use agentd_settings::{Loaded, RatesConfig, Settings};
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
-use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message, RactorErr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -352,10 +352,12 @@ fn point<M: Message>(pointer: &Pointer<M>, actor: ActorRef<M>) -> ActorId {
 async fn halt<M: Message>(pointer: &Pointer<M>) {
     let actor = pointer.handle().actor();
     pointer.clear();
-    if let Some(actor) = actor
-        && actor.stop_and_wait(None, Some(STOP)).await.is_err()
-    {
-        tracing::warn!("{pointer:?} did not stop in time and is killed");
+    let Some(actor) = actor else { return };
+    if let Err(error) = actor.stop_and_wait(None, Some(STOP)).await {
+        // Any other error means that it has ended already.
+        if matches!(error, RactorErr::Timeout) {
+            tracing::warn!("{pointer:?} did not stop in time and is killed");
+        }
         // Wait for its end, so that it never runs at the same time as the next incarnation.
         let _ = actor.kill_and_wait(Some(STOP)).await;
     }

@@ -99,7 +99,7 @@ pub(crate) fn usage(
         following(LogFollower::new(counter, feed, store, after)),
         Service::new(
             "the file of usage by day",
-            Phase::Front,
+            Phase::Last,
             kept,
             |(api, daily, path), _| Box::pin(usage_counter::keep(api, daily, path)),
         ),
