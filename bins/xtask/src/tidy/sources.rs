@@ -21,7 +21,7 @@ pub(crate) fn file_sizes(tree: &Tree) -> Result<Vec<String>> {
 
 pub(crate) fn lib_files(tree: &Tree) -> Result<Vec<String>> {
     let allowed = Regex::new(
-        r"^\s*(//.*|#!?\[.*|pub use .*|(pub(\(crate\))? )?mod \w+;|use .*|[\w:]+,|([\w:]+(, )?)+,?|\};?|\)\]|#\[cfg.*|reason = .*|.*::\{|.*\};)?\s*$",
+        r"^\s*(//.*|#!?\[.*|pub use .*|(pub(\(crate\))? )?mod \w+;|extern crate self as \w+;|use .*|[\w:]+,|([\w:]+(, )?)+,?|\};?|\)\]|#\[cfg.*|reason = .*|.*::\{|.*\};)?\s*$",
     )?;
     let mut findings = Vec::new();
     for source in tree
