@@ -92,7 +92,7 @@ picture:
     await 'agentctl ps -q 2>/dev/null | grep -q .'
     tmux send-keys -t person 'agentctl ps' Enter
     await 'shown | grep -q "demo 3"'
-    tmux send-keys -t person 'agentctl attach "demo 1"' Enter
+    tmux send-keys -t person 'agentctl attach --no-tui "demo 1"' Enter
     await 'shown | grep -q "y allow"'
     tmux send-keys -t person y Enter
     await 'shown | grep -q "^turn"'

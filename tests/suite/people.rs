@@ -213,7 +213,10 @@ async fn one_cancel_is_one_line() {
     };
     terminals.open(
         "run",
-        &agentctl(&daemon, "run --name asks 'plan:x steps=1 command=echo_hello;'"),
+        &agentctl(
+            &daemon,
+            "run --no-tui --name asks 'plan:x steps=1 command=echo_hello;'",
+        ),
     );
     terminals.shows("run", "y allow").await;
     terminals.keys("run", &["C-c"]);

@@ -63,7 +63,7 @@ async fn a_stream_that_breaks_is_erased_from_a_terminal() {
         skipped(NAME, "tmux is not installed");
         return;
     };
-    terminals.open("run", &agentctl(&daemon, "run go"));
+    terminals.open("run", &agentctl(&daemon, "run --no-tui go"));
     terminals.shows("run", "A half that\nis thrown away").await;
     go.send_replace(true);
     terminals.shows("run", "exit=0").await;
@@ -93,7 +93,7 @@ async fn prose_breaks_between_words_on_a_terminal_and_stays_whole_on_a_pipe() {
         skipped(NAME, "tmux is not installed");
         return;
     };
-    for (window, command) in [("run", "run go"), ("logs", "--no-pager logs prose")] {
+    for (window, command) in [("run", "run --no-tui go"), ("logs", "--no-pager logs prose")] {
         terminals.open(window, &agentctl(&daemon, command));
         terminals.shows(window, "exit=0").await;
         let screen = terminals.screen(window);
@@ -122,7 +122,7 @@ async fn a_status_line_tells_what_run_waits_for() {
         skipped(NAME, "tmux is not installed");
         return;
     };
-    terminals.open("run", &agentctl(&daemon, "run --name patient go"));
+    terminals.open("run", &agentctl(&daemon, "run --no-tui --name patient go"));
     // It counts down: the same line shows less and less.
     terminals.shows("run", "backing_off").await;
     terminals.shows("run", "attempt 2 in 59m").await;
@@ -178,7 +178,7 @@ async fn a_status_line_gives_way_to_text_and_comes_back_when_it_stalls() {
         skipped(NAME, "tmux is not installed");
         return;
     };
-    terminals.open("run", &agentctl(&daemon, "run go"));
+    terminals.open("run", &agentctl(&daemon, "run --no-tui go"));
     terminals.shows("run", "It begins\nrunning(model)").await;
     go.send_replace(true);
     terminals.shows("run", "It begins and ends.").await;

@@ -110,11 +110,11 @@ async fn one_runs_one_is_attached_a_third_answers_and_all_see_it() {
     let workdir = daemon.workdir("three");
     let run = agentctl(
         &daemon,
-        &format!("run -C {workdir} --name three 'plan:three steps=1 command=echo_hello;'"),
+        &format!("run --no-tui -C {workdir} --name three 'plan:three steps=1 command=echo_hello;'"),
     );
     terminals.open("run", &run);
     terminals.shows("run", "echo hello").await;
-    terminals.open("attach", &agentctl(&daemon, "attach three"));
+    terminals.open("attach", &agentctl(&daemon, "attach --no-tui three"));
     terminals.shows("attach", "echo hello").await;
     let inbox = daemon.agentctl(&["approvals"]).await;
     assert!(
@@ -144,7 +144,10 @@ async fn ctrl_c_in_run_cancels_the_turn() {
         skipped("ctrl_c_in_run_cancels_the_turn", "tmux is not installed");
         return;
     };
-    terminals.open("run", &agentctl(&daemon, "run --name c 'plan:c hang=0;'"));
+    terminals.open(
+        "run",
+        &agentctl(&daemon, "run --no-tui --name c 'plan:c hang=0;'"),
+    );
     terminals.shows("run", "Thinking about it").await;
     terminals.keys("run", &["C-c"]);
     terminals.shows("run", "exit=130").await;
@@ -215,7 +218,7 @@ async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
     let recorded = daemon.dir.path().join("recorded");
     terminals.open(
         "attach",
-        &format!("sleep 1; {}", agentctl(&daemon, "attach hostile")),
+        &format!("sleep 1; {}", agentctl(&daemon, "attach --no-tui hostile")),
     );
     let pipe = format!("cat >'{}'", recorded.display());
     assert!(

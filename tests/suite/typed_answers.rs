@@ -67,12 +67,12 @@ async fn i7_what_was_typed_for_one_question_answers_no_other_one() {
         return;
     };
     let project = daemon.workdir("project");
-    let run = agentctl(&daemon, &format!("run -C {project} --name typed go"));
+    let run = agentctl(&daemon, &format!("run --no-tui -C {project} --name typed go"));
     terminals.open("run", &run);
     terminals.shows("run", "touch A").await;
     let first = open(&client).await.remove(0).approval.short();
     terminals.shows("run", &format!("approval {first}: ")).await;
-    terminals.open("attach", &agentctl(&daemon, "attach typed"));
+    terminals.open("attach", &agentctl(&daemon, "attach --no-tui typed"));
     terminals.shows("attach", "n [reason] deny:").await;
     // Two people begin an answer; a third one answers first.
     terminals.keys("run", &["y", "e"]);
@@ -118,7 +118,10 @@ async fn i7_a_message_that_is_being_typed_does_not_become_an_answer() {
         return;
     };
     let session = session(&daemon, &client, "hello").await;
-    terminals.open("attach", &agentctl(&daemon, &format!("attach {session}")));
+    terminals.open(
+        "attach",
+        &agentctl(&daemon, &format!("attach --no-tui {session}")),
+    );
     terminals.shows("attach", "Ready.").await;
     terminals.keys("attach", &["the blue "]);
     terminals.shows("attach", "the blue").await;
@@ -150,7 +153,10 @@ async fn i7_a_subagents_question_that_another_one_answers_is_named_and_takes_no_
         return;
     };
     let session = session(&daemon, &client, "the root's task").await;
-    terminals.open("attach", &agentctl(&daemon, &format!("attach {session}")));
+    terminals.open(
+        "attach",
+        &agentctl(&daemon, &format!("attach --no-tui {session}")),
+    );
     terminals.shows("attach", "touch BELOW").await;
     terminals.keys("attach", &["y"]);
     terminals.shows("attach", "deny:\ny").await;
@@ -200,7 +206,10 @@ async fn a_plan_is_shown_whole_before_it_is_approved() {
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
     if let Some(terminals) = Terminals::start("plan") {
-        terminals.open("attach", &agentctl(&daemon, &format!("attach -n 1 {session}")));
+        terminals.open(
+            "attach",
+            &agentctl(&daemon, &format!("attach --no-tui -n 1 {session}")),
+        );
         terminals.shows("attach", "page 1 of 2").await;
         terminals.keys("attach", &["Enter"]);
         terminals.shows("attach", "60. step number 60").await;

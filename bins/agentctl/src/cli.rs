@@ -27,7 +27,7 @@ pub(crate) use security::{
     AuditArgs, AuditListArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb,
     VerifyArgs,
 };
-pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs};
+pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs, TopArgs};
 pub(crate) use typed::{understood, verb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,6 +38,7 @@ const EXAMPLES: &str = "\
 Examples:
   agentctl run \"fix the failing test\"      run an agent here and watch it
   agentctl run -d --name nightly \"...\"     run in the background, print the id
+  agentctl top                             watch all sessions, full-screen
   agentctl ps                              list open sessions and their states
   agentctl approvals                       list the approvals that wait for you
   agentctl attach @last                    watch and steer the newest session
@@ -122,6 +123,8 @@ pub(crate) enum Verb {
     /// List sessions
     #[command(visible_alias = "ls", alias = "list")]
     Ps(PsArgs),
+    /// Show all sessions live, full-screen (also: agentctl alone on a terminal)
+    Top(TopArgs),
     /// Show one session in full
     #[command(visible_aliases = ["inspect", "describe"])]
     Show(ShowArgs),

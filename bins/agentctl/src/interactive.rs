@@ -2,7 +2,6 @@
 
 mod answer;
 mod asking;
-mod asks;
 mod beside;
 mod console;
 mod conversation;

@@ -17,6 +17,7 @@ mod environment;
 mod exit;
 mod failure;
 mod follow;
+mod fullscreen;
 mod images;
 mod interactive;
 mod output;
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => return refused(&error, &environment, &[]).into(),
     }
-    let arguments = cli::understood(std::env::args_os());
+    let mut arguments = cli::understood(std::env::args_os());
+    if arguments.len() == 1 && Terminal::detect(&environment, cli::Color::Auto).draws() {
+        arguments.push("top".into());
+    }
     match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(cli, environment).into(),
         Err(error) => refused(&error, &environment, &arguments).into(),

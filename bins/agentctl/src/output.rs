@@ -78,6 +78,11 @@ impl Terminal {
         self.stdout.then(|| self.columns.or_else(asked)).flatten()
     }
 
+    /// Whether a person is at a terminal that can be drawn on.
+    pub(crate) fn draws(&self) -> bool {
+        self.interactive() && self.canvas().is_some()
+    }
+
     /// Columns and lines of the terminal where a person reads and types.
     pub(crate) fn person(&self) -> (usize, usize) {
         let size = terminal_size::terminal_size();

@@ -26,6 +26,7 @@ mod run;
 mod send;
 mod set;
 mod token;
+mod top;
 mod transfer;
 pub(crate) mod tree;
 mod usage;
@@ -44,6 +45,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
     match verb {
         Verb::Run(args) => run::run(ctx, &args).await,
         Verb::Ps(args) => ps::ps(ctx, &args).await,
+        Verb::Top(args) => top::top(ctx, &args).await,
         Verb::Show(args) => look::show(ctx, &args).await,
         Verb::Logs(args) => logs::logs(ctx, &args).await,
         Verb::Attach(args) => attach::attach(ctx, &args).await,

@@ -205,7 +205,10 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
     let Some(terminals) = Terminals::start("pages") else {
         return skipped("redteam_42_i7_yes_does_not_count", "tmux is not installed");
     };
-    terminals.open("attach", &agentctl(&daemon, &format!("attach -n 1 {agent}")));
+    terminals.open(
+        "attach",
+        &agentctl(&daemon, &format!("attach --no-tui -n 1 {agent}")),
+    );
     terminals.shows("attach", "page 1 of 7").await;
     for early in ["y", "yes", "a", "/approve"] {
         terminals.keys("attach", &[early, "Enter"]);

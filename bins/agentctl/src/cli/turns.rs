@@ -3,7 +3,7 @@
 use crate::cli::look::MarginArgs;
 use crate::complete::{models, sessions};
 use crate::values::{budget, duration, label};
-use agentd_protocol::{Budget, PermissionMode, Preset, ThinkingLevel};
+use agentd_protocol::{Budget, PermissionMode, Preset, Selector, ThinkingLevel};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
@@ -97,6 +97,9 @@ pub(crate) struct RunArgs {
     /// Print events as they happen, as JSON lines exactly as stored
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print lines instead of using the whole screen [env: AGENTCTL_TUI=0]
+    #[arg(long)]
+    pub(crate) no_tui: bool,
     /// An idempotency key: repeating the command with it watches the same turn and starts nothing new
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
@@ -190,7 +193,11 @@ impl From<PresetArg> for Preset {
 }
 
 const ATTACH_KEYS: &str = "\
-Type a line and press Enter to send it: it steers a running turn or starts the next one. \
+On a terminal, attach uses the whole screen: press ? or F1 for the keys. Enter sends a message: it steers a running turn or \
+starts the next one. Esc cancels the turn. Ctrl-C, or Ctrl-P Ctrl-Q, detaches; the session continues. \
+AGENTCTL_DETACH_KEYS=ctrl-a,ctrl-d chooses other keys. NO_COLOR, COLORTERM and AGENTCTL_THEME=light|dark choose the colours.
+
+With --no-tui, AGENTCTL_TUI=0, --seq or --times, or without a terminal, attach prints lines. Type a line and press Enter to send it. \
 While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny; \
 for a choice, its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT \
 /cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files. \
@@ -207,7 +214,7 @@ pub(crate) struct AttachArgs {
     /// Watch only; do not accept input
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Stay in line mode (the only one in this version)
+    /// Print lines instead of using the whole screen [env: AGENTCTL_TUI=0]
     #[arg(long)]
     pub(crate) no_tui: bool,
     /// Start with the last N events instead of the whole log
@@ -215,6 +222,22 @@ pub(crate) struct AttachArgs {
     pub(crate) tail: Option<u32>,
     #[command(flatten)]
     pub(crate) margin: MarginArgs,
+}
+
+const TOP_KEYS: &str = "\
+Enter attaches to the selected session, a answers its question, x cancels its turn, p pauses it, d shows its diff, L its log. \
+/ filters, s sorts, Space marks several, A opens the inbox, : runs another command, ? shows all keys.";
+
+/// `top`.
+#[derive(Debug, Args)]
+#[command(after_help = TOP_KEYS)]
+pub(crate) struct TopArgs {
+    /// Only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR")]
+    pub(crate) labels: Vec<Selector>,
+    /// Print one frame and return
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 /// `send`.

@@ -1,12 +1,12 @@
 //! Questions to the person: which one is shown, and what happens to typed text when its question is over.
 
 use crate::failure::Failure;
-use crate::interactive::asks::Elsewhere;
 use crate::interactive::console::Before;
 use crate::interactive::conversation::Conversation;
 use crate::interactive::pages::Pages;
 use crate::render::{choices_line, decided_by, decided_how};
 use agentd_protocol::{ApprovalId, Decision, Event, EventBody, OpenApproval};
+use agentd_viewer::Elsewhere;
 
 impl Conversation<'_> {
     fn asking(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
-use crate::interactive::asks::Asks;
 use crate::interactive::console::{Before, Console};
 use crate::interactive::draft::{Draft, TypedLine};
 use crate::interactive::footer::Footer;
@@ -13,6 +12,7 @@ use crate::interactive::signals::{Signals, TerminalSignal};
 use crate::interactive::turn_watch::{RunResult, TurnWatch};
 use crate::output::Output;
 use agentd_protocol::{ApprovalId, Delta, EventBody, Fault, RunState, Status, WaitReason};
+use agentd_viewer::Asks;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -194,8 +194,19 @@ impl<'a> Conversation<'a> {
         if let Some(footer) = &mut self.footer {
             footer.observe(news);
         }
-        for over in self.asks.heard(news) {
-            self.over(&over).await?;
+        match news {
+            News::Synced(synced) => self.asks.synced(&synced.approvals),
+            News::Delta(Delta::Asks { child, approvals }) => {
+                for over in self.asks.of_subagent(*child, approvals) {
+                    self.over(&over).await?;
+                }
+            }
+            News::Event(..)
+            | News::Delta(_)
+            | News::Lagged
+            | News::Retrying
+            | News::Back
+            | News::Ended(_) => {}
         }
         let told = if let News::Event(event, _) = news {
             self.observe(event)?

@@ -1,12 +1,12 @@
 //! Typed lines, open approvals, and the end of a turn.
 
 use super::answer::{ApprovalAnswer, Typed, choice_of, read};
-use super::asks::Asks;
 use super::pages::Pages;
 use super::turn_watch::TurnWatch;
 use crate::exit::Exit;
 use crate::render::Paint;
 use agentd_protocol::*;
+use agentd_viewer::Asks;
 use serde_json::json;
 
 const NOW: Timestamp = Timestamp(1_763_629_200_123);

@@ -1,7 +1,6 @@
 //! The context window of a session's model, by part.
 
-use crate::render::amount::{clock_time, dollars, tokens};
-use crate::render::paint::Paint;
+use crate::render::{Paint, clock_time, dollars, tokens};
 use agentd_protocol::{ContextPart, ContextShown};
 
 /// The text for people.

@@ -1,7 +1,7 @@
 //! The status line of `run`, below everything else: what the session does, for how long, and its token usage.
 
 use crate::render::table::cut;
-use crate::render::{one_line, tokens, word};
+use crate::render::{clock, one_line, tokens, word};
 use agentd_protocol::{Event, EventBody, RunState, Status, Timestamp};
 
 /// The known state of the watched turn.
@@ -58,15 +58,6 @@ impl StatusLine {
         }
         let told = !matches!(status.state, RunState::Idle | RunState::Failed);
         told.then(|| one_line(&status.reason, 60))
-    }
-}
-
-/// A duration in whole seconds: `7s`, `3m05s`, `2h10m`.
-fn clock(ms: u64) -> String {
-    match ms / 1_000 {
-        seconds @ 0..60 => format!("{seconds}s"),
-        seconds @ 60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        seconds => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tables: one line per row, columns as wide as their cells. A narrow terminal first drops the least important columns,
 //! then cuts the widest texts.
 
+use crate::render::Paint;
 use crate::render::one_line;
-use crate::render::paint::Paint;
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 

@@ -1,12 +1,15 @@
-//! `attach`: a person and a session, line by line.
+//! `attach`: a person and a session, full-screen or line by line.
 
 use crate::cli::AttachArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
+use crate::fullscreen;
 use crate::interactive::{Conversation, Held, Interrupt, Manner, Screen, Streams};
 use crate::render::{Margin, one_line};
+use agentd_client::Client;
+use agentd_protocol::Summary;
 
 /// The most lines shown of a tool's output.
 const OUTPUT_LINES: usize = 10;
@@ -16,6 +19,14 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     let row = client.get(&args.session).await?;
     let person = ctx.out.terminal.interactive() && !args.read_only && ctx.out.human();
     let short = row.session.short();
+    let lines = args.margin.seq || args.margin.times;
+    if !lines && fullscreen::wanted(ctx, args.no_tui) {
+        full(ctx, client, &row, args).await?;
+        ctx.out.status(&format!(
+            "detached from {short}; to reattach: agentctl attach {short}"
+        ));
+        return Ok(Exit::OK);
+    }
     ctx.out.status(&format!(
         "attached to {short} ({}), {}",
         one_line(&row.name, 60),
@@ -57,4 +68,21 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         "detached from {short}; to reattach: agentctl attach {short}"
     ));
     Ok(Exit::OK)
+}
+
+/// The same, full-screen.
+async fn full(ctx: &Ctx, client: Client, row: &Summary, args: &AttachArgs) -> Result<(), Failure> {
+    let person = !args.read_only;
+    let wanted = Wanted {
+        session: row.session.to_string(),
+        after: 0,
+        tail: Some(args.tail.unwrap_or(fullscreen::TAIL)),
+        deltas: true,
+        decides: person,
+    };
+    let dial = ctx.dial()?;
+    let follower = Follower::attach(dial.clone(), client, wanted).await?;
+    let manner = (person, args.margin.show_thinking);
+    fullscreen::follow(ctx, dial, follower, row, None, manner).await?;
+    Ok(())
 }

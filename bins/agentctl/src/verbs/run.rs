@@ -1,11 +1,14 @@
 //! `run`: a session from its first input to the end of its turn.
 
+mod full;
+
 use crate::cli::{Format, RunArgs};
 use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
+use crate::fullscreen;
 use crate::interactive::{
     Conversation, Held, Interrupt, Manner, RunResult, Screen, Streams, TurnWatch, Unattended,
 };
@@ -79,6 +82,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     let watching = Watching {
         fails_on_deny: args.fail_on_deny,
         thinking: args.show_thinking,
+        full: args.timeout.is_none() && !args.json && fullscreen::wanted(ctx, args.no_tui),
         ..Watching::of(ctx, args.json, args.timeout)
     };
     let created = match args.session {
@@ -122,12 +126,25 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     if args.detach {
         return detached(ctx, &entered);
     }
+    watch_own(ctx, client, &entered, watching).await
+}
+
+/// Watches the turn of `run`, in the chosen mode.
+async fn watch_own(
+    ctx: &mut Ctx,
+    client: Client,
+    entered: &Entered,
+    watching: Watching,
+) -> Result<Exit, Failure> {
     ctx.out.status(&format!(
         "session {} ({})",
         entered.session.short(),
         one_line(&entered.name, 60)
     ));
-    watch(ctx, client, &entered, watching).await
+    if watching.full {
+        return full::watch(ctx, client, entered, watching).await;
+    }
+    watch(ctx, client, entered, watching).await
 }
 
 /// The options for watching a turn.
@@ -143,9 +160,19 @@ pub(crate) struct Watching {
     fails_on_deny: bool,
     /// Whether to show the model's reasoning too.
     thinking: bool,
+    /// Whether to use the whole screen.
+    full: bool,
 }
 
 impl Watching {
+    fn exit(self, result: &RunResult) -> Exit {
+        if self.fails_on_deny {
+            result.exit_on_deny()
+        } else {
+            result.exit()
+        }
+    }
+
     pub(crate) fn of(ctx: &Ctx, json: bool, timeout: Option<Duration>) -> Self {
         let exact = json || ctx.out.format == Format::Jsonl;
         Self {
@@ -154,6 +181,7 @@ impl Watching {
             deadline: timeout.map(|timeout| Instant::now() + timeout),
             fails_on_deny: false,
             thinking: false,
+            full: false,
         }
     }
 }
@@ -292,11 +320,7 @@ pub(crate) async fn watch(
     match held {
         Held::Turn(result) => {
             report(ctx, watching, &result)?;
-            Ok(if watching.fails_on_deny {
-                result.exit_on_deny()
-            } else {
-                result.exit()
-            })
+            Ok(watching.exit(&result))
         }
         Held::TimedOut(result) => after_leaving(ctx, watching, entered, result.as_ref(), Exit::TIMEOUT),
         Held::Interrupted(result) => {

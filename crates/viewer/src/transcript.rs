@@ -1,20 +1,20 @@
 //! Events as lines for people.
 
-use crate::render::amount::span;
-use crate::render::entries::{decided_line, input_text, late_line, model_failed, turn_finished};
-use crate::render::live::{text_of, thoughts_of};
-use crate::render::paint::Paint;
-use crate::render::summary::summary;
-use crate::render::{clean, one_line};
+use crate::amount::span;
+use crate::entries::{decided_line, input_text, late_line, model_failed, turn_finished};
+use crate::live::{text_of, thoughts_of};
+use crate::paint::Paint;
+use crate::summary::summary;
 use agentd_protocol::{
     ApprovalKind, Decision, Event, EventBody, FailureClass, NoteKind, ToolCallId, ToolFinished, ToolStatus,
     VerdictKind,
 };
+use agentd_text::{for_terminal as clean, one_line};
 use std::collections::HashMap;
 
 /// The kind of a line; determines its first word and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tag {
+pub enum Tag {
     /// An input.
     User,
     /// The model's text, without a first word.
@@ -37,15 +37,17 @@ pub(crate) enum Tag {
 
 /// A line, and the lines that belong below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) tag: Tag,
+pub struct Line {
+    /// Its kind.
+    pub tag: Tag,
     /// The first word; empty for text.
-    pub(crate) word: String,
-    pub(crate) text: String,
+    pub word: String,
+    /// The text, as it came.
+    pub text: String,
     /// Shown indented below the line.
-    pub(crate) below: Vec<String>,
+    pub below: Vec<String>,
     /// The line comes from an imported log; every printed line is marked so.
-    pub(crate) imported: bool,
+    pub imported: bool,
 }
 
 const WORD_WIDTH: usize = 8;
@@ -53,7 +55,8 @@ const WORD_WIDTH: usize = 8;
 const BELOW_WIDTH: usize = 300;
 
 impl Line {
-    pub(crate) fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
+    /// A line with nothing below it.
+    pub fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
         Self {
             tag,
             word: word.to_owned(),
@@ -64,17 +67,17 @@ impl Line {
     }
 
     /// The model's text.
-    pub(crate) fn said(text: impl Into<String>) -> Self {
+    pub fn said(text: impl Into<String>) -> Self {
         Self::new(Tag::Model, "", text)
     }
 
     /// The model's reasoning.
-    pub(crate) fn thought(text: impl Into<String>) -> Self {
+    pub fn thought(text: impl Into<String>) -> Self {
         Self::new(Tag::Thought, "", text)
     }
 
     /// The line as it is printed, ending in a line break.
-    pub(crate) fn print(&self, paint: Paint) -> String {
+    pub fn print(&self, paint: Paint) -> String {
         let text = clean(&self.text);
         let mut printed = match self.tag {
             Tag::Model => format!("{}\n", text.trim_end()),
@@ -114,7 +117,7 @@ impl Line {
 }
 
 /// A line of a tool's output, ending in a line break.
-pub(crate) fn below(paint: Paint, line: &str) -> String {
+pub fn below(paint: Paint, line: &str) -> String {
     let indent = " ".repeat(WORD_WIDTH);
     format!("{indent} {}\n", paint.dim(&format!("| {}", as_it_stands(line))))
 }
@@ -131,7 +134,7 @@ fn as_it_stands(line: &str) -> String {
 
 /// Turns events into lines; remembers the names and titles of running calls.
 #[derive(Debug)]
-pub(crate) struct Transcript {
+pub struct Transcript {
     titles: HashMap<ToolCallId, String>,
     names: HashMap<ToolCallId, String>,
     /// The most lines shown of a tool's output.
@@ -140,7 +143,9 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(crate) fn new(output_lines: usize) -> Self {
+    /// A transcript that shows at most so many lines of a tool's output.
+    #[must_use]
+    pub fn new(output_lines: usize) -> Self {
         Self {
             titles: HashMap::new(),
             names: HashMap::new(),
@@ -150,12 +155,12 @@ impl Transcript {
     }
 
     /// Whether to show the model's reasoning too.
-    pub(crate) fn thinking(&mut self, wanted: bool) {
+    pub fn thinking(&mut self, wanted: bool) {
         self.thinking = wanted;
     }
 
     /// The tool name of a proposed call.
-    pub(crate) fn tool(&self, call: ToolCallId) -> Option<&str> {
+    pub fn tool(&self, call: ToolCallId) -> Option<&str> {
         self.names.get(&call).map(String::as_str)
     }
 
@@ -164,7 +169,7 @@ impl Transcript {
         clippy::wildcard_enum_match_arm,
         reason = "most events are one line, the same as everywhere"
     )]
-    pub(crate) fn lines(&mut self, event: &Event) -> Vec<Line> {
+    pub fn lines(&mut self, event: &Event) -> Vec<Line> {
         match &event.body {
             body if told_elsewhere(body) => Vec::new(),
             EventBody::InputAccepted(input) => {

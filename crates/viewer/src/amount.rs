@@ -4,7 +4,7 @@ use agentd_protocol::Timestamp;
 use serde::Serialize;
 
 /// How long ago, in one unit: `5s`, `3m`, `2h`, `4d`.
-pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
+pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since_ms(then) / 1_000;
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -15,7 +15,7 @@ pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// A duration: `12ms`, `1.2s`, `3m05s`, `2h10m`.
-pub(crate) fn span(ms: u64) -> String {
+pub fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
@@ -24,19 +24,29 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
+/// A duration in whole seconds: `7s`, `3m05s`, `2h10m`.
+#[must_use]
+pub fn clock(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
 /// The time of day in UTC, as everywhere: `14:03:10Z`.
-pub(crate) fn clock_time(at: Timestamp) -> String {
+pub fn clock_time(at: Timestamp) -> String {
     let moment = at.to_string();
     format!("{}Z", moment.get(11..19).unwrap_or_default())
 }
 
 /// The day: `2026-11-23`.
-pub(crate) fn day(at: Timestamp) -> String {
+pub fn day(at: Timestamp) -> String {
     at.to_string().get(..10).unwrap_or_default().to_owned()
 }
 
 /// A count of tokens: `950`, `1.2k`, `34k`, `5.6M`.
-pub(crate) fn tokens(count: u64) -> String {
+pub fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..10_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
@@ -46,19 +56,19 @@ pub(crate) fn tokens(count: u64) -> String {
 }
 
 /// A number with its noun: `1 step`, `2 steps`.
-pub(crate) fn count(number: u64, thing: &str) -> String {
+pub fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
 /// The amount without floating-point noise from summing: 0.014013, not 0.014013000000000001.
-pub(crate) fn tidy_usd(usd: f64) -> f64 {
+pub fn tidy_usd(usd: f64) -> f64 {
     const PLACES: f64 = 1e9;
     (usd * PLACES).round() / PLACES
 }
 
 /// An amount of US dollars: `$0`, `$0.0042`, `$1.25`.
-pub(crate) fn dollars(usd: f64) -> String {
+pub fn dollars(usd: f64) -> String {
     if usd == 0.0 {
         "$0".to_owned()
     } else if usd < 0.01 {
@@ -69,7 +79,7 @@ pub(crate) fn dollars(usd: f64) -> String {
 }
 
 /// The serialized name of an enum value.
-pub(crate) fn word(value: &impl Serialize) -> String {
+pub fn word(value: &impl Serialize) -> String {
     serde_json::to_value(value)
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))

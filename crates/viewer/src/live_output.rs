@@ -12,7 +12,7 @@ const CALLS: usize = 64;
 
 /// The output shown so far of each running call.
 #[derive(Debug, Default)]
-pub(crate) struct LiveOutput(HashMap<ToolCallId, Shown>);
+pub struct LiveOutput(HashMap<ToolCallId, Shown>);
 
 #[derive(Debug, Default)]
 struct Shown {
@@ -26,7 +26,7 @@ struct Shown {
 
 impl LiveOutput {
     /// The lines that a piece of output completes.
-    pub(crate) fn piece(&mut self, call: ToolCallId, offset: u64, text: &str) -> Vec<String> {
+    pub fn piece(&mut self, call: ToolCallId, offset: u64, text: &str) -> Vec<String> {
         if self.0.len() >= CALLS && !self.0.contains_key(&call) {
             return Vec::new();
         }
@@ -34,7 +34,7 @@ impl LiveOutput {
     }
 
     /// The call ended: removes the lines of `result` that were shown already.
-    pub(crate) fn end(&mut self, call: ToolCallId, result: &mut Vec<String>) {
+    pub fn end(&mut self, call: ToolCallId, result: &mut Vec<String>) {
         let Some(shown) = self.0.remove(&call) else { return };
         let same = result.iter().zip(&shown.lines);
         let same = same.take_while(|(line, shown)| cut(line) == **shown).count();
@@ -42,7 +42,7 @@ impl LiveOutput {
     }
 
     /// Output was missed, so the incomplete lines are unusable.
-    pub(crate) fn lagged(&mut self) {
+    pub fn lagged(&mut self) {
         for shown in self.0.values_mut() {
             shown.open.clear();
         }

@@ -1,70 +1,60 @@
 //! A viewer's list of a session's open approvals.
 
-use crate::follow::News;
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Delta, Event, EventBody, OpenApproval, Principal,
+    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal,
     SessionId,
 };
 use std::collections::HashSet;
 
 /// Open approvals in the order in which they were asked, and the ids of those answered here.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
+pub struct Asks {
     open: Vec<OpenApproval>,
     mine: HashSet<ApprovalId>,
 }
 
 /// An approval answered by another client: the question and the answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Elsewhere {
-    pub(crate) asked: OpenApproval,
-    pub(crate) decided: ApprovalDecided,
-    pub(crate) by: Principal,
+pub struct Elsewhere {
+    /// The question.
+    pub asked: OpenApproval,
+    /// The answer.
+    pub decided: ApprovalDecided,
+    /// Who gave it.
+    pub by: Principal,
 }
 
 impl Asks {
     /// The one to answer next.
-    pub(crate) fn front(&self) -> Option<&OpenApproval> {
+    pub fn front(&self) -> Option<&OpenApproval> {
         self.waiting().next()
     }
 
     /// The given approval, while it waits for an answer.
-    pub(crate) fn waits(&self, approval: ApprovalId) -> Option<&OpenApproval> {
+    pub fn waits(&self, approval: ApprovalId) -> Option<&OpenApproval> {
         self.waiting().find(|open| open.approval == approval)
     }
 
     /// How many more approvals wait after that one.
-    pub(crate) fn behind(&self) -> usize {
+    pub fn behind(&self) -> usize {
         self.waiting().count().saturating_sub(1)
     }
 
-    fn waiting(&self) -> impl Iterator<Item = &OpenApproval> {
+    /// Those that wait for an answer.
+    pub fn waiting(&self) -> impl Iterator<Item = &OpenApproval> {
         self.open
             .iter()
             .filter(|open| !self.mine.contains(&open.approval))
     }
 
-    /// Updates the list of open approvals. Returns a sub-agent's questions that ended without an answer from here.
-    pub(crate) fn heard(&mut self, news: &News) -> Vec<OpenApproval> {
-        match news {
-            News::Synced(synced) => self.synced(&synced.approvals),
-            News::Delta(Delta::Asks { child, approvals }) => return self.of_subagent(*child, approvals),
-            News::Event(..)
-            | News::Delta(_)
-            | News::Lagged
-            | News::Retrying
-            | News::Back
-            | News::Ended(_) => {}
-        }
-        Vec::new()
-    }
-
-    pub(crate) fn synced(&mut self, open: &[OpenApproval]) {
+    /// Replaces the list: these are all open approvals.
+    pub fn synced(&mut self, open: &[OpenApproval]) {
         self.open = open.to_vec();
     }
 
     /// Updates a sub-agent's open approvals. Those that remain keep their place, so the shown one remains the next.
-    fn of_subagent(&mut self, child: SessionId, now: &[OpenApproval]) -> Vec<OpenApproval> {
+    /// Returns those that ended without an answer from here.
+    pub fn of_subagent(&mut self, child: SessionId, now: &[OpenApproval]) -> Vec<OpenApproval> {
         let still = |one: &OpenApproval| now.iter().any(|open| open.approval == one.approval);
         let over = self
             .open
@@ -82,17 +72,22 @@ impl Asks {
     }
 
     /// Records that it was answered here.
-    pub(crate) fn answered(&mut self, approval: ApprovalId) {
+    pub fn answered(&mut self, approval: ApprovalId) {
         self.mine.insert(approval);
     }
 
+    /// The answer from here was not delivered: it waits again.
+    pub fn unanswered(&mut self, approval: ApprovalId) {
+        self.mine.remove(&approval);
+    }
+
     /// Removes an approval that is over, whatever its outcome.
-    pub(crate) fn forget(&mut self, approval: ApprovalId) {
+    pub fn forget(&mut self, approval: ApprovalId) {
         self.open.retain(|open| open.approval != approval);
     }
 
     /// Takes in an event; returns an approval that another client answered.
-    pub(crate) fn observe(&mut self, event: &Event, tool: Option<&str>) -> Option<Elsewhere> {
+    pub fn observe(&mut self, event: &Event, tool: Option<&str>) -> Option<Elsewhere> {
         if let EventBody::ApprovalAsked(ask) = &event.body {
             self.forget(ask.approval);
             self.open.push(opened(event, ask, tool));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The printed text of the running model call.
 #[derive(Debug, Default)]
-pub(crate) struct LiveText {
+pub struct LiveText {
     call: Option<(CallId, u32)>,
     printed: String,
     blocks: BTreeMap<u32, usize>,
@@ -16,7 +16,7 @@ pub(crate) struct LiveText {
 /// Pieces of an answer bypass the log and can overtake it. Those that arrive before their call's own event wait here,
 /// so that a tool's result is shown before the model's text about it.
 #[derive(Debug, Default)]
-pub(crate) struct Early {
+pub struct Early {
     started: Option<(CallId, u32)>,
     waiting: Vec<Fragment>,
     bytes: usize,
@@ -27,7 +27,7 @@ const EARLY_BYTES: usize = 256 << 10;
 
 impl Early {
     /// Returns the piece if its call has begun in the log, or if no call is known to have begun.
-    pub(crate) fn admit(&mut self, fragment: &Fragment) -> Option<Fragment> {
+    pub fn admit(&mut self, fragment: &Fragment) -> Option<Fragment> {
         if self
             .started
             .is_none_or(|started| started == (fragment.call, fragment.attempt))
@@ -42,7 +42,7 @@ impl Early {
     }
 
     /// Records that a call has begun in the log; returns its pieces that came too early.
-    pub(crate) fn started(&mut self, call: CallId, attempt: u32) -> Vec<Fragment> {
+    pub fn started(&mut self, call: CallId, attempt: u32) -> Vec<Fragment> {
         self.started = Some((call, attempt));
         self.bytes = 0;
         let mut waited = std::mem::take(&mut self.waiting);
@@ -53,7 +53,7 @@ impl Early {
 
 /// The text to print when the answer is complete.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub enum Rest {
     /// Append this to what was printed (it may be empty).
     Behind(String),
     /// The answer does not begin with what was printed; print this whole answer instead.
@@ -62,12 +62,12 @@ pub(crate) enum Rest {
 
 impl LiveText {
     /// Whether printed text is not yet completed by an answer.
-    pub(crate) fn open(&self) -> bool {
+    pub fn open(&self) -> bool {
         !self.printed.is_empty()
     }
 
     /// The text so far of a call that was already running when the viewer attached.
-    pub(crate) fn partial(&mut self, text: &str) -> String {
+    pub fn partial(&mut self, text: &str) -> String {
         let Some(more) = text.strip_prefix(self.printed.as_str()) else {
             return String::new();
         };
@@ -79,7 +79,7 @@ impl LiveText {
     }
 
     /// Takes the next piece; returns the part of it to print.
-    pub(crate) fn fragment(&mut self, fragment: &Fragment) -> String {
+    pub fn fragment(&mut self, fragment: &Fragment) -> String {
         let call = (fragment.call, fragment.attempt);
         if self.call != Some(call) {
             // Before the call is known, only a partial text can have been printed.
@@ -107,12 +107,12 @@ impl LiveText {
     }
 
     /// The viewer missed some pieces.
-    pub(crate) fn lagged(&mut self) {
+    pub fn lagged(&mut self) {
         self.gap = true;
     }
 
     /// The answer is durable: returns what is left to print.
-    pub(crate) fn finish(&mut self, content: &[Block]) -> Rest {
+    pub fn finish(&mut self, content: &[Block]) -> Rest {
         let whole = text_of(content);
         let rest = match whole.strip_prefix(self.printed.as_str()) {
             Some(rest) => Rest::Behind(rest.to_owned()),
@@ -123,7 +123,7 @@ impl LiveText {
     }
 
     /// The call was cancelled; the log keeps this part of its text.
-    pub(crate) fn cancelled(&mut self, kept: &str) -> Rest {
+    pub fn cancelled(&mut self, kept: &str) -> Rest {
         if self.printed.starts_with(kept) {
             self.reset();
             return Rest::Behind(String::new());
@@ -132,7 +132,7 @@ impl LiveText {
     }
 
     /// The attempt ended without an answer. Returns whether text was printed.
-    pub(crate) fn drop_attempt(&mut self) -> bool {
+    pub fn drop_attempt(&mut self) -> bool {
         let open = self.open();
         self.reset();
         open
@@ -144,7 +144,7 @@ impl LiveText {
 }
 
 /// The text blocks of a message, concatenated.
-pub(crate) fn text_of(content: &[Block]) -> String {
+pub fn text_of(content: &[Block]) -> String {
     content
         .iter()
         .filter_map(|block| {
@@ -158,7 +158,7 @@ pub(crate) fn text_of(content: &[Block]) -> String {
 }
 
 /// The readable reasoning of a message.
-pub(crate) fn thoughts_of(content: &[Block]) -> String {
+pub fn thoughts_of(content: &[Block]) -> String {
     let thoughts = content.iter().filter_map(|block| match block {
         Block::Thinking { text, .. } => Some(text.trim()).filter(|text| !text.is_empty()),
         Block::Text { .. }

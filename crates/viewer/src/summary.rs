@@ -1,9 +1,9 @@
 //! One-line summaries of events.
 
-use crate::render::amount::{span, tokens, word};
-use crate::render::count;
-use crate::render::entries::{input_text, model_failed, turn_finished};
-use crate::render::live::text_of;
+use crate::amount::count;
+use crate::amount::{span, tokens, word};
+use crate::entries::{input_text, model_failed, turn_finished};
+use crate::live::text_of;
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
     PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
@@ -11,7 +11,7 @@ use agentd_protocol::{
 };
 
 /// The event in one line.
-pub(crate) fn summary(body: &EventBody) -> String {
+pub fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated(e) => format!("created: {} ({}, {})", e.title, e.model, e.workdir),
         EventBody::SessionUpdated(e) => updated(e),

@@ -1,15 +1,15 @@
 //! Single events as lines: what failed, what was decided, how a turn ended.
 
-use crate::render::amount::{clock_time, count, dollars, span, tokens, word};
-use crate::render::live::text_of;
-use crate::render::transcript::{Line, Tag};
+use crate::amount::{clock_time, count, dollars, span, tokens, word};
+use crate::live::text_of;
+use crate::transcript::{Line, Tag};
 use agentd_protocol::{
     ApprovalDecided, ApprovalEscalated, Block, Decision, ModelFailed, Principal, Remedy, Scope, Timestamp,
     TurnFinished,
 };
 
 /// An input's text, and its images by their types.
-pub(crate) fn input_text(content: &[Block]) -> String {
+pub fn input_text(content: &[Block]) -> String {
     let mut text = text_of(content);
     for block in content {
         if let Block::Image { media_type, .. } = block {
@@ -20,7 +20,7 @@ pub(crate) fn input_text(content: &[Block]) -> String {
 }
 
 /// A failed attempt; `at` is its time, `None` if the time is already shown next to it.
-pub(crate) fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line {
+pub fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line {
     let what = format!("{}: {}", word(&failed.class), failed.message);
     let Some(next) = failed.retry_at else {
         return Line::new(Tag::Bad, "model", what);
@@ -74,7 +74,7 @@ pub(crate) fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
 }
 
 /// The outcome of a question.
-pub(crate) const fn decided_how(decision: Decision) -> &'static str {
+pub const fn decided_how(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allowed",
         Decision::Deny => "denied",
@@ -85,7 +85,7 @@ pub(crate) const fn decided_how(decision: Decision) -> &'static str {
 }
 
 /// Who decided, the scope of the decision, and its message.
-pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
+pub fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
     let mut text = format!("by {by}");
     if decided.scope != Scope::Once {
         text.push_str(&format!(" ({})", word(&decided.scope)));
@@ -97,7 +97,7 @@ pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
 }
 
 /// How a turn ended, and what it cost.
-pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
+pub fn turn_finished(turn: &TurnFinished) -> Line {
     let ok = turn.reason == agentd_protocol::EndReason::Completed;
     let cancelled = turn.reason == agentd_protocol::EndReason::Cancelled;
     let how = match &turn.error {

@@ -1,12 +1,12 @@
 //! The full text of an open approval. `agentd_text::Question` does the layout.
 
-use crate::render::Paint;
+use crate::paint::Paint;
 use agentd_protocol::{ApprovalKind, EffectClass, OpenApproval, Scope};
 use agentd_text::{Content, Line, Mark, Question};
 use agentd_tools::builtin;
 
 /// The full text of a question, in lines of the given width.
-pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
+pub fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
     let kind = content_of(open);
     let heading = heading(open, kind);
     let facts = facts(open);
@@ -29,7 +29,7 @@ pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
 }
 
 /// The line as coloured text.
-pub(crate) fn painted(line: &Line, paint: Paint) -> String {
+pub fn painted(line: &Line, paint: Paint) -> String {
     let spans = line.spans.iter().map(|span| match span.mark {
         Mark::Plain => span.text.clone(),
         Mark::Label | Mark::Gutter => paint.dim(&span.text),
@@ -108,7 +108,7 @@ fn scopes(approval: &OpenApproval) -> Vec<&'static str> {
 }
 
 /// A hint that lists what the person may type.
-pub(crate) fn choices_line(approval: &OpenApproval) -> String {
+pub fn choices_line(approval: &OpenApproval) -> String {
     if !approval.choices.is_empty() {
         let free = if approval.kind == ApprovalKind::Question {
             ", or your own answer"

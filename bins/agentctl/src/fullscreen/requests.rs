@@ -1,0 +1,237 @@
+//! Requests from a view to the daemon. They run as tasks and send their outcomes back to the view.
+
+use crate::images;
+use agentd_client::Client;
+use agentd_protocol::{
+    ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, ExportParams,
+    Fault, InputId, LifecycleParams, PermissionMode, SendParams, Seq, SessionParams, TurnId, UpdateParams,
+};
+use agentd_text::one_line;
+use agentd_tui::{Action, Proposal};
+use std::path::{Path, PathBuf};
+use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
+
+/// News that waits for the screen.
+pub(crate) const LIVELY: usize = 1_024;
+/// Events of a page.
+const PAGE: u32 = 400;
+/// The most files that are proposed.
+const FILES: usize = 200;
+
+/// The outcome of a request.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// A message for the person.
+    Told(String),
+    /// It failed.
+    Failed(String),
+    /// A page of the log, and the log's head.
+    Page(Action, Vec<Event>, Seq),
+    /// A question could not be answered.
+    Refused(ApprovalId, Fault),
+    /// Files that begin like this.
+    Files(String, Vec<Proposal>),
+}
+
+/// Sends requests about one session.
+#[derive(Debug, Clone)]
+pub(crate) struct Requests {
+    pub(crate) client: Client,
+    pub(crate) session: String,
+    pub(crate) outcomes: Sender<Outcome>,
+}
+
+impl Requests {
+    fn start(&self, work: impl Future<Output = Option<Outcome>> + Send + 'static) {
+        let outcomes = self.outcomes.clone();
+        tokio::spawn(async move {
+            if let Some(outcome) = work.await {
+                // Fails if the view is closed.
+                let _ = outcomes.send(outcome).await;
+            }
+        });
+    }
+
+    pub(crate) fn send(&self, text: String, delivery: Option<Delivery>) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let mut content = vec![Block::text(text.clone())];
+            content.extend(images::pasted(&text).into_iter().map(|(_, image)| image));
+            let params = SendParams {
+                session,
+                content,
+                delivery,
+                commands: true,
+                ..SendParams::default()
+            };
+            let sent = match client.send(&params).await {
+                Ok(sent) => sent,
+                Err(error) => return Some(failed(error.into())),
+            };
+            let mut told: Vec<String> = sent.said.into_iter().collect();
+            told.extend(sent.notices);
+            (!told.is_empty()).then(|| Outcome::Told(told.join("; ")))
+        });
+    }
+
+    pub(crate) fn decide(&self, approval: ApprovalId, params: DecideParams) {
+        let client = self.client.clone();
+        self.start(async move {
+            let refused = client.decide(&params).await.err()?;
+            Some(Outcome::Refused(approval, refused.into()))
+        });
+    }
+
+    pub(crate) fn cancel(&self, turn: Option<TurnId>) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let params = CancelTurnParams {
+                session,
+                expect_turn: turn,
+                reason: Some("cancelled by Esc".to_owned()),
+                kill: false,
+            };
+            client
+                .cancel_turn(&params)
+                .await
+                .err()
+                .map(|error| failed(error.into()))
+        });
+    }
+
+    pub(crate) fn resume(&self) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let params = LifecycleParams {
+                session,
+                reason: Some("resumed by /resume".to_owned()),
+                force: false,
+            };
+            client
+                .resume(&params)
+                .await
+                .err()
+                .map(|error| failed(error.into()))
+        });
+    }
+
+    pub(crate) fn compact(&self) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let done = client.compact(&SessionParams { session }).await;
+            done.err().map(|error| failed(error.into()))
+        });
+    }
+
+    pub(crate) fn mode(&self, mode: PermissionMode) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let params = UpdateParams {
+                session,
+                mode: Some(mode),
+                ..UpdateParams::default()
+            };
+            client
+                .update(&params)
+                .await
+                .err()
+                .map(|error| failed(error.into()))
+        });
+    }
+
+    pub(crate) fn withdraw(&self, input: InputId) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            let params = CancelInputParams {
+                session,
+                input: Some(input),
+            };
+            client
+                .cancel_input(&params)
+                .await
+                .err()
+                .map(|error| failed(error.into()))
+        });
+    }
+
+    /// Loads a page of the log: before or after an event, or its end.
+    pub(crate) fn page(&self, wanted: Action, head: Seq) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        let (after, limit) = if let Action::Older(first) = wanted {
+            let after = first.saturating_sub(1 + u64::from(PAGE));
+            let limit = first.saturating_sub(1 + after);
+            (after, u32::try_from(limit).unwrap_or(PAGE))
+        } else if let Action::Newer(last) = wanted {
+            (last, PAGE)
+        } else {
+            (head.saturating_sub(u64::from(PAGE)), PAGE)
+        };
+        self.start(async move {
+            let params = ExportParams {
+                session,
+                after_seq: after,
+                limit,
+            };
+            let page = match client.export(&params).await {
+                Ok(page) => page,
+                Err(error) => return Some(failed(error.into())),
+            };
+            let events = page
+                .lines
+                .iter()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            Some(Outcome::Page(wanted, events.collect(), page.head))
+        });
+    }
+
+    /// Finds files of a directory of this machine.
+    pub(crate) fn files(&self, workdir: &str, of: String) {
+        let folder = PathBuf::from(workdir);
+        self.start(async move {
+            let found = proposals(&folder, &of).await;
+            Some(Outcome::Files(of, found))
+        });
+    }
+}
+
+/// Waits for a moment, or for ever.
+pub(crate) async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn failed(fault: Fault) -> Outcome {
+    let hint = fault.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    Outcome::Failed(one_line(&format!("{}{hint}", fault.message), 400))
+}
+
+async fn proposals(workdir: &Path, of: &str) -> Vec<Proposal> {
+    let (folder, beginning) = of
+        .rsplit_once('/')
+        .map_or(("", of), |(folder, name)| (folder, name));
+    let Ok(mut entries) = tokio::fs::read_dir(workdir.join(folder)).await else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    while let Ok(Some(entry)) = entries.next_entry().await {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let hidden = name.starts_with('.') && !beginning.starts_with('.');
+        if hidden || !name.starts_with(beginning) || found.len() >= FILES {
+            continue;
+        }
+        let is_folder = entry.file_type().await.is_ok_and(|kind| kind.is_dir());
+        let slash = if folder.is_empty() { "" } else { "/" };
+        let end = if is_folder { "/" } else { "" };
+        found.push(Proposal {
+            text: format!("@{folder}{slash}{name}{end}"),
+            help: if is_folder { "directory" } else { "" }.to_owned(),
+        });
+    }
+    found.sort_by(|one, other| one.text.cmp(&other.text));
+    found
+}

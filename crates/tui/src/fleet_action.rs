@@ -1,0 +1,54 @@
+//! The state of the fleet as the daemon reports it, and the requests of the fleet's view to the caller.
+
+use agentd_protocol::{FleetCounts, ModelStatus, OpenApproval, SessionId, Summary};
+
+/// The state of the fleet.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// The node's name.
+    pub node: String,
+    /// The first sessions in the wanted order.
+    pub rows: Vec<Summary>,
+    /// Numbers of sessions.
+    pub counts: FleetCounts,
+    /// The models and the health of their providers.
+    pub models: Vec<ModelStatus>,
+    /// Open approvals of all sessions.
+    pub approvals: usize,
+    /// Steps and cost of all sessions.
+    pub steps: u64,
+    /// Cost of all sessions in US dollars.
+    pub cost_usd: f64,
+}
+
+/// A request from the view to its caller.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FleetAction {
+    /// Show a session.
+    Attach(SessionId),
+    /// Run another verb; the flag asks to wait for a key before coming back.
+    Verb(Vec<String>, bool),
+    /// Run a typed command line, and wait for a key before coming back.
+    Command(String),
+    /// Cancel the turns of these sessions.
+    Cancel(Vec<SessionId>),
+    /// Pause these sessions.
+    Pause(Vec<SessionId>),
+    /// Resume these sessions.
+    Resume(Vec<SessionId>),
+    /// Answer an open question with a line, as in line mode.
+    Answer {
+        /// The question.
+        approval: Box<OpenApproval>,
+        /// The line.
+        line: String,
+    },
+    /// Ask the daemon again, because the wanted rows changed.
+    Refresh,
+    /// Stop this program as a job.
+    Suspend,
+    /// Redraw the whole screen.
+    Redraw,
+    /// Leave.
+    Quit,
+}

@@ -1,0 +1,38 @@
+//! The full-screen views of a terminal: one session and the fleet. `agentctl` owns the terminal, the connection and the
+//! clock; this crate has none of them, so every view can be tested without a terminal.
+//!
+//! Pure. A view folds events and deltas into a model; keys become actions; drawing reads the model and changes nothing.
+//! Text of a session passes `agentd_text` before it is laid out. Invariants: I6 (the model keeps a window of the log and
+//! cuts long texts) and I7 (no key answers a question that was not shown to its end, or that it was not meant for).
+//!
+//! Flow: event, delta, key -> view -> action for the caller; view -> frame.
+
+mod action;
+mod composer;
+mod entry;
+mod facts;
+mod fleet;
+mod fleet_action;
+mod fleet_draw;
+mod layout;
+mod log;
+mod markdown;
+mod panel;
+mod scroll;
+mod session;
+mod session_draw;
+mod session_keys;
+mod session_moves;
+mod theme;
+mod wrap;
+
+pub use action::{Action, Setup};
+pub use composer::Proposal;
+pub use fleet::FleetView;
+pub use fleet_action::{FleetAction, Snapshot};
+pub use fleet_draw::printed;
+pub use session::SessionView;
+pub use theme::{Depth, Ground, Theme};
+
+#[cfg(test)]
+mod tests;

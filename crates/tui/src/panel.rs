@@ -1,0 +1,316 @@
+//! The panel of an open question. An answer counts only if the whole question was shown, and only if the keys were meant
+//! for it: a key that a person was already typing goes to the message (I7).
+
+use crate::theme::Theme;
+use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, Scope, Timestamp};
+use agentd_viewer::{choices_line, question_lines};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::text::{Line, Span};
+
+/// Keys shortly after a question appears were typed before a person could read it.
+pub(crate) const GUARD_MS: u64 = 700;
+
+/// The shown question.
+#[derive(Debug)]
+pub(crate) struct Panel {
+    pub(crate) open: OpenApproval,
+    /// When it may be answered by a key.
+    ready_at: Timestamp,
+    /// Whether keys go to it.
+    pub(crate) focused: bool,
+    /// The first row shown, and the rows that were shown so far.
+    pub(crate) top: usize,
+    seen: usize,
+    rows: usize,
+    height: usize,
+    /// The words of an answer or of a denial.
+    pub(crate) words: Option<String>,
+    /// Why a key was not accepted.
+    pub(crate) told: Option<String>,
+    lines: Vec<Line<'static>>,
+    width: usize,
+}
+
+/// The effect of a key on the panel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pressed {
+    /// Nothing more.
+    Done,
+    /// The key is not for the panel.
+    NotMine,
+    /// This line answers the question, as if typed in line mode.
+    Answer(String),
+}
+
+impl Panel {
+    pub(crate) fn new(open: OpenApproval, focused: bool, now: Timestamp) -> Self {
+        Self {
+            open,
+            ready_at: now.plus_ms(GUARD_MS),
+            focused,
+            top: 0,
+            seen: 0,
+            rows: 0,
+            height: 0,
+            words: None,
+            told: None,
+            lines: Vec::new(),
+            width: 0,
+        }
+    }
+
+    pub(crate) const fn approval(&self) -> ApprovalId {
+        self.open.approval
+    }
+
+    /// Whether a key may answer now.
+    pub(crate) const fn ready(&self, now: Timestamp) -> bool {
+        now.0 >= self.ready_at.0
+    }
+
+    pub(crate) const fn ready_at(&self) -> Timestamp {
+        self.ready_at
+    }
+
+    /// Lays the question out for a width; the rows that it needs.
+    pub(crate) fn lay_out(&mut self, width: usize, theme: Theme) -> usize {
+        if self.width != width {
+            self.width = width;
+            let lines = question_lines(&self.open, width);
+            self.lines = lines
+                .iter()
+                .map(|line| {
+                    let spans = line.spans.iter();
+                    let spans = spans.map(|span| Span::styled(span.text.clone(), theme.mark(span.mark)));
+                    Line::from(spans.collect::<Vec<_>>())
+                })
+                .collect();
+            // The rows have changed, so none of them was seen.
+            (self.seen, self.top) = (0, 0);
+            self.rows = self.lines.len();
+        }
+        self.rows
+    }
+
+    /// Sets the number of rows on the screen.
+    pub(crate) fn shown_in(&mut self, height: usize) {
+        self.height = height;
+        self.top = self.top.min(self.rows.saturating_sub(height));
+        if self.seen >= self.top {
+            self.seen = self.seen.max(self.top + height);
+        }
+    }
+
+    /// The rows on the screen.
+    pub(crate) fn visible(&self) -> &[Line<'static>] {
+        let end = self.lines.len().min(self.top + self.height);
+        self.lines.get(self.top..end).unwrap_or_default()
+    }
+
+    /// Whether the whole question was shown.
+    pub(crate) const fn read(&self) -> bool {
+        self.seen >= self.rows
+    }
+
+    /// The keys that work now.
+    pub(crate) fn hint(&self, now: Timestamp) -> String {
+        if let Some(told) = &self.told {
+            return told.clone();
+        }
+        if !self.focused {
+            return "Tab answers".to_owned();
+        }
+        if !self.ready(now) {
+            return "…".to_owned();
+        }
+        if !self.read() {
+            let left = self.rows.saturating_sub(self.top + self.height);
+            return format!("{left} more rows: Space shows them, n denies");
+        }
+        if self.open.kind == ApprovalKind::Question && self.open.choices.is_empty() {
+            return "type your answer, Enter sends it".to_owned();
+        }
+        format!("{}, Tab back to the message", choices_line(&self.open))
+    }
+
+    /// A key.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Timestamp) -> Pressed {
+        let plain = !key
+            .modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        if !self.focused || !plain {
+            return Pressed::NotMine;
+        }
+        self.told = None;
+        if let Some(words) = &mut self.words {
+            return match key.code {
+                KeyCode::Enter => {
+                    let words = self.words.take().unwrap_or_default();
+                    self.answer(&words)
+                }
+                KeyCode::Esc => {
+                    self.words = None;
+                    Pressed::Done
+                }
+                KeyCode::Backspace => {
+                    words.pop();
+                    Pressed::Done
+                }
+                KeyCode::Char(c) if !c.is_control() => {
+                    words.push(c);
+                    Pressed::Done
+                }
+                _ => Pressed::Done,
+            };
+        }
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => self.top = self.top.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.top += 1,
+            KeyCode::PageUp => self.top = self.top.saturating_sub(self.height.max(1)),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.top += self.height.max(1),
+            KeyCode::Home => self.top = 0,
+            KeyCode::End => self.top = self.rows,
+            KeyCode::Tab => self.focused = false,
+            KeyCode::Char(_) if !self.ready(now) => return Pressed::NotMine,
+            KeyCode::Char(c) => return self.letter(c),
+            _ => return Pressed::NotMine,
+        }
+        Pressed::Done
+    }
+
+    fn letter(&mut self, c: char) -> Pressed {
+        let question = self.open.kind == ApprovalKind::Question;
+        if c.is_ascii_digit() && !self.open.choices.is_empty() {
+            return self.answer(&c.to_string());
+        }
+        if question {
+            self.words = Some(c.to_string());
+            return Pressed::Done;
+        }
+        if !self.open.choices.is_empty() {
+            self.told = Some(format!("{} (Tab: back)", choices_line(&self.open)));
+            return Pressed::Done;
+        }
+        match c {
+            'n' => {
+                self.words = Some("n ".to_owned());
+                Pressed::Done
+            }
+            'y' => self.answer("y"),
+            's' if self.open.scopes.contains(&Scope::Session) => self.answer("s"),
+            'a' if self.open.scopes.contains(&Scope::Always) => self.answer("a"),
+            's' | 'a' => {
+                self.told = Some(format!(
+                    "this call can be allowed only once; {}",
+                    choices_line(&self.open)
+                ));
+                Pressed::Done
+            }
+            _ => {
+                self.told = Some(format!("{}, Tab back to the message", choices_line(&self.open)));
+                Pressed::Done
+            }
+        }
+    }
+
+    /// A denial counts at any time, anything else only when all was shown.
+    fn answer(&mut self, words: &str) -> Pressed {
+        let denies = words == "n" || words.starts_with("n ");
+        let denies = denies && self.open.kind != ApprovalKind::Question;
+        if !self.read() && !denies {
+            self.told = Some("not accepted: Space shows the rest of the question first".to_owned());
+            return Pressed::Done;
+        }
+        if words.trim().is_empty() {
+            return Pressed::Done;
+        }
+        Pressed::Answer(words.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::{Depth, Ground};
+    use agentd_protocol::{SessionId, Stamp};
+
+    const NOW: Timestamp = Timestamp(1_763_629_200_123);
+    const LATER: Timestamp = NOW.plus_ms(GUARD_MS);
+
+    fn panel(detail: &str, height: usize) -> Panel {
+        let mut open = OpenApproval::new(
+            Stamp::new(NOW, 1).approval(),
+            ApprovalKind::Tool,
+            SessionId::NIL,
+            NOW,
+        );
+        open.tool = Some("Bash".into());
+        detail.clone_into(&mut open.detail);
+        open.scopes = vec![Scope::Once, Scope::Session];
+        let mut panel = Panel::new(open, true, NOW);
+        panel.lay_out(60, Theme::new(Depth::None, Ground::Dark));
+        panel.shown_in(height);
+        panel
+    }
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn i7_a_key_typed_before_the_question_could_be_read_answers_nothing() {
+        let mut panel = panel("make", 20);
+        assert_eq!(panel.key(key(KeyCode::Char('y')), NOW), Pressed::NotMine);
+        assert_eq!(
+            panel.key(key(KeyCode::Char('y')), LATER),
+            Pressed::Answer("y".into())
+        );
+        panel.focused = false;
+        assert_eq!(panel.key(key(KeyCode::Char('y')), LATER), Pressed::NotMine);
+    }
+
+    #[test]
+    fn i7_yes_does_not_count_before_the_end_was_shown() {
+        let long = (0..50).map(|n| format!("echo {n}\n")).collect::<String>();
+        let mut panel = panel(&long, 10);
+        for c in ['y', 's'] {
+            assert_eq!(panel.key(key(KeyCode::Char(c)), LATER), Pressed::Done, "{c}");
+            assert!(panel.hint(LATER).starts_with("not accepted"));
+        }
+        // Jumping to the end does not show what lies between.
+        panel.key(key(KeyCode::End), LATER);
+        panel.shown_in(10);
+        assert!(!panel.read());
+        panel.key(key(KeyCode::Home), LATER);
+        while !panel.read() {
+            assert_eq!(panel.key(key(KeyCode::Char(' ')), LATER), Pressed::Done);
+            panel.shown_in(10);
+        }
+        assert_eq!(
+            panel.key(key(KeyCode::Char('s')), LATER),
+            Pressed::Answer("s".into())
+        );
+        // After a change of width, it must be read again.
+        panel.lay_out(40, Theme::new(Depth::None, Ground::Dark));
+        panel.shown_in(10);
+        assert!(!panel.read());
+    }
+
+    #[test]
+    fn a_denial_may_have_words_and_counts_at_any_time() {
+        let long = (0..50).map(|n| format!("echo {n}\n")).collect::<String>();
+        let mut panel = panel(&long, 10);
+        for c in "nnot now".chars() {
+            panel.key(key(KeyCode::Char(c)), LATER);
+        }
+        assert_eq!(
+            panel.key(key(KeyCode::Enter), LATER),
+            Pressed::Answer("n not now".into())
+        );
+        panel.key(key(KeyCode::Char('n')), LATER);
+        assert_eq!(panel.key(key(KeyCode::Esc), LATER), Pressed::Done);
+        assert_eq!(panel.words, None);
+        assert_eq!(panel.key(key(KeyCode::Char('a')), LATER), Pressed::Done);
+        assert!(panel.hint(LATER).contains("only once"));
+    }
+}
