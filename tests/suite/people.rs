@@ -36,7 +36,7 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     let server = ModelServer::start(false).await.unwrap();
-    let mut daemon = daemon(&server, YOLO).await;
+    let daemon = daemon(&server, YOLO).await;
     let out = async |args: &[&str]| {
         let done = daemon.agentctl(args).await;
         assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
@@ -89,24 +89,32 @@ async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     let total: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert_eq!(total[..3], ["(total)", "2", "4"], "{table}");
     assert!(!rows.contains("total)"), "{rows}");
-    // The count by day follows the log, also over a crash.
-    let sums = |rows: &str| {
-        let rows: Vec<serde_json::Value> = serde_json::from_str(rows).unwrap();
-        let keys = ["/group", "/steps", "/usage", "/cost_usd"];
-        let mut rows: Vec<String> = rows
-            .iter()
-            .map(|row| format!("{:?}", keys.map(|key| row.pointer(key))))
-            .collect();
-        rows.sort();
-        rows
-    };
-    let counted = async |daemon: &Daemon| {
-        let done = daemon
-            .agentctl(&["usage", "--daily", "--by", "team", "-o", "json"])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_by_day_counts_each_step_once_also_after_a_crash() {
+    let server = ModelServer::start(false).await.unwrap();
+    let mut daemon = daemon(&server, YOLO).await;
+    for team in ["team=a", "team=b"] {
+        let ran = daemon
+            .agentctl(&["run", "-l", team, "plan:x steps=1 command=true;"])
             .await;
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let rows = async |daemon: &Daemon, daily: &[&str]| {
+        let args = [&["usage", "--by", "team", "-o", "json"], daily].concat();
+        let done = daemon.agentctl(&args).await;
         assert_eq!(done.code, Some(0), "{}", done.stderr);
-        (sums(&done.stdout) == sums(&rows)).then_some(())
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&done.stdout).unwrap();
+        let keys = ["/group", "/steps", "/usage", "/cost_usd"];
+        let sums = rows.iter().map(|row| keys.map(|key| row.pointer(key).cloned()));
+        let mut sums: Vec<String> = sums.map(|sums| format!("{sums:?}")).collect();
+        sums.sort();
+        sums
     };
+    let expected = rows(&daemon, &[]).await;
+    assert_eq!(expected.len(), 2);
+    let counted = async |daemon: &Daemon| (rows(daemon, &["--daily"]).await == expected).then_some(());
     found("each step counts once", async || counted(&daemon).await).await;
     daemon.kill().await;
     let daemon = daemon.restart(None).await;
