@@ -23,6 +23,7 @@ mod disk;
 mod faults;
 mod fleet;
 mod frozen;
+mod fullscreen;
 mod herd;
 mod history;
 mod hooks;

@@ -20,7 +20,7 @@ impl Terminals {
     }
 
     #[expect(clippy::disallowed_methods, reason = "drives real terminals")]
-    fn tmux(&self, args: &[&str]) -> bool {
+    pub(crate) fn tmux(&self, args: &[&str]) -> bool {
         let output = Command::new("tmux")
             .arg("-L")
             .arg(&self.socket)
@@ -156,13 +156,13 @@ async fn ctrl_c_in_run_cancels_the_turn() {
 
 /// Sequences that a terminal would obey: the clipboard, links, the title, device control, a query that is answered on stdin,
 /// C1 controls, a carriage return over an earlier line, and a sequence without an end; and a very long line.
-const HOSTILE: &str = r"printf 'shown \033]52;c;ZXZpbA==\007 \033]8;;http://evil/\033\\ \033]0;evil\007 \033Pevil\033\\ \033[6n \302\2332J'
+pub(crate) const HOSTILE: &str = r"printf 'shown \033]52;c;ZXZpbA==\007 \033]8;;http://evil/\033\\ \033]0;evil\007 \033Pevil\033\\ \033[6n \302\2332J'
 printf 'honest\rforged\n\033]0;no end\n'
 head -c 1000000 /dev/zero | tr '\0' x
 ";
 
 /// The first of these that reached a terminal.
-fn obeyed(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn obeyed(bytes: &[u8]) -> Option<&'static str> {
     let sequences: [(&str, &[u8]); 7] = [
         ("OSC 52", b"\x1b]52"),
         ("OSC 8", b"\x1b]8;"),
