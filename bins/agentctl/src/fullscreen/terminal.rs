@@ -4,7 +4,9 @@ use crate::failure::Failure;
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, EventStream};
 use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use futures_util::StreamExt as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
@@ -107,7 +109,10 @@ impl FullScreen {
     /// Redraws the whole screen with the next frame.
     pub(crate) fn clear(&mut self) -> Result<(), Failure> {
         self.dirty = true;
-        self.terminal.clear().map_err(Failure::Output)
+        // `Terminal::clear` asks the terminal for the cursor's position, and the reader of the keys may take its answer.
+        execute!(stdout(), Clear(ClearType::All)).map_err(Failure::Output)?;
+        self.terminal = Terminal::new(CrosstermBackend::new(stdout())).map_err(Failure::Output)?;
+        Ok(())
     }
 
     /// Gives the terminal away, for another program or for the shell.

@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn the_summary_line_skips_announcements() {
         assert_eq!(gist("I look first.\n\nThen I act."), "I look first.");
-        assert_eq!(gist("The test says:\n\nFAILED\n\nI fix it."), "I mend it.");
+        assert_eq!(gist("The test says:\n\nFAILED\n\nI fix it."), "I fix it.");
         assert_eq!(gist("Done. I fixed it. It said:\n\nok"), "Done. I fixed it.");
         assert_eq!(gist("Well:"), "Well:");
         assert_eq!(gist(""), "");
