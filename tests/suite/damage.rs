@@ -36,7 +36,7 @@ async fn i6_i7_a_changed_event_that_is_still_one_faults_its_session_and_no_other
     };
     let refused = client.send(&send(&sessions[1])).await.unwrap_err().to_string();
     assert!(
-        refused.contains(&format!("event {seq} of the log was damaged")),
+        refused.contains(&format!("event {seq} of the log is damaged")),
         "{refused}"
     );
     let row = client.get(&sessions[1]).await.unwrap();

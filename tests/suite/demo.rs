@@ -61,7 +61,7 @@ async fn a_larger_demo_has_limits_failures_and_sub_agents() {
     let said = daemon.said();
     for wanted in [
         "7 of 8 agents are done",
-        "1 failed, as the script wants",
+        "1 failed, as scripted",
         "limits the rate",
         "refuses the request",
     ] {

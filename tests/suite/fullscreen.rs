@@ -186,10 +186,10 @@ async fn redteam_41_the_full_screen_obeys_no_sequence_of_a_session() {
     let daemon = daemon(&server, YOLO).await;
     let workdir = daemon.workdir("hostile");
     std::fs::write(format!("{workdir}/say.sh"), HOSTILE).unwrap();
-    let name = "hostile \u{1b}]0;evil\u{7}\u{202e}name";
-    let plan = "plan:hostile steps=1 command=sh_say.sh;";
+    // A name may not have such characters, an input may.
+    let plan = "plan:hostile steps=1 command=sh_say.sh; \u{1b}]0;evil\u{7}\u{202e}name";
     let run = daemon
-        .agentctl(&["run", "-C", &workdir, "--name", name, plan])
+        .agentctl(&["run", "-C", &workdir, "--name", "hostile", plan])
         .await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let Some(terminals) = Terminals::start("full-hostile") else {
