@@ -205,10 +205,12 @@ async fn redteam_41_the_full_screen_obeys_no_sequence_of_a_session() {
     let respawn = agentctl(&daemon, "attach @last");
     assert!(terminals.tmux(&["respawn-pane", "-k", "-t", "t:attach", &respawn]));
     terminals.shows("attach", "All done.").await;
-    // Everything unfolded: the arguments and the whole output.
-    terminals.keys("attach", &["C-o"]);
-    terminals.shows("attach", "result").await;
-    terminals.keys("attach", &["\u{1b}]0;typed", "C-u", "C-c"]);
+    // Everything unfolded, from the end of the long output to the arguments above it.
+    terminals.keys("attach", &["\u{1b}]0;typed", "C-u", "C-o"]);
+    terminals.shows("attach", "xxxxxxxxxxxxxxxxxxxx").await;
+    terminals.keys("attach", &["Tab", "g"]);
+    terminals.shows("attach", "├ result").await;
+    terminals.keys("attach", &["C-c"]);
     terminals.shows("attach", "exit=0").await;
     let bytes = std::fs::read(&recorded).unwrap();
     assert!(!bytes.is_empty(), "positive control: it was recorded");
