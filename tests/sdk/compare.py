@@ -78,14 +78,15 @@ def arguments(text):
     return value if isinstance(value, dict) else text
 
 
-def usage(input_all, output, read=0, written=0, reasoning=0):
-    """Input is told without what came from or went to the cache."""
+def usage(input_all, output, read=0, written=0, reasoning=0, written_hour=0):
+    """Input is counted without what came from or went to the cache. Only Messages has a cache that lasts an hour."""
     read, written = read or 0, written or 0
     return {
         "input": max((input_all or 0) - read - written, 0),
         "output": output or 0,
         "cache_read": read,
         "cache_write": written,
+        "cache_write_1h": written_hour or 0,
         "reasoning": reasoning or 0,
     }
 
@@ -124,7 +125,9 @@ def messages(client, stream):
     read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
     whole = told.input_tokens + (read or 0) + (written or 0)
     thought = field(told, "output_tokens_details", "thinking_tokens")
-    return content, usage(whole, told.output_tokens, read, written, thought), STOPS.get(message.stop_reason)
+    hour = field(told, "cache_creation", "ephemeral_1h_input_tokens")
+    counted = usage(whole, told.output_tokens, read, written, thought, hour)
+    return content, counted, STOPS.get(message.stop_reason)
 
 
 def chat(client, stream):
