@@ -34,6 +34,7 @@ impl Api {
             "update" => answer(&self.update(who, read_params(params)?).await?),
             "close" => answer(&self.close(who, read_params(params)?).await?),
             "delete" => answer(&self.delete(who, read_params(params)?).await?),
+            "bulk" => answer(&self.bulk(who, read_params(params)?).await?),
             "pause" => answer(&self.pause(who, read_params(params)?).await?),
             "compact" => answer(&self.compact(who, read_params(params)?).await?),
             "summarize" => answer(&self.summarize(who, read_params(params)?).await?),

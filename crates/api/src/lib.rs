@@ -18,6 +18,7 @@ mod attach;
 mod audit;
 mod backup;
 mod batch;
+mod bulk;
 mod carried;
 mod commands;
 mod compare;

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 52] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 53] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -69,6 +69,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 52] = [
     ("session.update", Scope::Steer, Sessions),
     ("session.close", Scope::Steer, Sessions),
     ("session.delete", Scope::Steer, Sessions),
+    ("session.bulk", Scope::Steer, Sessions),
     ("session.pause", Scope::Steer, Sessions),
     ("session.resume", Scope::Steer, Sessions),
     ("session.compact", Scope::Steer, Sessions),

@@ -5,13 +5,14 @@ use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup,
-    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
-    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams,
-    ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus,
-    NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
-    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
+    CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
+    DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done,
+    ExportParams, Exported, FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams,
+    ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
+    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -59,6 +60,8 @@ methods! {
     close(LifecycleParams) -> Done = "session.close", LONG;
     /// Deletes a session; a tombstone stays.
     delete(LifecycleParams) -> Done = "session.delete", LONG;
+    /// Pauses, resumes, cancels, closes or deletes many sessions.
+    bulk(BulkParams) -> BulkDone = "session.bulk", WORK;
     /// Pauses a session: no new model call starts.
     pause(LifecycleParams) -> Done = "session.pause", LONG;
     /// Compacts a session's conversation.

@@ -4,13 +4,13 @@ use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
     ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck, AuditPage, AuditParams, Backup,
-    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
-    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
-    LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval,
-    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
-    RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink,
-    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
+    CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
+    DailyUsageParams, DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported,
+    FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail,
+    ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck,
+    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -92,7 +92,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 51] = [
+pub const ROUTES: [Route; 52] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -120,6 +120,7 @@ pub const ROUTES: [Route; 51] = [
     act::<LifecycleParams, Done>(Post, "session.close", "/v1/sessions/{session}/close", One),
     act::<LifecycleParams, Done>(Post, "session.pause", "/v1/sessions/{session}/pause", One),
     act::<LifecycleParams, Done>(Post, "session.resume", "/v1/sessions/{session}/resume", One),
+    act::<BulkParams, BulkDone>(Post, "session.bulk", "/v1/bulk", One),
     act::<SessionParams, Done>(Post, "session.compact", "/v1/sessions/{session}/compact", One),
     act::<SessionParams, Done>(Post, "session.summarize", "/v1/sessions/{session}/summarize", One),
     act::<ForkParams, Created>(Post, "session.fork", "/v1/sessions/{session}/fork", New),

@@ -10,6 +10,7 @@ mod audit;
 mod backup;
 mod binding;
 mod block;
+mod bulk;
 mod call;
 mod command;
 mod command_history;
@@ -61,6 +62,7 @@ pub use audit::{AuditBroken, AuditCheck, AuditLine, AuditPage, AuditParams};
 pub use backup::*;
 pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role, image_media_type};
+pub use bulk::*;
 pub use call::{
     Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,
     VerdictKind,

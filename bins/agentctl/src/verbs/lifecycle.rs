@@ -6,16 +6,18 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{count, one_line};
 use crate::values;
-use agentd_client::{Client, ClientError};
+use agentd_client::Client;
 use agentd_protocol::{
-    CancelTurnParams, Done, Fault, LifecycleParams, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
+    BulkAction, BulkParams, Done, Fault, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
 };
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// Concurrent requests: their events then share transactions of the store.
-const AT_ONCE: usize = 32;
+/// Sessions per request: few enough that the first results show soon.
+const AT_ONCE: usize = 500;
+/// Concurrent lookups of typed names.
+const LOOKUPS: usize = 32;
 
 /// The operation on each session.
 #[derive(Debug)]
@@ -137,8 +139,7 @@ impl Order {
     }
 
     /// The failure for a session on which the operation did not succeed.
-    fn failed(&self, asked: &str, error: ClientError) -> Failure {
-        let mut fault = Fault::from(error);
+    fn failed(&self, asked: &str, mut fault: Fault) -> Failure {
         fault.message = format!("cannot {} {asked}: {}", self.words().0, fault.message);
         if fault.code == "session_running" || fault.code == "turn_running" {
             fault.hint = Some(format!(
@@ -149,26 +150,21 @@ impl Order {
         fault.into()
     }
 
-    async fn carry_out(&self, client: &Client, session: &str) -> Result<Done, ClientError> {
-        let lifecycle = |reason: &Option<String>, force: bool| LifecycleParams {
-            session: session.to_owned(),
+    /// The request for these sessions.
+    fn request(&self, sessions: Vec<String>) -> BulkParams {
+        let (action, reason, force) = match self {
+            Self::Cancel(reason, Kill::Gently) => (BulkAction::Cancel, reason, false),
+            Self::Cancel(reason, Kill::AtOnce) => (BulkAction::Kill, reason, false),
+            Self::Pause(reason) => (BulkAction::Pause, reason, false),
+            Self::Resume(reason) => (BulkAction::Resume, reason, false),
+            Self::Close(reason, force) => (BulkAction::Close, reason, *force),
+            Self::Remove(force) => (BulkAction::Delete, &None, *force),
+        };
+        BulkParams {
+            action: Some(action),
+            sessions,
             reason: reason.clone(),
             force,
-        };
-        match self {
-            Self::Cancel(reason, kill) => {
-                let params = CancelTurnParams {
-                    session: session.to_owned(),
-                    expect_turn: None,
-                    reason: reason.clone(),
-                    kill: *kill == Kill::AtOnce,
-                };
-                client.cancel_turn(&params).await
-            }
-            Self::Pause(reason) => client.pause(&lifecycle(reason, false)).await,
-            Self::Resume(reason) => client.resume(&lifecycle(reason, false)).await,
-            Self::Close(reason, force) => client.close(&lifecycle(reason, *force)).await,
-            Self::Remove(force) => client.delete(&lifecycle(&None, *force)).await,
         }
     }
 }
@@ -190,27 +186,24 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
     let client = ctx.connect().await?;
     let sessions = chosen(ctx, &client, targets, order).await?;
     let (mut exit, mut done) = (Exit::OK, Vec::new());
-    let mut carried_out = stream::iter(families(sessions))
-        .map(|family| carry_out(&client, order, family))
-        .buffered(AT_ONCE)
-        .flat_map(stream::iter);
-    while let Some(outcome) = carried_out.next().await {
-        match outcome {
-            Ok((row, Done { seq, pending })) => {
-                ctx.out.status(&order.told(&row));
-                if pending {
-                    ctx.out.status(PENDING);
+    for targets in sessions.chunks(AT_ONCE) {
+        for outcome in carry_out(&client, order, targets).await? {
+            match outcome {
+                Ok((row, Done { seq, pending })) => {
+                    ctx.out.status(&order.told(row));
+                    if pending {
+                        ctx.out.status(PENDING);
+                    }
+                    done.push(DoneRow {
+                        session: row.session,
+                        seq,
+                        pending,
+                    });
                 }
-                done.push(DoneRow {
-                    session: row.session,
-                    seq,
-                    pending,
-                });
+                Err((asked, fault)) => exit = exit.or(ctx.out.failure(&order.failed(asked, fault))),
             }
-            Err((asked, error)) => exit = exit.or(ctx.out.failure(&order.failed(&asked, error))),
         }
     }
-    drop(carried_out);
     if ctx.out.quiet || ctx.out.format == Format::Name {
         done.iter()
             .try_for_each(|row| ctx.out.line(&row.session.to_string()))?;
@@ -221,55 +214,38 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
 }
 
 /// A target as typed, with the session's state just before the operation, or why it was not found.
-type Target = (String, Result<Summary, ClientError>);
+type Target = (String, Result<Summary, Fault>);
 
-/// Groups sessions into trees, ordered by their first members. Within a tree they are handled one by one, because an
-/// operation on a parent changes its sub-agents.
-fn families(targets: Vec<Target>) -> Vec<Vec<Target>> {
-    let found = targets.iter().filter_map(|(_, found)| found.as_ref().ok());
-    let parents: BTreeMap<SessionId, Option<SessionId>> =
-        found.map(|row| (row.session, row.parent)).collect();
-    let top_of = |mut session: SessionId| {
-        // A chain of parents cannot be longer than the number of sessions.
-        for _ in 0..parents.len() {
-            match parents.get(&session).copied().flatten() {
-                Some(parent) if parents.contains_key(&parent) => session = parent,
-                _ => break,
-            }
-        }
-        session
-    };
-    let (mut places, mut families) = (BTreeMap::new(), Vec::<Vec<Target>>::new());
-    for target in targets {
-        let place = match &target.1 {
-            Ok(row) => *places.entry(top_of(row.session)).or_insert(families.len()),
-            Err(_) => families.len(),
-        };
-        match families.get_mut(place) {
-            Some(family) => family.push(target),
-            None => families.push(vec![target]),
-        }
-    }
-    families
-}
-
-async fn carry_out(
+/// Carries the operation out on all of them in one request.
+async fn carry_out<'a>(
     client: &Client,
     order: &Order,
-    family: Vec<Target>,
-) -> Vec<Result<(Summary, Done), (String, ClientError)>> {
-    let mut outcomes = Vec::with_capacity(family.len());
-    for (asked, found) in family {
-        let outcome = match found {
-            Ok(row) => {
-                let done = order.carry_out(client, &row.session.to_string()).await;
-                done.map(|done| (row, done))
-            }
-            Err(error) => Err(error),
-        };
-        outcomes.push(outcome.map_err(|error| (asked, error)));
-    }
-    outcomes
+    targets: &'a [Target],
+) -> Result<Vec<Result<(&'a Summary, Done), (&'a str, Fault)>>, Failure> {
+    let found = targets.iter().filter_map(|(_, found)| found.as_ref().ok());
+    let sessions: Vec<String> = found.map(|row| row.session.to_string()).collect();
+    let mut outcomes = if sessions.is_empty() {
+        Vec::new().into_iter()
+    } else {
+        client.bulk(&order.request(sessions)).await?.outcomes.into_iter()
+    };
+    let mut outcome_of = |(asked, found): &'a Target| {
+        let row = found.as_ref().map_err(|fault| (asked.as_str(), fault.clone()))?;
+        let outcome = outcomes.next();
+        let fault = outcome.as_ref().and_then(|outcome| outcome.fault.clone());
+        match outcome.and_then(|outcome| outcome.done) {
+            Some(done) => Ok((row, done)),
+            None => Err((asked.as_str(), fault.unwrap_or_else(no_outcome))),
+        }
+    };
+    Ok(targets.iter().map(&mut outcome_of).collect())
+}
+
+fn no_outcome() -> Fault {
+    Fault::internal(
+        "no_outcome",
+        "the daemon answered without an outcome for this session",
+    )
 }
 
 async fn chosen(
@@ -280,11 +256,11 @@ async fn chosen(
 ) -> Result<Vec<Target>, Failure> {
     if !targets.all {
         let get = |asked: String| async move {
-            let found = client.get(&asked).await;
+            let found = client.get(&asked).await.map_err(Fault::from);
             (asked, found)
         };
         let words = stream::iter(targets.sessions.clone());
-        return Ok(words.map(get).buffered(AT_ONCE).collect().await);
+        return Ok(words.map(get).buffered(LOOKUPS).collect().await);
     }
     let params = ListParams {
         all: matches!(order, Order::Remove(_)),
@@ -328,40 +304,4 @@ pub(crate) fn ask(ctx: &mut Ctx, question: &str) -> Result<String, Failure> {
         .read_line(&mut line)
         .map_err(|error| Failure::file(std::path::Path::new("-"), &error))?;
     Ok(line.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use agentd_protocol::{Status, Timestamp};
-
-    fn session(n: u8) -> SessionId {
-        SessionId::from_bytes([n; 16])
-    }
-
-    fn found(n: u8, parent: Option<u8>) -> Target {
-        let status = Status::new(RunState::Idle, "", Timestamp(0));
-        let mut row = Summary::new(session(n), status);
-        row.parent = parent.map(session);
-        (n.to_string(), Ok(row))
-    }
-
-    #[test]
-    fn sessions_are_grouped_into_trees() {
-        let missing = || ("x".to_owned(), Err(ClientError::Lost("gone".to_owned())));
-        let targets = vec![
-            found(3, Some(2)),
-            found(7, None),
-            missing(),
-            found(1, None),
-            found(2, Some(1)),
-            found(3, Some(2)),
-            missing(),
-            found(9, Some(8)),
-        ];
-        let names = |family: Vec<Target>| family.into_iter().map(|(asked, _)| asked).collect::<Vec<_>>();
-        let families: Vec<Vec<String>> = families(targets).into_iter().map(names).collect();
-        let expected: [&[&str]; 5] = [&["3", "1", "2", "3"], &["7"], &["x"], &["x"], &["9"]];
-        assert_eq!(families, expected);
-    }
 }

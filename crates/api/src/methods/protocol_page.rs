@@ -68,6 +68,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.close" | "session.delete" | "session.pause" | "session.resume" => {
             fields::<LifecycleParams>()
         }
+        "session.bulk" => fields::<BulkParams>(),
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),
         "audit.query" => fields::<AuditParams>(),

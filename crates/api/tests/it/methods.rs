@@ -566,3 +566,44 @@ async fn usage_is_summed_by_group() {
         assert_eq!(rows.first(), Some(&expected));
     }
 }
+
+#[tokio::test]
+async fn a_bulk_operation_reports_an_outcome_per_session_in_the_order_of_the_request() {
+    let h = Harness::start().await;
+    for name in ["one", "two", "three"] {
+        h.session(name).await;
+    }
+    let asked = ["two", "nobody", "one"];
+    let close = json!({ "action": "close", "sessions": asked });
+    let done: BulkDone = serde_json::from_value(h.call("session.bulk", close).await.unwrap()).unwrap();
+    let outcomes = done.outcomes.iter();
+    let outcomes: Vec<(&str, bool, Option<&str>)> = outcomes
+        .map(|outcome| {
+            let code = outcome.fault.as_ref().map(|fault| fault.code.as_str());
+            (outcome.session.as_str(), outcome.done.is_some(), code)
+        })
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("two", true, None),
+            ("nobody", false, Some("unknown_session")),
+            ("one", true, None),
+        ]
+    );
+    let open = h.call("session.list", json!({})).await.unwrap();
+    assert_eq!(open.as_array().unwrap().len(), 1);
+    assert_eq!(open[0]["name"], json!("three"));
+}
+
+#[tokio::test]
+async fn a_bulk_operation_needs_an_action_and_takes_at_most_2000_sessions() {
+    let h = Harness::start().await;
+    let bulk = |n: usize| json!({ "action": "pause", "sessions": vec!["nobody"; n] });
+    let most: BulkDone = serde_json::from_value(h.call("session.bulk", bulk(2_000)).await.unwrap()).unwrap();
+    assert_eq!(most.outcomes.len(), 2_000);
+    let refused = h.refused("session.bulk", bulk(2_001)).await;
+    assert_eq!(refused, (INVALID, "too_many_sessions".to_owned()));
+    let refused = h.refused("session.bulk", json!({ "sessions": ["one"] })).await;
+    assert_eq!(refused, (INVALID, "action_missing".to_owned()));
+}

@@ -61,6 +61,7 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         | "session.resume" | "session.compact" | "session.summarize" | "session.export" | "session.diff"
         | "session.undo" | "session.fork" | "input.list" | "turn.cancel" | "session.attach" => one(json!({})),
         "session.delete" => one(json!({ "force": true })),
+        "session.bulk" => Sight(json!({ "action": "pause", "sessions": [session] })),
         "session.rewind" => one(json!({ "at": 1, "dry_run": true })),
         "session.update" => one(json!({ "title": "new" })),
         "input.send" => one(json!({ "content": prompt("go") })),

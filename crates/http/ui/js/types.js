@@ -3,6 +3,7 @@
 /**
  * @typedef {{input: number, output: number, cache_read: number, cache_write: number, reasoning: number}} Usage
  * @typedef {Record<string, string>} Labels
+ * @typedef {{session: string, fault?: {message: string, hint?: string}}} BulkOutcome
  * @typedef {{tokens: number, usd: number, time_ms: number, steps: number}} Budget
  */
 

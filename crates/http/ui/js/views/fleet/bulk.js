@@ -5,14 +5,14 @@ import { short } from '../../format.js';
 import { oneLine } from '../../text/visible.js';
 import { agentctl, confirm, copies, curl, fail, toast } from '../../ui.js';
 
-/** Requests at the same time. */
-const AT_ONCE = 6;
+/** Sessions per request; the daemon takes at most 2,000. */
+const PER_REQUEST = 1000;
 
-/** @type {Record<string, {verb: string, done: string, path: (id: string) => string, says: string, kind: string, command: string}>} */
+/** @type {Record<string, {verb: string, done: string, says: string, kind: string}>} */
 const ACTS = {
-  pause: { verb: 'Pause', done: 'Paused', path: (id) => `/sessions/${id}/pause`, says: 'No new model call starts until you resume them. Running calls finish.', kind: 'primary', command: 'pause' },
-  resume: { verb: 'Resume', done: 'Resumed', path: (id) => `/sessions/${id}/resume`, says: 'Paused sessions continue; waiting ones retry at once; faulted ones start again.', kind: 'primary', command: 'resume' },
-  cancel: { verb: 'Cancel', done: 'Cancelled', path: (id) => `/sessions/${id}/turns/cancel`, says: 'Their running turns end now, and so do their commands. The sessions stay open.', kind: 'danger', command: 'cancel' },
+  pause: { verb: 'Pause', done: 'Paused', says: 'No new model call starts until you resume them. Running calls finish.', kind: 'primary' },
+  resume: { verb: 'Resume', done: 'Resumed', says: 'Paused sessions continue; waiting ones retry at once; faulted ones start again.', kind: 'primary' },
+  cancel: { verb: 'Cancel', done: 'Cancelled', says: 'Their running turns end now, and so do their commands. The sessions stay open.', kind: 'danger' },
 };
 
 export class Bulk {
@@ -46,8 +46,8 @@ export class Bulk {
     const what = ids.length === 1 ? '1 session' : `${ids.length} sessions`;
     const names = ids.slice(0, 5).map((id) => h('li', null, oneLine(this.ctx.store.rows.get(id)?.name ?? '', 80) || short(id)));
     const same = copies(() => ({
-      command: agentctl(act.command, ...ids.map(short)),
-      curl: ids.map((id) => curl('POST', act.path(id), {})).join('\n'),
+      command: agentctl(name, ...ids.map(short)),
+      curl: curl('POST', '/bulk', { action: name, sessions: ids }),
     }));
     const body = [h('p', null, act.says), h('ul', { class: 'names' }, names, ids.length > 5 && h('li', { class: 'dim' }, `and ${ids.length - 5} more`)), h('p', { class: 'dim' }, 'The same in a terminal: ', same)];
     const title = name === 'cancel' ? `Cancel the turns of ${what}?` : `${act.verb} ${what}?`;
@@ -56,20 +56,26 @@ export class Bulk {
     /** @type {unknown} */
     let first = null;
     let failed = 0;
-    const queue = [...ids];
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      for (let id = queue.shift(); id; id = queue.shift()) {
-        try {
-          await this.ctx.client.post(act.path(id));
-          done += 1;
-          this.table.selected.delete(id);
-        } catch (error) {
-          failed += 1;
-          first ??= error;
+    for (let at = 0; at < ids.length; at += PER_REQUEST) {
+      const sessions = ids.slice(at, at + PER_REQUEST);
+      try {
+        /** @type {{outcomes: import('../../types.js').BulkOutcome[]}} */
+        const { outcomes } = await this.ctx.client.post('/bulk', { action: name, sessions });
+        for (const { session, fault } of outcomes) {
+          if (fault) {
+            failed += 1;
+            first ??= fault;
+          } else {
+            done += 1;
+            this.table.selected.delete(session);
+          }
         }
-        this.ctx.store.mark(id);
+      } catch (error) {
+        failed += sessions.length;
+        first ??= error;
       }
-    }));
+      for (const id of sessions) this.ctx.store.mark(id);
+    }
     if (done) toast(`${act.done} ${done} of ${what}.`, { kind: 'good' });
     if (failed) fail(first, `${failed} of ${what} refused; the first says`);
     this.update();
