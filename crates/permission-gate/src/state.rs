@@ -2,7 +2,7 @@
 
 use crate::error::GateError;
 use agentd_actor_kit::JudgeRequest;
-use agentd_file_work::FileWork;
+use agentd_file_work::{Failed, FileWork};
 use agentd_policy::{
     Judgement, Policy, PolicyError, Request, Rule, Source, Subject, names_written_paths, wholly_denied,
 };
@@ -210,15 +210,25 @@ pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
 
 impl Judge {
     /// Judges a call that writes, including the paths that git's configuration names.
-    pub(crate) async fn judge_writing(mut self, request: &JudgeRequest, near: Vec<PathBuf>) -> Judgement {
+    pub(crate) async fn judge_writing(self, request: &JudgeRequest, near: Vec<PathBuf>) -> Judgement {
         let home = self.policy.home().map(PathBuf::from);
         let workdir = PathBuf::from(&request.workdir);
         let dir = workdir.clone();
         let files = FileWork::of_session(&request.session.to_string());
         let read = move || named_by_git(&dir, home.as_deref(), &near);
-        let named = files.run(&workdir, READ_WITHIN, read).await;
-        // If the configuration cannot be read, everything is protected (I7).
-        let named = named.unwrap_or_else(|failed| Named::everything(failed.to_string()));
+        self.judge_with(request, files.run(&workdir, READ_WITHIN, read).await)
+    }
+
+    /// Judges a call that writes. Without an answer from the file system the call is denied (I7) and not asked about:
+    /// it could not run now, and a session must not wait for a person because a disk was slow for a moment.
+    pub(crate) fn judge_with(mut self, request: &JudgeRequest, named: Result<Named, Failed>) -> Judgement {
+        let named = match named {
+            Ok(named) => named,
+            Err(failed) => {
+                let reason = format!("could not read the git configuration: {failed}; try again later");
+                return Judgement::denied("gate:error", &reason);
+            }
+        };
         let protected = self.policy.protected().clone().with_named(named);
         self.policy = self.policy.protecting(protected);
         self.judge(request)

@@ -1,7 +1,9 @@
 use crate::state::Rules;
 use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
+use agentd_file_work::Failed;
 use agentd_policy::{Judgement, Policy, Request, Subject};
+use agentd_protected::Named;
 use agentd_protocol::{
     ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Stamp, Timestamp, VerdictKind,
 };
@@ -559,5 +561,36 @@ async fn i7_a_rule_that_was_taken_back_allows_nothing_also_where_a_session_remem
             .verdict
             .kind,
         VerdictKind::Allow
+    );
+}
+
+#[test]
+fn i7_a_file_system_without_an_answer_denies_a_write_and_asks_nobody() {
+    let rules = Rules::new(&PermissionConfig::default(), None, agentd_policy::judge).unwrap();
+    let write = JudgeRequest {
+        tool: "Write".into(),
+        subject: Subject::Path {
+            write: true,
+            path: "src/main.rs".into(),
+        },
+        effect: EffectClass::Write,
+        mode: PermissionMode::Yolo,
+        ..request("")
+    };
+    let silent = Failed::Silent {
+        path: "/srv/a".into(),
+        mount: "/srv".into(),
+    };
+    let control = rules.now().judge_with(&write, Ok(Named::default())).verdict;
+    assert_eq!(control.kind, VerdictKind::Allow);
+    let denied = rules.now().judge_with(&write, Err(silent)).verdict;
+    assert_eq!(
+        (denied.kind, denied.rule.as_str()),
+        (VerdictKind::Deny, "gate:error")
+    );
+    assert!(
+        denied.reason.contains("/srv does not answer"),
+        "{}",
+        denied.reason
     );
 }
