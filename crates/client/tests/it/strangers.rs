@@ -86,7 +86,7 @@ fn class(error: ClientError) -> FaultClass {
 
 async fn ask(client: &Client, n: u64) -> Result<Value, ClientError> {
     client
-        .call("session.get", &json!({ "n": n }), Duration::from_secs(5))
+        .call("session.get", &json!({ "n": n }), Duration::from_secs(60))
         .await
 }
 
@@ -276,7 +276,7 @@ async fn a_request_too_large_for_the_server_is_not_sent() {
     let client = client.unwrap();
     let params = json!({ "x": "y".repeat(20_000) });
     let error = client
-        .call::<_, Value>("input.send", &params, Duration::from_secs(5))
+        .call::<_, Value>("input.send", &params, Duration::from_secs(60))
         .await
         .unwrap_err();
     assert_eq!(Fault::from(error).code, "frame_too_large");
