@@ -14,13 +14,14 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A duration: `12ms`, `1.2s`, `3m05s`, `2h10m`.
+/// A duration: `12ms`, `1.2s`, `3m05s`, `2h10m`, `30d00h`.
 pub fn span(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
         60_000..3_600_000 => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
-        _ => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+        3_600_000..172_800_000 => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+        _ => format!("{}d{:02}h", ms / 86_400_000, ms % 86_400_000 / 3_600_000),
     }
 }
 

@@ -91,11 +91,33 @@ fn imported(event: &SessionImported) -> String {
 }
 
 fn updated(event: &SessionUpdated) -> String {
-    match (&event.title, &event.summary) {
-        (Some(title), _) => format!("title: {title}"),
-        (None, Some(summary)) => format!("summary: {summary}"),
-        (None, None) => "settings changed".to_owned(),
-    }
+    let pairs = |pairs: &mut dyn Iterator<Item = String>| match pairs.collect::<Vec<_>>().join(" ") {
+        none if none.is_empty() => "none".to_owned(),
+        pairs => pairs,
+    };
+    let labels = event.labels.as_ref();
+    let labels = labels.map(|labels| pairs(&mut labels.iter().map(|(key, value)| format!("{key}={value}"))));
+    let budget = event.budget.as_ref().map(|budget| {
+        let limits = [
+            ("tokens", budget.tokens > 0, budget.tokens.to_string()),
+            ("usd", budget.usd > 0.0, budget.usd.to_string()),
+            ("time", budget.time_ms > 0, span(budget.time_ms)),
+            ("steps", budget.steps > 0, budget.steps.to_string()),
+        ];
+        let limits = limits.into_iter().filter(|(_, limited, _)| *limited);
+        pairs(&mut limits.map(|(name, _, limit)| format!("{name}={limit}")))
+    });
+    let changes = [
+        ("title", event.title.clone()),
+        ("model", event.model.clone()),
+        ("mode", event.mode.map(|mode| word(&mode))),
+        ("labels", labels),
+        ("budget", budget),
+        ("summary", event.summary.clone()),
+    ];
+    let changes = changes.into_iter();
+    let changes = changes.filter_map(|(name, value)| Some(format!("{name}: {}", value?)));
+    changes.collect::<Vec<_>>().join(", ")
 }
 
 fn subagent_finished(event: &SubagentFinished) -> String {

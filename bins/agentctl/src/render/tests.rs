@@ -54,6 +54,33 @@ fn ages_and_spans_have_one_unit_or_two() {
             "0ms", "999ms", "1.0s", "59.9s", "1m00s", "3m05s", "1h00m", "2h10m"
         ]
     );
+    let days = [172_799_999, 172_800_000, 2_592_000_000].map(span);
+    assert_eq!(days, ["47h59m", "2d00h", "30d00h"]);
+}
+
+#[test]
+fn changed_settings_are_named_with_their_new_values() {
+    let mut transcript = Transcript::new(10);
+    let mut update = SessionUpdated {
+        title: None,
+        model: Some("opus".into()),
+        mode: Some(PermissionMode::Plan),
+        labels: Some([("team".to_owned(), "a".to_owned())].into()),
+        budget: Some(Budget {
+            usd: 2.5,
+            ..Budget::default()
+        }),
+        summary: None,
+    };
+    let line = printed(&mut transcript, update.clone());
+    assert!(
+        line.contains("model: opus, mode: plan, labels: team=a, budget: usd=2.5"),
+        "{line}"
+    );
+    update.labels = Some([].into());
+    update.budget = Some(Budget::default());
+    let line = printed(&mut transcript, update);
+    assert!(line.contains("labels: none, budget: none"), "{line}");
 }
 
 #[test]
