@@ -4,9 +4,9 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditPage, AuditParams, Backup,
-    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
-    CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
+    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditCheck, AuditPage,
+    AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone,
+    BulkParams, CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
     DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done,
     ExportParams, Exported, FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams,
     ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
@@ -191,6 +191,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn status(&self) -> Result<NodeStatus, ClientError> {
         self.call("node.status", &json!({}), SHORT).await
+    }
+
+    /// Lets the daemon verify the chain of its audit files.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn audit_verify(&self) -> Result<AuditCheck, ClientError> {
+        self.call("audit.verify", &json!({}), WORK).await
     }
 
     /// How many sessions are in which state, now and in the last hour.

@@ -25,7 +25,8 @@ The daemon searches its audit files; nothing is checked, which `agentctl audit v
     Ls(AuditListArgs),
     /// Check that no line was changed, removed, added or moved; exit with 1 if one was
     #[command(after_help = "\
-Reads the files directly; asks a running daemon only for their location. Only --head can detect lines missing \
+Reads the files directly; asks a running daemon only for their location. With a context on another machine the daemon \
+checks its own files. Only --head can detect lines missing \
 at the very end: store the hash that a successful check prints elsewhere, and pass it to the next check.\n\nExamples:\
 \n  agentctl audit verify\n  agentctl audit verify /backup/audit-000001.jsonl.gz /backup/audit.jsonl\
 \n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head")]

@@ -3,6 +3,7 @@
 mod list;
 
 use crate::cli::{AuditVerb, VerifyArgs};
+use crate::contexts::Address;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,11 +17,30 @@ pub(crate) async fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failu
         AuditVerb::Ls(args) => return list::list(ctx, args).await,
         AuditVerb::Verify(args) => args,
     };
-    let files = files(ctx, args).await?;
-    let checked = check(&files, args)?;
+    let elsewhere = !matches!(ctx.dial()?.address, Address::Socket { .. });
+    let checked = if elsewhere && args.files.is_empty() && args.data_dir.is_none() {
+        verified_there(ctx, args).await?
+    } else {
+        check(&files(ctx, args).await?, args)?
+    };
     let head = checked.head.clone().unwrap_or_default();
     ctx.out.object(&checked, &head, |paint| text(&checked, paint))?;
     Ok(if checked.intact { Exit::OK } else { Exit::FAILURE })
+}
+
+/// Lets a daemon on another machine check its own files.
+async fn verified_there(ctx: &mut Ctx, args: &VerifyArgs) -> Result<AuditCheck, Failure> {
+    if args.head.is_some() {
+        let message = "the daemon of this context is not on this machine, so --head cannot be checked";
+        return Err(Failure::invalid(
+            message,
+            "copy its audit files and pass them as arguments",
+        ));
+    }
+    let checked = ctx.connect().await?.audit_verify().await?;
+    ctx.out
+        .status("checked by the daemon itself; for an independent check pass copies of the files");
+    Ok(checked)
 }
 
 /// The given files, else those of the data directory, oldest first.
