@@ -30,6 +30,11 @@ pictures into="docs/pictures":
     cargo build -p agentd -p agentctl
     node tests/page/pictures.mjs {{into}}
 
+# The pictures of the terminal in README.md and docs/terminal.md, from the same fleet. Needs node and tmux.
+pictures-terminal into="docs/pictures":
+    cargo build -p agentd -p agentctl
+    node tests/page/terminal.mjs {{into}}
+
 run *args:
     cargo run -p agentd -- {{args}}
 

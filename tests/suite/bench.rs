@@ -202,3 +202,21 @@ async fn a_task_is_billed_in_every_dialect_and_caches_hold_behind_any_host() {
     }
     assert_eq!(number(&figures, "failed_tool_calls"), 0.0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_full_screen_mode_is_measured_in_a_terminal() {
+    let ctl = binaries().agentctl.display().to_string();
+    let figures = measure(&format!(
+        "terminal --megabytes 1 --events 600 --sessions 60 --changes 20 --keys 20 --seconds 2 --agentctl {ctl}"
+    ))
+    .await;
+    positive(
+        &figures,
+        &[
+            "key_to_screen_ms.p99",
+            "attach.rss_mb",
+            "top.changes_per_second",
+            "top.rss_mb",
+        ],
+    );
+}

@@ -48,22 +48,18 @@ impl Terminals {
         assert!(self.tmux(&args), "tmux takes keys");
     }
 
-    #[expect(clippy::disallowed_methods, reason = "looks at real terminals")]
+    /// What the window shows and showed.
     pub(crate) fn screen(&self, window: &str) -> String {
+        self.captured(window, &["-J", "-S", "-200"])
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "looks at real terminals")]
+    pub(crate) fn captured(&self, window: &str, how: &[&str]) -> String {
         let target = format!("t:{window}");
-        let args = [
-            "-L",
-            &self.socket,
-            "capture-pane",
-            "-p",
-            "-J",
-            "-S",
-            "-200",
-            "-t",
-            &target,
-        ];
+        let args = ["-L", &self.socket, "capture-pane", "-p", "-t", &target];
         Command::new("tmux")
             .args(args)
+            .args(how)
             .output()
             .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
             .unwrap_or_default()

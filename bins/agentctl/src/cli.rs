@@ -44,7 +44,7 @@ Examples:
   agentctl attach @last                    watch and steer the newest session
   agentctl help exit-codes                 explain a topic
 
-Topics: agents environment exit-codes hooks output providers rules states";
+Topics: agents environment exit-codes hooks output providers rules states terminal";
 
 /// Controls agentd, the daemon that runs LLM agents.
 #[derive(Debug, Parser)]

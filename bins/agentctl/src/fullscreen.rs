@@ -5,6 +5,7 @@ mod history;
 mod job;
 mod requests;
 mod session;
+mod stage;
 mod terminal;
 
 pub(crate) use session::follow;

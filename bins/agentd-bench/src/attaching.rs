@@ -30,7 +30,8 @@ pub(crate) struct AttachArgs {
 pub(crate) async fn run(bench: &mut Bench, args: &AttachArgs) -> Result<Report> {
     let mut report = Report::default();
     let begun = Instant::now();
-    let session = grow(bench, args.events).await?;
+    let most = args.events as usize;
+    let session = grow(bench, "true", |lines| lines.len() >= most).await?;
     report.number("import_seconds", begun.elapsed().as_secs_f64());
     let mut times = Vec::new();
     let first = tail(bench, session, args.tail).await?;
@@ -75,10 +76,19 @@ async fn tail(bench: &Bench, session: SessionId, tail: u32) -> Result<f64> {
     Ok(begun.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// A session with this many events: one real turn, repeated with new ids.
-async fn grow(bench: &Bench, events: u32) -> Result<SessionId> {
+/// A session whose log is long enough: one real turn with this command, repeated with new ids.
+pub(crate) async fn grow(
+    bench: &Bench,
+    command: &str,
+    enough: impl Fn(&[String]) -> bool,
+) -> Result<SessionId> {
     let mut watch = Watcher::start(bench).await?;
-    let created = create_all(&bench.client, Wanted::fleet(bench, "grow", 1, 10)?).await?;
+    let wanted = Wanted {
+        name: "grow".to_owned(),
+        workdir: bench.place("grow")?,
+        prompt: Some(format!("plan:grow steps=10 command={command};")),
+    };
+    let created = create_all(&bench.client, [wanted]).await?;
     watch.until(1).await?;
     let session = *created.keys().next().context("one was created")?;
     let params = ExportParams {
@@ -98,7 +108,7 @@ async fn grow(bench: &Bench, events: u32) -> Result<SessionId> {
     let mut all = vec![head.to_string()];
     let own = session.to_string();
     for round in 0_u32.. {
-        if all.len() >= events as usize {
+        if enough(&all) {
             break;
         }
         for line in turn {
@@ -110,7 +120,7 @@ async fn grow(bench: &Bench, events: u32) -> Result<SessionId> {
             all.push(line.to_string());
         }
     }
-    import(bench, all).await
+    import(bench, command, all).await
 }
 
 /// Replaces the end of every id except the session's own.
@@ -132,12 +142,12 @@ fn is_id(text: &str) -> bool {
     })
 }
 
-async fn import(bench: &Bench, lines: Vec<String>) -> Result<SessionId> {
+async fn import(bench: &Bench, key: &str, lines: Vec<String>) -> Result<SessionId> {
     let pages: Vec<&[String]> = lines.chunks(PAGE).collect();
     for (n, page) in pages.iter().enumerate() {
         let params = ImportParams {
             lines: page.to_vec(),
-            key: Some("grow".to_owned()),
+            key: Some(key.to_owned()),
             more: n + 1 < pages.len(),
             workdir: bench.workdir.clone(),
             ..ImportParams::default()

@@ -24,6 +24,7 @@ mod mode;
 mod model_process;
 mod open_loop;
 mod probe;
+mod pty;
 mod repo_map;
 mod report;
 mod resume;
@@ -34,6 +35,7 @@ mod soak;
 mod store;
 mod storm;
 mod strike;
+mod terminal;
 mod tree;
 mod viewers;
 

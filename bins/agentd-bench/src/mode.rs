@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::resume::{self, ResumeArgs};
 use crate::soak::{self, SoakArgs};
 use crate::storm::{self, StormArgs};
+use crate::terminal::{self, TerminalArgs};
 use crate::viewers::{self, ViewersArgs};
 use crate::{attempt, cancel, decode, map_beside, measure, repo_map, sandbox, search, search_beside};
 use anyhow::Result;
@@ -44,6 +45,8 @@ pub(crate) enum Mode {
     Cancel(FleetArgs),
     /// Time to attach to the end of a very long session
     Attach(AttachArgs),
+    /// agentctl full-screen: the time from a key to the screen while text streams, memory, processor time
+    Terminal(TerminalArgs),
     /// Load with random faults from --seed; checks that every log is complete
     Soak(SoakArgs),
     /// The time of a step with a long history, compared with a short one
@@ -148,6 +151,7 @@ impl Mode {
 
     async fn with_daemon(self, daemon: &DaemonArgs, manner: MannerArgs) -> Result<Report> {
         let manner = match self {
+            Self::Terminal(_) => manner.or_gap(terminal::GAP_MS),
             Self::Storm(_) => manner.or_troubles(0.1, 0.1, 0.05, 0.05),
             Self::Soak(_) => manner.or_troubles(0.01, 0.01, 0.01, 0.01),
             _ => manner,
@@ -163,6 +167,7 @@ impl Mode {
             Self::Resume(args) => resume::run(&mut bench, &args).await,
             Self::Cancel(args) => cancel::run(&bench, &args).await,
             Self::Attach(args) => attaching::run(&mut bench, &args).await,
+            Self::Terminal(args) => terminal::run(&bench, &args).await,
             Self::Soak(args) => soak::run(&mut bench, &args, manner.seed).await,
             Self::Hostile(args) => hostile::run(&mut bench, &args).await,
             Self::History {

@@ -58,6 +58,14 @@ impl MannerArgs {
         self
     }
 
+    /// The time between two chunks, unless the operator chose one.
+    pub(crate) const fn or_gap(mut self, gap_ms: u64) -> Self {
+        if self.gap_ms == 0 {
+            self.gap_ms = gap_ms;
+        }
+        self
+    }
+
     fn manner(self) -> Manner {
         Manner {
             first_ms: self.first_ms,

@@ -16,7 +16,7 @@ pub(crate) fn news(mut batch: Vec<FeedFrame>) -> Vec<FeedFrame> {
         FeedFrame::Delta(delta) => match delta.as_ref() {
             Delta::Status(_) => !std::mem::replace(&mut status, true),
             Delta::Text(_) | Delta::Thinking(_) | Delta::ToolInput(_) => !answered,
-            Delta::ToolOutput { .. } | Delta::Asks { .. } | Delta::Unknown => true,
+            Delta::ToolOutput { .. } | Delta::Asks { .. } | Delta::Viewers { .. } | Delta::Unknown => true,
         },
         FeedFrame::Lagged => true,
     });

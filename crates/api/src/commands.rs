@@ -3,8 +3,9 @@
 use crate::api::Api;
 use crate::methods::nearest;
 use crate::prompting::reading;
+use crate::sight::Caller;
 use agentd_prompt::{command_list, command_text, slash};
-use agentd_protocol::{Block, Fault, PermissionMode, TodoStatus};
+use agentd_protocol::{Block, CommandRow, Fault, PermissionMode, SessionParams, TodoStatus};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -153,16 +154,35 @@ impl Api {
         }
     }
 
-    /// The list of commands for a person.
-    pub(crate) async fn help(&self, workdir: &str) -> Result<String, Fault> {
+    /// The commands that an input of a session may begin with.
+    pub(crate) async fn commands(
+        &self,
+        who: &Caller,
+        params: SessionParams,
+    ) -> Result<Vec<CommandRow>, Fault> {
+        let (_, row) = self.row_of(who, &params.session).await?;
+        let files = self.command_files(&row.summary.workdir).await?;
+        let built_in = BUILT_IN.map(|(name, words)| (name.to_owned(), words.to_owned(), false));
+        let files = files.into_iter().map(|(name, words)| (name, words, true));
+        let all = built_in.into_iter().chain(files);
+        Ok(all
+            .map(|(name, help, file)| CommandRow { name, help, file })
+            .collect())
+    }
+
+    async fn command_files(&self, workdir: &str) -> Result<Vec<(String, String)>, Fault> {
         let (places, dir) = (self.places(workdir, &[]), PathBuf::from(workdir));
         let workdir = dir.clone();
-        let files = reading("the commands", &workdir, move || command_list(&places, &dir)).await?;
+        reading("the commands", &workdir, move || command_list(&places, &dir)).await
+    }
+
+    /// The list of commands for a person.
+    pub(crate) async fn help(&self, workdir: &str) -> Result<String, Fault> {
         let mut text = String::new();
         for (_, words) in BUILT_IN {
             let _ = writeln!(text, "{words}");
         }
-        for (name, words) in files {
+        for (name, words) in self.command_files(workdir).await? {
             let _ = writeln!(text, "/{name}  {words}");
         }
         text.push_str(

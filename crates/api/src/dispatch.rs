@@ -29,6 +29,7 @@ impl Api {
             "create" => self.create(who, read_params(params)?).await,
             "get" => answer(&self.get(who, read_params(params)?).await?),
             "list" => answer(&self.list(who, &read_params(params)?).await?),
+            "commands" => answer(&self.commands(who, read_params(params)?).await?),
             "context" => answer(&self.context(who, read_params(params)?).await?),
             "prompt" => answer(&self.prompt(who, read_params(params)?).await?),
             "update" => answer(&self.update(who, read_params(params)?).await?),

@@ -60,11 +60,12 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 53] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 54] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
     ("session.prompt", Scope::Read, Sessions),
+    ("session.commands", Scope::Read, Sessions),
     ("session.context", Scope::Read, Sessions),
     ("session.update", Scope::Steer, Sessions),
     ("session.close", Scope::Steer, Sessions),

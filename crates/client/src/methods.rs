@@ -6,13 +6,13 @@ use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditCheck, AuditPage,
     AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone,
-    BulkParams, CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
-    DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done,
-    ExportParams, Exported, FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams,
-    ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
-    UsageParams, UsageRow, WatchParams,
+    BulkParams, CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams,
+    CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams,
+    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
+    LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus,
+    OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams,
+    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink,
+    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -45,6 +45,8 @@ methods! {
     create(CreateParams) -> Created = "session.create", LONG;
     /// The system prompt of a session and its sources.
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
+    /// The commands that an input of a session may begin with.
+    commands(SessionParams) -> Vec<CommandRow> = "session.commands", SHORT;
     /// The conversation as the model gets it, by part.
     context(SessionParams) -> ContextShown = "session.context", LONG;
     /// Changes settings of a session.

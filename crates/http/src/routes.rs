@@ -5,7 +5,7 @@ use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
     ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck, AuditPage, AuditParams, Backup,
     BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
-    CancelInputParams, CancelTurnParams, ContextShown, CreateParams, CreateTokenParams, Created,
+    CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created,
     DailyUsageParams, DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported,
     FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail,
     ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
@@ -92,7 +92,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 52] = [
+pub const ROUTES: [Route; 53] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -133,6 +133,7 @@ pub const ROUTES: [Route; 52] = [
         &[("turn", Text)],
     ),
     get::<SessionParams, PromptShown>("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
+    get::<SessionParams, CommandRow>("session.commands", "/v1/sessions/{session}/commands", List, &[]),
     get::<SessionParams, ContextShown>("session.context", "/v1/sessions/{session}/context", One, &[]),
     get::<ExportParams, Exported>(
         "session.export",

@@ -37,6 +37,12 @@ pub enum Delta {
         /// Its questions.
         approvals: Vec<OpenApproval>,
     },
+    /// How many viewers follow the session, this one included. Sent when one comes or goes; until then there is only one.
+    #[serde(rename = "viewers")]
+    Viewers {
+        /// The number.
+        count: u32,
+    },
     /// The derived state changed.
     #[serde(rename = "status")]
     Status(Status),

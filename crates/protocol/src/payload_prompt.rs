@@ -64,6 +64,18 @@ pub struct PromptShown {
     pub text: String,
 }
 
+/// Answer of `session.commands`, one row per command: what a typed input may begin with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct CommandRow {
+    /// The name, without the slash.
+    pub name: String,
+    /// What it does; for a built-in command also its arguments.
+    pub help: String,
+    /// Whether a file defines it.
+    pub file: bool,
+}
+
 /// One source of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -117,6 +117,7 @@ impl FeedState {
             | Delta::ToolInput(_)
             | Delta::ToolOutput { .. }
             | Delta::Asks { .. }
+            | Delta::Viewers { .. }
             | Delta::Unknown => {}
         }
         channel.show(delta, &self.limits);
@@ -158,6 +159,9 @@ impl FeedState {
             .followers
             .retain(|follower| follower.viewer.id != viewer.id);
         channel.followers.push(Follower::new(viewer));
+        if channel.followers.len() > 1 {
+            channel.tell_viewers(&self.limits);
+        }
         Attached {
             seq: channel.seq,
             status: channel.status.clone(),
@@ -168,7 +172,11 @@ impl FeedState {
     /// Removes a follower.
     pub fn detach(&mut self, session: SessionId, id: ViewerId) {
         if let Some(channel) = self.channels.get_mut(&session) {
+            let before = channel.followers.len();
             channel.followers.retain(|follower| follower.viewer.id != id);
+            if channel.followers.len() < before {
+                channel.tell_viewers(&self.limits);
+            }
             self.tidy(session);
         }
     }
@@ -238,6 +246,11 @@ impl Channel {
         }
     }
 
+    fn tell_viewers(&mut self, limits: &FeedLimits) {
+        let count = u32::try_from(self.followers.len()).unwrap_or(u32::MAX);
+        self.show(Delta::Viewers { count }, limits);
+    }
+
     fn show(&mut self, delta: Delta, limits: &FeedLimits) {
         if self.followers.is_empty() {
             return;
@@ -252,6 +265,7 @@ impl Channel {
                 let sizes = approvals.iter().map(|open| open.title.len() + open.detail.len());
                 (sizes.sum(), Need::Must)
             }
+            Delta::Viewers { .. } => (0, Need::May),
             Delta::Unknown => return,
         };
         let delta = Arc::new(delta);

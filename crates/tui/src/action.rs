@@ -2,7 +2,7 @@
 
 use crate::composer::Proposal;
 use crate::theme::Theme;
-use agentd_protocol::{Delivery, InputId, OpenApproval, PermissionMode, Seq};
+use agentd_protocol::{Delivery, InputId, OpenApproval, PermissionMode, Seq, SessionId};
 use std::collections::BTreeMap;
 
 /// A request from the view to its caller.
@@ -28,6 +28,8 @@ pub enum Action {
     Mode(PermissionMode),
     /// Take back a queued input.
     Withdraw(InputId),
+    /// Show another session; this one comes back when the person leaves it.
+    Open(SessionId),
     /// Load the page of the log before this event.
     Older(Seq),
     /// Load the page of the log after this event.
@@ -55,6 +57,8 @@ pub enum Action {
 pub(crate) enum Focus {
     /// To the message, or to the open question.
     Message,
+    /// To an input that waits.
+    Queue(InputId),
     /// To the transcript.
     Transcript,
     /// To the words of a search.

@@ -1,7 +1,10 @@
 //! The parts of a transcript: what was said, and cards of tool calls.
 
-use agentd_protocol::{Event, InputId, Seq, Timestamp, ToolCallId, ToolFinished, ToolStatus};
-use agentd_viewer::Line;
+use agentd_protocol::{
+    Delivery, Event, InputId, Seq, SessionId, SubagentFinished, SubagentStarted, Timestamp, ToolCallId,
+    ToolFinished, ToolStatus,
+};
+use agentd_viewer::{Line, count, dollars, tokens, word};
 use serde_json::Value;
 
 /// The most bytes of one text that are kept; the pager shows the whole.
@@ -43,8 +46,8 @@ pub(crate) enum Kind {
 /// Where an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It waits to join the conversation.
-    Queued,
+    /// It waits to join the conversation, in this way.
+    Queued(Delivery),
     Joined,
     Withdrawn,
 }
@@ -70,8 +73,47 @@ pub(crate) struct Card {
     pub(crate) took_ms: u64,
     pub(crate) unknown: bool,
     pub(crate) output: String,
+    /// The sub-agent that it started.
+    pub(crate) child: Option<Child>,
     /// The offset at which the next piece of output is expected.
     next: u64,
+}
+
+/// A sub-agent, for the card of its call.
+#[derive(Debug, Clone)]
+pub(crate) struct Child {
+    pub(crate) session: SessionId,
+    /// Its state, its reason and its numbers.
+    pub(crate) line: String,
+    pub(crate) ended: bool,
+}
+
+impl Child {
+    pub(crate) fn started(started: &SubagentStarted) -> Self {
+        Self {
+            session: started.child,
+            line: "starting".to_owned(),
+            ended: false,
+        }
+    }
+
+    pub(crate) fn finished(finished: &SubagentFinished) -> Self {
+        let spent = &finished.spent;
+        let how = finished
+            .reason
+            .map_or_else(|| "ended".to_owned(), |reason| word(&reason));
+        Self {
+            session: finished.child,
+            line: format!(
+                "{} · {} · {} tokens · {}",
+                how.replace('_', " "),
+                count(spent.steps, "step"),
+                tokens(spent.tokens),
+                dollars(spent.usd)
+            ),
+            ended: true,
+        }
+    }
 }
 
 impl Card {
@@ -85,6 +127,7 @@ impl Card {
             took_ms: 0,
             unknown: false,
             output: String::new(),
+            child: None,
             next: 0,
         }
     }
@@ -164,6 +207,14 @@ impl Entry {
             Kind::User { text, .. } | Kind::Said(text) | Kind::Thought(text) => text.clone(),
             Kind::Tool(card) => format!("{}\n{}", card.heading(), card.output),
             Kind::Line(line) => format!("{} {}\n{}", line.word, line.text, line.below.join("\n")),
+        }
+    }
+
+    /// The sub-agent that the call started.
+    pub(crate) fn child(&self) -> Option<&Child> {
+        match &self.kind {
+            Kind::Tool(card) => card.child.as_ref(),
+            Kind::User { .. } | Kind::Said(_) | Kind::Thought(_) | Kind::Line(_) => None,
         }
     }
 

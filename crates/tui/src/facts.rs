@@ -1,8 +1,8 @@
 //! The facts of the status line: model, mode, state, steps, tokens, cost, budget and context.
 
 use agentd_protocol::{
-    Budget, Event, EventBody, PermissionMode, RunState, Seq, SessionId, Status, Summary, Timestamp, TodoItem,
-    TodoStatus, TurnId,
+    Budget, Event, EventBody, PermissionMode, RunState, Seq, SessionId, Spent, Status, Summary, Timestamp,
+    TodoItem, TodoStatus, TurnId,
 };
 use agentd_text::one_line;
 use agentd_viewer::{clock, count, dollars, tokens, word};
@@ -24,12 +24,16 @@ pub(crate) struct Facts {
     tokens: u64,
     cost_usd: f64,
     time_ms: u64,
+    /// What the ended sub-agents spent; the budget covers it.
+    below: Spent,
     budget: Budget,
     /// The size of the last request, and the context windows of the models.
     context: u64,
     windows: BTreeMap<String, u64>,
     pub(crate) todo: Vec<TodoItem>,
     pub(crate) subagents: usize,
+    /// This one included.
+    pub(crate) viewers: u32,
     /// Events up to here are in the numbers already.
     counted: Seq,
     failed: String,
@@ -50,11 +54,13 @@ impl Facts {
             tokens: row.usage.total(),
             cost_usd: row.cost_usd,
             time_ms: row.time_ms,
+            below: row.below,
             budget: row.budget,
             context: 0,
             windows,
             todo: row.todo.clone(),
             subagents: row.children.len(),
+            viewers: 1,
             counted: row.seq,
             failed: String::new(),
         }
@@ -102,7 +108,10 @@ impl Facts {
             }
             EventBody::TodoUpdated(update) => self.todo.clone_from(&update.items),
             EventBody::SubagentStarted(_) if fresh => self.subagents += 1,
-            EventBody::SubagentFinished(_) if fresh => self.subagents = self.subagents.saturating_sub(1),
+            EventBody::SubagentFinished(finished) if fresh => {
+                self.subagents = self.subagents.saturating_sub(1);
+                self.below = self.below.and(finished.spent);
+            }
             EventBody::SessionUpdated(update) => {
                 if let Some(title) = &update.title {
                     self.name.clone_from(title);
@@ -115,6 +124,16 @@ impl Facts {
             }
             _ => {}
         }
+    }
+
+    /// Whether the budget limits something that no event tells: the time.
+    pub(crate) const fn wants_time(&self) -> bool {
+        self.budget.time_ms > 0 && self.busy()
+    }
+
+    /// The time, from the session's list row.
+    pub(crate) const fn time(&mut self, row: &Summary) {
+        self.time_ms = row.time_ms;
     }
 
     /// Whether a turn is at work or waits for something.
@@ -181,22 +200,27 @@ impl Facts {
         if self.subagents > 0 {
             parts.push(count(u64::try_from(self.subagents).unwrap_or(0), "sub-agent"));
         }
+        if self.viewers > 1 {
+            parts.push(format!("{} viewers", self.viewers));
+        }
         parts
     }
 
     /// The most used part of the budget.
     fn spent(&self) -> Option<String> {
+        let below = &self.below;
         let share = |used: u64, most: u64| used.saturating_mul(100).checked_div(most);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "whole percents of a positive amount"
         )]
-        let money = (self.budget.usd > 0.0).then(|| (self.cost_usd * 100.0 / self.budget.usd) as u64);
+        let money =
+            (self.budget.usd > 0.0).then(|| ((self.cost_usd + below.usd) * 100.0 / self.budget.usd) as u64);
         let shares = [
-            share(self.tokens, self.budget.tokens),
-            share(self.steps, self.budget.steps),
-            share(self.time_ms, self.budget.time_ms),
+            share(self.tokens + below.tokens, self.budget.tokens),
+            share(self.steps + below.steps, self.budget.steps),
+            share(self.time_ms + below.time_ms, self.budget.time_ms),
             money,
         ];
         let most = shares.into_iter().flatten().max()?;

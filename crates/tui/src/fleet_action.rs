@@ -1,6 +1,6 @@
 //! The state of the fleet as the daemon reports it, and the requests of the fleet's view to the caller.
 
-use agentd_protocol::{FleetCounts, ModelStatus, OpenApproval, SessionId, Summary};
+use agentd_protocol::{FleetCounts, ModelStatus, OpenApproval, SessionId, Spent, Summary};
 
 /// The state of the fleet.
 #[derive(Debug, Clone, Default)]
@@ -15,10 +15,8 @@ pub struct Snapshot {
     pub models: Vec<ModelStatus>,
     /// Open approvals of all sessions.
     pub approvals: usize,
-    /// Steps and cost of all sessions.
-    pub steps: u64,
-    /// Cost of all sessions in US dollars.
-    pub cost_usd: f64,
+    /// Steps and cost of all sessions, if they were read.
+    pub spent: Option<Spent>,
 }
 
 /// A request from the view to its caller.

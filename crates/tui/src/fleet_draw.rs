@@ -2,9 +2,9 @@
 
 use crate::fleet::{FleetView, Prompt};
 use crate::wrap::{columns, cut};
-use agentd_protocol::{CircuitState, ModelStatus, Summary, Timestamp};
+use agentd_protocol::{CircuitState, ModelStatus, Timestamp};
 use agentd_text::one_line;
-use agentd_viewer::{age, clock, count, dollars, tokens, word};
+use agentd_viewer::{clock, count, dollars, word};
 use ratatui::backend::TestBackend;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Modifier;
@@ -13,53 +13,15 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 use ratatui::{Frame, Terminal};
 use std::collections::BTreeMap;
 
-/// From this width on, the table has all columns.
-const WIDE: u16 = 118;
-
 const HELP: &str = "\
 move     j, k, Up, Down, PgUp, PgDn, g, G; Space marks, u unmarks all
 table    / filters by words; s: next order, S: other direction
+         l: by the values of a label; Enter shows those of a value
 session  Enter attaches; a answers its question; d: diff; L: log
          x cancels its turn (asks first); p pauses or resumes it
          with marked sessions, x and p act on all of them
 fleet    A: inbox of all questions; : runs another agentctl command
 leave    q or Ctrl-C; Ctrl-Z suspends";
-
-struct Cell {
-    heading: &'static str,
-    /// Fixed columns; 0 takes a share of the rest.
-    width: u16,
-    right: bool,
-}
-
-const fn cell(heading: &'static str, width: u16, right: bool) -> Cell {
-    Cell {
-        heading,
-        width,
-        right,
-    }
-}
-
-fn cells(wide: bool) -> Vec<Cell> {
-    let mut cells = vec![
-        cell("STATE", 17, false),
-        cell("NAME", if wide { 22 } else { 14 }, false),
-        cell("REASON", 0, false),
-    ];
-    if wide {
-        cells.extend([cell("LABELS", 16, false), cell("MODEL", 12, false)]);
-    }
-    cells.extend([
-        cell("STEPS", 5, true),
-        cell("AGE", 4, true),
-        cell("TOKENS", 6, true),
-        cell("COST", 7, true),
-    ]);
-    if wide {
-        cells.extend([cell("TOK/MIN", 7, true), cell("SESSION", 12, false)]);
-    }
-    cells
-}
 
 impl FleetView {
     /// Fits the view to the screen, at a moment. Call it before `draw`.
@@ -105,7 +67,11 @@ impl FleetView {
             Line::raw(cut(&view.figures(), usize::from(figures.width))),
             figures,
         );
-        view.draw_table(frame, heading, table);
+        if view.groups.is_some() {
+            view.draw_groups(frame, heading, table);
+        } else {
+            view.draw_table(frame, heading, table);
+        }
         view.draw_panel(frame, panel);
         view.draw_foot(frame, foot);
         if view.help {
@@ -145,7 +111,7 @@ impl FleetView {
         let mut parts = vec![
             format!(" {steps:.1} steps/s"),
             format!("{}/min", dollars(spend)),
-            format!("{} so far", dollars(self.shot.cost_usd)),
+            format!("{} so far", dollars(self.cost_usd)),
         ];
         parts.extend(health(&self.shot.models, self.now));
         if self.shot.approvals > 0 {
@@ -153,84 +119,6 @@ impl FleetView {
             parts.push(format!("{open} (A)"));
         }
         parts.join(" · ")
-    }
-
-    fn draw_table(&self, frame: &mut Frame<'_>, heading: Rect, table: Rect) {
-        let wide = table.width >= WIDE;
-        let cells = cells(wide);
-        let taken: u16 = cells.iter().map(|cell| cell.width + 1).sum();
-        let flexible = table.width.saturating_sub(taken + 2).max(6);
-        let width = |cell: &Cell| usize::from(if cell.width == 0 { flexible } else { cell.width });
-        let mut text = "  ".to_owned();
-        for cell in &cells {
-            text.push_str(&padded(cell.heading, width(cell), cell.right));
-            text.push(' ');
-        }
-        frame.render_widget(Line::styled(text, self.theme.dim()), heading);
-        if self.shot.rows.is_empty() {
-            let text = match (self.asked, self.filter.is_empty()) {
-                (false, _) => "  loading …",
-                (true, true) => "  no open sessions; start one: agentctl run \"TASK\"",
-                (true, false) => "  no session matches the filter",
-            };
-            frame.render_widget(Line::styled(text, self.theme.dim()), table);
-        }
-        let shown = self.shot.rows.iter().enumerate().skip(self.top);
-        for ((index, row), y) in shown.zip(table.y..table.bottom()) {
-            let place = Rect::new(table.x, y, table.width, 1);
-            let mark = match (index == self.selected, self.marked.contains(&row.session)) {
-                (true, true) => "▸*",
-                (true, false) => "▸ ",
-                (false, true) => " *",
-                (false, false) => "  ",
-            };
-            let mut spans = vec![Span::raw(mark)];
-            for (at, (cell, text)) in cells.iter().zip(self.values(row, wide)).enumerate() {
-                let text = padded(&text, width(cell), cell.right);
-                let style = match at {
-                    0 => self.theme.state(row.status.state),
-                    1 => self.theme.bold(),
-                    _ => self.theme.plain(),
-                };
-                spans.push(Span::styled(text, style));
-                spans.push(Span::raw(" "));
-            }
-            frame.render_widget(Line::from(spans), place);
-            if index == self.selected {
-                frame.buffer_mut().set_style(place, self.theme.selected());
-            }
-        }
-    }
-
-    fn values(&self, row: &Summary, wide: bool) -> Vec<String> {
-        let status = &row.status;
-        let reason = match (status.until, status.attempt) {
-            (Some(until), Some(attempt)) => {
-                let left = clock(until.since_ms(self.now).saturating_add(999));
-                format!("attempt {attempt} in {left}")
-            }
-            _ => one_line(&status.reason, 200),
-        };
-        let mut values = vec![status.state.to_string(), one_line(&row.name, 60), reason];
-        if wide {
-            let labels: Vec<String> = row
-                .labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect();
-            values.extend([one_line(&labels.join(","), 60), one_line(&row.model, 40)]);
-        }
-        values.extend([
-            row.steps.to_string(),
-            age(row.created_at, self.now),
-            tokens(row.usage.total()),
-            dollars(row.cost_usd),
-        ]);
-        if wide {
-            let rate = self.rate(row.session).filter(|rate| *rate > 0);
-            values.extend([rate.map(tokens).unwrap_or_default(), row.session.short()]);
-        }
-        values
     }
 
     fn draw_panel(&self, frame: &mut Frame<'_>, area: Rect) {
@@ -284,6 +172,15 @@ impl FleetView {
                     "by {}, {direction} · Enter attach · / filter · s sort · a answer · ? help · q quit",
                     word(&self.sort)
                 );
+                if let Some(groups) = &self.groups {
+                    text = "Enter sessions · l next label · Esc back · ? help · q quit".to_owned();
+                    text = format!("by label {} · {text}", one_line(&groups.key, 40));
+                }
+                if let Some((key, value)) = &self.value {
+                    let value = value.as_deref().unwrap_or("(none)");
+                    let only = one_line(&format!("{key}={value}"), 60);
+                    text = format!("only {only} (Esc: back) · {text}");
+                }
                 if !self.filter.is_empty() {
                     text = format!("filter: {} · {text}", one_line(&self.filter, 40));
                 }
@@ -336,16 +233,6 @@ fn health(models: &[ModelStatus], now: Timestamp) -> Option<String> {
         .map(|(name, what)| format!("{} {what}", one_line(name, 20)))
         .collect();
     Some(each.join(", "))
-}
-
-fn padded(text: &str, width: usize, right: bool) -> String {
-    let text = cut(text, width);
-    let pad = " ".repeat(width.saturating_sub(columns(&text)));
-    if right {
-        format!("{pad}{text}")
-    } else {
-        format!("{text}{pad}")
-    }
 }
 
 /// One frame as lines of plain text, without the line for keys.

@@ -2,6 +2,7 @@
 
 use crate::entry::{Card, Entry, Kind, Place, Stage};
 use crate::markdown::markdown;
+use crate::syntax::{Code, Diff};
 use crate::theme::Theme;
 use crate::wrap::{chop, cut, wrap};
 use agentd_protocol::{Timestamp, ToolStatus};
@@ -36,14 +37,28 @@ type Lines = Rc<Vec<Line<'static>>>;
 
 /// Laid-out entries. Only what is on the screen is laid out, and only when it changes.
 #[derive(Debug, Default)]
-pub(crate) struct Layouts(RefCell<HashMap<u64, (Key, Lines)>>);
+pub(crate) struct Layouts {
+    kept: RefCell<HashMap<u64, (Key, Lines)>>,
+    code: Code,
+    /// The text that streams has a memory of its own.
+    live: Code,
+    streamed: RefCell<Streamed>,
+}
+
+/// The blocks of the text that streams which more text does not change: they are laid out once.
+#[derive(Debug, Default)]
+struct Streamed {
+    look: Option<Look>,
+    text: String,
+    lines: Vec<Line<'static>>,
+}
 
 impl Layouts {
     /// The lines of an entry.
     pub(crate) fn lines(&self, entry: &Entry, look: Look, now: Timestamp) -> Lines {
         let open = entry.open.unwrap_or(look.open);
         let key = (look, entry.revision, open, seconds(entry, now));
-        let mut kept = self.0.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         if let Some((same, lines)) = kept.get(&entry.id)
             && *same == key
         {
@@ -52,10 +67,56 @@ impl Layouts {
         if kept.len() >= KEPT {
             kept.clear();
         }
-        let lines = Rc::new(laid_out(entry, look, open, now));
+        let lines = Rc::new(laid_out(entry, look, open, now, &self.code));
         kept.insert(entry.id, (key, Rc::clone(&lines)));
         lines
     }
+
+    /// The model's text while it streams.
+    pub(crate) fn live(&self, text: &str, look: Look) -> Vec<Line<'static>> {
+        let mut kept = self.streamed.borrow_mut();
+        if kept.look != Some(look) || !text.starts_with(&kept.text) {
+            *kept = Streamed {
+                look: Some(look),
+                ..Streamed::default()
+            };
+        }
+        let rest = text.get(kept.text.len()..).unwrap_or_default();
+        let (blocks, rest) = rest.split_at(settled(rest));
+        if !blocks.is_empty() {
+            join(&mut kept.lines, said(blocks, look, &self.live));
+            kept.text.push_str(blocks);
+        }
+        let mut lines = kept.lines.clone();
+        join(&mut lines, said(rest, look, &self.live));
+        lines
+    }
+}
+
+/// Appends blocks behind an empty line.
+fn join(lines: &mut Vec<Line<'static>>, more: Vec<Line<'static>>) {
+    if !lines.is_empty() && !more.is_empty() {
+        lines.push(Line::default());
+    }
+    lines.extend(more);
+}
+
+/// The length of the blocks of a Markdown text that whatever follows leaves as they are. The next block begins with a
+/// letter behind an empty line, outside of code: it belongs to no list, no quote and no table.
+fn settled(text: &str) -> usize {
+    let (mut at, mut end) = (0, 0);
+    let (mut fenced, mut empty) = (false, false);
+    for line in text.split_inclusive('\n') {
+        let begins = line.chars().next().is_some_and(char::is_alphabetic);
+        if empty && begins && !fenced {
+            end = at;
+        }
+        let inner = line.trim_start();
+        fenced ^= inner.starts_with("```") || inner.starts_with("~~~");
+        empty = inner.is_empty();
+        at += line.len();
+    }
+    end
 }
 
 /// What changes a running call's lines although no event does.
@@ -77,11 +138,11 @@ pub(crate) const fn apart(before: &Entry, after: &Entry) -> bool {
     )
 }
 
-fn laid_out(entry: &Entry, look: Look, open: bool, now: Timestamp) -> Vec<Line<'static>> {
+fn laid_out(entry: &Entry, look: Look, open: bool, now: Timestamp, code: &Code) -> Vec<Line<'static>> {
     let theme = look.theme;
     match &entry.kind {
         Kind::User { text, place, .. } => user(text, *place, look),
-        Kind::Said(text) => said(text, look),
+        Kind::Said(text) => said(text, look, code),
         Kind::Thought(text) => thought(text, look, open),
         Kind::Tool(card) => tool(card, look, open, now),
         Kind::Line(line) => {
@@ -109,14 +170,14 @@ fn user(text: &str, place: Place, look: Look) -> Vec<Line<'static>> {
     let theme = look.theme;
     let style = match place {
         Place::Joined => theme.bold(),
-        Place::Queued | Place::Withdrawn => theme.dim(),
+        Place::Queued(_) | Place::Withdrawn => theme.dim(),
     };
     let bar = Span::styled("▌ ", theme.accent());
     let clean = for_terminal(text.trim_end());
     let mut spans = vec![Span::styled(clean.into_owned(), style)];
     match place {
         Place::Joined => {}
-        Place::Queued => spans.push(Span::styled("  (queued)", theme.warn())),
+        Place::Queued(_) => spans.push(Span::styled("  (queued)", theme.warn())),
         Place::Withdrawn => spans.push(Span::styled("  (withdrawn)", theme.dim())),
     }
     wrap(
@@ -128,8 +189,8 @@ fn user(text: &str, place: Place, look: Look) -> Vec<Line<'static>> {
 }
 
 /// The model's text.
-pub(crate) fn said(text: &str, look: Look) -> Vec<Line<'static>> {
-    markdown(&for_terminal(text), look.width, look.theme)
+fn said(text: &str, look: Look, code: &Code) -> Vec<Line<'static>> {
+    markdown(&for_terminal(text), look.width, look.theme, code)
 }
 
 /// The model's reasoning; folded, it is one line.
@@ -172,6 +233,17 @@ fn tool(card: &Card, look: Look, open: bool, now: Timestamp) -> Vec<Line<'static
         Span::styled(format!("  {word}"), style),
     ];
     let mut lines = wrap(&spans, look.width, &[mark], &[Span::raw("  ")]);
+    if let Some(child) = &card.child {
+        let line = cut(
+            &one_line(&for_terminal(&child.line), 400),
+            look.width.saturating_sub(6),
+        );
+        let style = if child.ended { theme.dim() } else { theme.accent() };
+        lines.push(Line::from(vec![
+            Span::styled("  ↳ ", theme.dim()),
+            Span::styled(line, style),
+        ]));
+    }
     if open && let Some(input) = &card.input {
         let input = arguments(input);
         lines.extend(output(&input, look, UNFOLDED, Keep::First, &[Span::raw("  ")]));
@@ -235,11 +307,18 @@ fn output(text: &str, look: Look, most: usize, keep: Keep, indent: &[Span<'stati
     }
     let clean = for_terminal(text.trim_end_matches('\n'));
     let mut all: Vec<&str> = clean.lines().collect();
-    let diff = all.iter().any(|line| line.starts_with("@@ "));
+    let hunk = all.iter().position(|line| line.starts_with("@@ "));
+    let mut painter = hunk.map(|_| Diff::new(&all, theme));
     let mut most = most;
-    if diff && most == FOLDED {
+    if let Some(hunk) = hunk
+        && most == FOLDED
+    {
         // The title names the file.
-        all.retain(|line| !line.starts_with("--- ") && !line.starts_with("+++ "));
+        let mut at = 0;
+        all.retain(|line| {
+            at += 1;
+            at > hunk || !(line.starts_with("--- ") || line.starts_with("+++ "))
+        });
         most = FOLDED_DIFF;
     }
     let hidden = all.len().saturating_sub(most);
@@ -262,13 +341,11 @@ fn output(text: &str, look: Look, most: usize, keep: Keep, indent: &[Span<'stati
         more(&mut lines);
     }
     for line in shown.unwrap_or_default() {
-        let style = match line.chars().next() {
-            Some('+') if diff => theme.good(),
-            Some('-') if diff => theme.bad(),
-            Some('@') if diff => theme.accent(),
-            _ => theme.dim(),
+        let line = match &mut painter {
+            Some(painter) => painter.line(line),
+            None => vec![Span::styled((*line).to_owned(), theme.dim())],
         };
-        let rows = chop(line, style, look.width, &prefix);
+        let rows = chop(&line, look.width, &prefix);
         // A folded output takes no more rows than lines.
         let rows_shown = if most == UNFOLDED { rows.len() } else { 2 };
         lines.extend(rows.into_iter().take(rows_shown));
@@ -277,4 +354,32 @@ fn output(text: &str, look: Look, most: usize, keep: Keep, indent: &[Span<'stati
         more(&mut lines);
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::{Depth, Ground};
+
+    #[test]
+    fn text_that_streams_looks_like_the_whole_text_at_every_length() {
+        let look = Look {
+            width: 30,
+            theme: Theme::new(Depth::Indexed, Ground::Dark),
+            open: false,
+        };
+        let text = "# Title\n\nSome *text*\nof two lines.\n\nMore.\n\n- one\n\n- two\n\n  inside\n\nAfter it.\n\n\
+            > quoted\n\n```rust\nfn main() {\n\nlet x = 1;\n}\n```\n\nBetween.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n1. first\n\n\
+            2. second\n\nThe end. 結果\n\nAnd more";
+        let growing = Layouts::default();
+        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+        for end in ends {
+            let part = &text[..end];
+            let whole = said(part, look, &Code::default());
+            assert_eq!(growing.live(part, look), whole, "{part:?}");
+        }
+        assert!(growing.streamed.borrow().text.ends_with("結果\n\n"));
+        // Another answer begins anew.
+        assert_eq!(growing.live("x", look), said("x", look, &Code::default()));
+    }
 }

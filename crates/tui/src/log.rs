@@ -1,8 +1,8 @@
 //! A window of a session's log as entries. Older and newer pages are loaded on demand, and what is far away is dropped.
 
-use crate::entry::{Card, Entry, Kind, Place, Stage, bounded};
+use crate::entry::{Card, Child, Entry, Kind, Place, Stage, bounded};
 use agentd_protocol::{
-    ApprovalId, Block, Decision, Event, EventBody, FailureClass, InputId, Seq, ToolCallId,
+    ApprovalId, Block, Decision, Event, EventBody, FailureClass, InputId, Seq, SessionId, ToolCallId,
 };
 use agentd_viewer::{Line, Tag, Transcript, input_text, text_of, thoughts_of};
 use std::collections::{HashMap, VecDeque};
@@ -134,6 +134,7 @@ impl Log {
             card.took_ms = later.took_ms;
             card.unknown = later.unknown;
             card.output = later.output;
+            card.child = later.child.or(card.child.take());
             if card.title.is_empty() {
                 card.title = later.title;
             }
@@ -188,6 +189,18 @@ impl Log {
         Some(card)
     }
 
+    /// Changes what is known of a sub-agent.
+    pub(crate) fn child(&mut self, session: SessionId, change: impl FnOnce(&mut Child) -> bool) {
+        for entry in self.entries.iter_mut().rev() {
+            if let Kind::Tool(card) = &mut entry.kind
+                && let Some(child) = card.child.as_mut().filter(|child| child.session == session)
+            {
+                entry.revision += u64::from(change(child));
+                return;
+            }
+        }
+    }
+
     fn card_or_new(&mut self, event: &Event, call: ToolCallId, name: &str) -> Option<&mut Card> {
         if self.card(call).is_none() {
             self.put(event, Kind::Tool(Box::new(Card::new(call, name))));
@@ -215,7 +228,7 @@ impl Log {
         match &event.body {
             EventBody::InputAccepted(accepted) => {
                 let text = bounded(&input_text(&accepted.content));
-                let (input, place) = (accepted.input, Place::Queued);
+                let (input, place) = (accepted.input, Place::Queued(accepted.delivery));
                 self.put(event, Kind::User { input, text, place });
             }
             EventBody::TurnStarted(turn) => self.place(&turn.inputs, Place::Joined),
@@ -243,6 +256,12 @@ impl Log {
                     card.finish(call);
                 }
             }
+            EventBody::SubagentStarted(started) => {
+                self.started(event, started.tool_call, Child::started(started));
+            }
+            EventBody::SubagentFinished(finished) => {
+                self.started(event, finished.tool_call, Child::finished(finished));
+            }
             EventBody::ApprovalAsked(ask) if ask.tool_call.is_some() => {
                 let call = ask.tool_call.unwrap_or(ToolCallId::NIL);
                 self.asked.insert(ask.approval, call);
@@ -263,6 +282,13 @@ impl Log {
                 }
             }
             _ => self.others(event),
+        }
+    }
+
+    /// A call started a sub-agent, or more is known of it.
+    fn started(&mut self, event: &Event, call: ToolCallId, child: Child) {
+        if let Some(card) = self.card_or_new(event, call, "") {
+            card.child = Some(child);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Markdown as styled lines of a given width.
 
+use crate::syntax::Code;
 use crate::theme::Theme;
 use crate::wrap::{chop, columns, cut, wrap};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -12,8 +13,8 @@ const MOST_ROWS: usize = 500;
 const NARROWEST: usize = 6;
 
 /// The text as lines. It must already be safe for a terminal.
-pub(crate) fn markdown(text: &str, width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut page = Page::new(width, theme);
+pub(crate) fn markdown(text: &str, width: usize, theme: Theme, painter: &Code) -> Vec<Line<'static>> {
+    let mut page = Page::new(width, theme, painter);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     for event in Parser::new_ext(text, options) {
         page.event(event);
@@ -40,7 +41,8 @@ struct Table {
     cell: String,
 }
 
-struct Page {
+struct Page<'a> {
+    painter: &'a Code,
     width: usize,
     theme: Theme,
     lines: Vec<Line<'static>>,
@@ -50,14 +52,16 @@ struct Page {
     /// The marker of an item whose text has not begun.
     marker: Option<String>,
     styles: Vec<Style>,
-    code: Option<String>,
+    /// The language and the text of the block of code so far.
+    code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<String>,
 }
 
-impl Page {
-    const fn new(width: usize, theme: Theme) -> Self {
+impl<'a> Page<'a> {
+    const fn new(width: usize, theme: Theme, painter: &'a Code) -> Self {
         Self {
+            painter,
             width,
             theme,
             lines: Vec::new(),
@@ -101,7 +105,7 @@ impl Page {
     }
 
     fn text(&mut self, text: &str, style: Style) {
-        if let Some(code) = &mut self.code {
+        if let Some((_, code)) = &mut self.code {
             code.push_str(text);
         } else if let Some(table) = &mut self.table {
             table.cell.push_str(text);
@@ -253,14 +257,18 @@ impl Page {
 
     fn begin_code(&mut self, kind: CodeBlockKind<'_>) {
         self.flush();
+        let mut language = String::new();
         if let CodeBlockKind::Fenced(name) = kind
             && !name.is_empty()
         {
             let (mut spans, _) = self.prefixes();
             spans.push(Span::styled(name.to_string(), self.theme.dim()));
             self.lines.push(Line::from(spans));
+            // Some write more behind the language: `rust,ignore`.
+            let word = name.split([',', ' ', '{']).next().unwrap_or_default();
+            language = word.to_lowercase();
         }
-        self.code = Some(String::new());
+        self.code = Some((language, String::new()));
     }
 
     fn begin_item(&mut self) {
@@ -294,12 +302,11 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let code = self.code.take().unwrap_or_default();
+        let (language, code) = self.code.take().unwrap_or_default();
         let (mut prefix, _) = self.prefixes();
         prefix.push(Span::styled("│ ", self.theme.dim()));
-        for line in code.lines() {
-            let style = self.theme.code();
-            self.lines.extend(chop(line, style, self.width, &prefix));
+        for line in self.painter.block(&language, &code, self.theme) {
+            self.lines.extend(chop(&line, self.width, &prefix));
         }
         self.gap();
     }
@@ -350,7 +357,12 @@ mod tests {
     use crate::theme::{Depth, Ground};
 
     fn shown(text: &str, width: usize) -> String {
-        let lines = markdown(text, width, Theme::new(Depth::Ansi, Ground::Dark));
+        let lines = markdown(
+            text,
+            width,
+            Theme::new(Depth::Ansi, Ground::Dark),
+            &Code::default(),
+        );
         let lines: Vec<String> = lines
             .iter()
             .map(|line| line.to_string().trim_end().to_owned())

@@ -2,15 +2,15 @@
 
 use crate::action::{Action, Focus, Setup};
 use crate::composer::{Composer, Proposal};
-use crate::entry::{Kind, Place};
+use crate::entry::Kind;
 use crate::facts::Facts;
-use crate::layout::{Layouts, Look, said, thought};
+use crate::family::Family;
+use crate::layout::{Layouts, Look, thought};
 use crate::log::Log;
 use crate::panel::Panel;
 use crate::scroll::{Position, Rows, Shown};
 use agentd_protocol::{
-    ApprovalId, Delivery, Delta, Event, EventBody, Fragment, InputId, ModelStarted, Seq, Summary, Synced,
-    Timestamp,
+    ApprovalId, Delivery, Delta, Event, EventBody, Fragment, ModelStarted, Seq, Summary, Synced, Timestamp,
 };
 use agentd_viewer::{Asks, Early, LiveText, decided_by, decided_how};
 use ratatui::layout::Rect;
@@ -33,6 +33,7 @@ pub struct SessionView {
     pub(crate) found: Option<String>,
     pub(crate) open: bool,
     pub(crate) help: bool,
+    pub(crate) family: Family,
     pub(crate) delivery: Delivery,
     /// A message of this program, and when it was shown.
     pub(crate) notice: Option<(String, Timestamp)>,
@@ -76,6 +77,7 @@ impl SessionView {
             found: None,
             open: setup.open,
             help: false,
+            family: Family::default(),
             delivery: Delivery::Steer,
             notice: None,
             lost: false,
@@ -190,6 +192,7 @@ impl SessionView {
                 }
             }
             Delta::Status(status) => self.facts.status(status),
+            Delta::Viewers { count } => self.facts.viewers = *count,
             Delta::Asks { child, approvals } => {
                 for over in self.asks.of_subagent(*child, approvals) {
                     self.tell(format!("closed: {}", over.title));
@@ -233,6 +236,7 @@ impl SessionView {
             self.caught_up = false;
             self.live.lagged();
             self.loading = false;
+            self.facts.viewers = 1;
         }
     }
 
@@ -313,16 +317,6 @@ impl SessionView {
             .map(|open| Panel::new(open.clone(), free, self.now));
     }
 
-    /// The queued inputs, the newest last.
-    pub(crate) fn queued(&self) -> Vec<(InputId, String)> {
-        let entries = self.log.entries.iter();
-        let queued = entries.filter_map(|entry| match &entry.kind {
-            Kind::User { input, text, place } if *place == Place::Queued => Some((*input, text.clone())),
-            _ => None,
-        });
-        queued.collect()
-    }
-
     pub(crate) fn look(&self) -> Look {
         Look {
             width: usize::from(self.area.width).max(10),
@@ -342,7 +336,7 @@ impl SessionView {
             if !lines.is_empty() {
                 lines.push(Line::default());
             }
-            lines.extend(said(&self.text, look));
+            lines.extend(self.layouts.live(&self.text, look));
         }
         lines
     }

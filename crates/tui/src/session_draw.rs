@@ -21,7 +21,7 @@ const PROPOSALS: usize = 8;
 const HELP: &str = "\
 message     Enter sends; Alt-Enter, Ctrl-J or \\ Enter: new line; Up, Down: history
             Tab completes /command and @file; Ctrl-G: your editor; Ctrl-_: undo
-            Ctrl-T: steer, queue or interrupt; Alt-Up takes back a queued input
+            Ctrl-T: steer, queue or interrupt; Alt-Up: the queued inputs, to edit
 turn        Esc cancels it; Shift-Tab changes the permission mode
 question    y allow, s for this session, a always, n [reason] deny, 1-9 choose
             Space: next page; Tab: to the message and back
@@ -29,6 +29,7 @@ transcript  PgUp, PgDn, Shift-Up, Shift-Down scroll; Ctrl-O unfolds everything
             Tab goes there: j, k select; Enter unfolds; g, G: begin, end
             / search, n, N: next; [ ] turn; { } error; < > approval
             y copies; e: pager; Esc: back to the message
+sub-agents  F2 or t: the tree; o opens the one of the selected call
 leave       Ctrl-C or Ctrl-P Ctrl-Q: the session continues; Ctrl-Z suspends
 commands    /cancel /resume /compact /detach; of the daemon: /plan /mode /model
             /todo, and command files";
@@ -40,6 +41,7 @@ struct Parts {
     transcript: Rect,
     panel: Rect,
     notice: Rect,
+    queue: Rect,
     message: Rect,
     status: Rect,
 }
@@ -55,18 +57,20 @@ impl SessionView {
             .min(area.height / 3)
             .max(if self.setup.writes { 3 } else { 0 });
         let theme = self.setup.theme;
-        let rest = area.height.saturating_sub(message + 4);
+        let queue = self.queue_rows();
+        let rest = area.height.saturating_sub(message + queue + 4);
         let panel = self.panel.as_mut().map_or(0, |panel| {
             let rows = panel.lay_out(usize::from(area.width.saturating_sub(3)), theme);
             let most = rest.saturating_sub(3).max(5);
             u16::try_from(rows + 2).unwrap_or(most).min(most)
         });
         let notice = u16::from(self.notice_text().is_some());
-        let [title, transcript, panel, notice, message, status] = Layout::vertical([
+        let [title, transcript, panel, notice, queue, message, status] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Min(1),
             Constraint::Length(panel),
             Constraint::Length(notice),
+            Constraint::Length(queue),
             Constraint::Length(message),
             Constraint::Length(1),
         ])
@@ -76,6 +80,7 @@ impl SessionView {
             transcript,
             panel,
             notice,
+            queue,
             message,
             status,
         }
@@ -137,7 +142,9 @@ impl SessionView {
         if view.setup.writes {
             view.draw_message(frame, parts.message);
         }
+        view.draw_queue(frame, parts.queue);
         view.draw_status(frame, parts.status);
+        view.draw_tree(frame);
         if view.help {
             view.draw_help(frame);
         }
@@ -241,11 +248,6 @@ impl SessionView {
         let mut title = String::new();
         if self.facts.turn.is_some() {
             title = format!(" {} (Ctrl-T) ", word(&self.delivery));
-        }
-        let queued = self.queued();
-        if let Some((_, last)) = queued.last() {
-            let text = one_line(last, 40);
-            title.push_str(&format!("· {} queued, last: {text} (Alt-Up) ", queued.len()));
         }
         let title = cut(&title, usize::from(area.width.saturating_sub(2)));
         let block = Block::new()

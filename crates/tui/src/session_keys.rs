@@ -26,7 +26,10 @@ impl SessionView {
             self.help = false;
             return None;
         }
-        if !matches!(self.focus, Focus::Search(_)) {
+        if self.tree_is_open() {
+            return self.in_tree(key);
+        }
+        if !matches!(self.focus, Focus::Search(_) | Focus::Queue(_)) {
             let line = match self.panel.as_mut().map(|panel| panel.key(key, now)) {
                 Some(Pressed::Done) => return None,
                 Some(Pressed::Answer(line)) => Some(line),
@@ -42,6 +45,7 @@ impl SessionView {
         }
         match self.focus.clone() {
             Focus::Message => self.in_message(key),
+            Focus::Queue(input) => self.in_queue(key, input),
             Focus::Transcript => self.in_transcript(key),
             Focus::Search(words) => self.in_search(key, words),
         }
@@ -77,6 +81,10 @@ impl SessionView {
             KeyCode::BackTab if self.setup.writes => Some(Action::Mode(next_mode(self.facts.mode))),
             KeyCode::F(1) => {
                 self.help = !self.help;
+                None
+            }
+            KeyCode::F(2) if !self.tree_is_open() => {
+                self.open_tree();
                 None
             }
             KeyCode::PageUp if !self.panel_takes_pages() => self.scroll(-self.page_rows()),
@@ -144,7 +152,7 @@ impl SessionView {
                         .map(|row| row.entry);
                 }
             }
-            KeyCode::Up if alt => return self.take_back(),
+            KeyCode::Up if alt => self.enter_queue(),
             KeyCode::Char('g') if ctrl => return Some(Action::Editor(self.composer.text())),
             KeyCode::Char('d') if ctrl && self.composer.is_empty() => return Some(Action::Detach),
             KeyCode::Char('t') if ctrl => self.delivery = next_delivery(self.delivery),
@@ -208,18 +216,6 @@ impl SessionView {
         Some(Action::Cancel)
     }
 
-    /// The newest queued input becomes the message again.
-    fn take_back(&mut self) -> Option<Action> {
-        let Some((input, text)) = self.queued().pop() else {
-            self.tell("no input is queued".to_owned());
-            return None;
-        };
-        if self.composer.is_empty() {
-            self.composer.set(&text);
-        }
-        Some(Action::Withdraw(input))
-    }
-
     fn in_transcript(&mut self, key: KeyEvent) -> Option<Action> {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -247,6 +243,11 @@ impl SessionView {
             KeyCode::Char('>') => return self.jump(true, |entry| entry.asks()),
             KeyCode::Char('y') => return self.copy(),
             KeyCode::Char('e') => return Some(Action::Pager),
+            KeyCode::Char('t') => self.open_tree(),
+            KeyCode::Char('o') => match self.selected_child() {
+                Some(child) => return Some(Action::Open(child)),
+                None => self.tell("this is no sub-agent's call; t shows all of them".to_owned()),
+            },
             KeyCode::Char('?') => self.help = true,
             _ => {}
         }

@@ -287,15 +287,21 @@ fn fleet() -> FleetView {
         node: "agentd on vm".into(),
         rows,
         approvals: 1,
-        steps: 10,
+        spent: Some(agentd_protocol::Spent {
+            steps: 10,
+            ..Default::default()
+        }),
         ..Snapshot::default()
     };
     for row in &shot.rows {
         shot.counts.add(row.status.state, 1);
     }
     view.refresh(shot.clone(), NOW);
-    shot.steps += 10;
-    shot.cost_usd = 0.5;
+    shot.spent = Some(agentd_protocol::Spent {
+        steps: 20,
+        usd: 0.5,
+        ..Default::default()
+    });
     view.refresh(shot, LATER);
     view
 }
@@ -337,7 +343,7 @@ fn keys_of_the_fleet_choose_rows_and_ask_before_they_cancel() {
         key(KeyCode::Char(c));
     }
     assert_eq!(key(KeyCode::Enter), None);
-    assert_eq!(view.wanted().2, "bug");
+    assert_eq!(view.wanted().search, "bug");
 }
 
 #[test]
@@ -356,4 +362,132 @@ fn i7_a_question_of_the_fleet_is_read_before_it_is_answered() {
         LATER.plus_ms(2_000),
     );
     assert!(matches!(answer, Some(FleetAction::Answer { .. })), "{answer:?}");
+}
+
+#[test]
+fn inputs_that_wait_are_listed_edited_and_withdrawn() {
+    let mut view = conversation();
+    let inputs = [21, 22].map(|seed| Stamp::new(NOW, seed).input());
+    for (seq, (input, delivery)) in (9..).zip(inputs.into_iter().zip(["steer", "queue"])) {
+        let body = json!({"type": "input.accepted", "input": input, "delivery": delivery,
+            "content": [{"type": "text", "text": format!("wait\u{1b}[2J {seq}")}]});
+        view.event(&event(seq, body));
+    }
+    let shown = screen(&mut view, 80, 24, LATER);
+    assert!(shown.contains("  steer: wait"), "{shown}");
+    assert!(
+        shown.contains("  queue: wait") && shown.contains("Alt-Up edits"),
+        "{shown}"
+    );
+    assert!(!shown.contains('\u{1b}'));
+    let up = KeyEvent::new(KeyCode::Up, KeyModifiers::ALT);
+    assert_eq!(view.key(up, LATER), None);
+    assert_eq!(press(&mut view, KeyCode::Up), None);
+    assert_eq!(
+        press(&mut view, KeyCode::Delete),
+        Some(Action::Withdraw(inputs[0]))
+    );
+    // The next one is selected now; its text becomes the message.
+    assert_eq!(
+        press(&mut view, KeyCode::Enter),
+        Some(Action::Withdraw(inputs[1]))
+    );
+    assert!(screen(&mut view, 80, 24, LATER).contains("> wait[2J 10"));
+    let gone = json!({"type": "input.cancelled", "input": inputs[1]});
+    view.event(&event(11, gone));
+    assert!(!screen(&mut view, 80, 24, LATER).contains("queue: wait"));
+}
+
+#[test]
+fn sub_agents_are_in_the_card_of_their_call_and_in_a_tree() {
+    let mut view = conversation();
+    let child = Stamp::new(NOW, 77).session();
+    let call = json!(Stamp::new(NOW, 78).tool_call());
+    let events = [
+        json!({"type": "tool.proposed", "tool_call": call, "name": "Task", "index": 0, "input": {}}),
+        json!({"type": "tool.started", "tool_call": call, "title": "Task: look", "effect": "read", "sandbox": "none"}),
+        json!({"type": "subagent.started", "tool_call": call, "child": child, "purpose": "look"}),
+    ];
+    for (seq, body) in (9..).zip(events) {
+        view.event(&event(seq, body));
+    }
+    assert!(view.wants_family());
+    assert!(screen(&mut view, 80, 30, LATER).contains("↳ starting"));
+    let own = Summary::new(SessionId::NIL, Status::new(RunState::RunningTool, "Task", NOW));
+    let below = Summary {
+        name: "look\u{1b}[2J".into(),
+        ..Summary::new(
+            child,
+            Status::new(RunState::RunningModel, "step 1: opus answers", NOW),
+        )
+    };
+    let rows = [(0, own), (1, below)].map(|(depth, row)| Branch { depth, row });
+    view.family(rows.into());
+    let shown = screen(&mut view, 100, 30, LATER);
+    assert!(
+        shown.contains("↳ running(model) step 1: opus answers · 0 steps"),
+        "{shown}"
+    );
+    press(&mut view, KeyCode::F(2));
+    let shown = screen(&mut view, 100, 30, LATER);
+    assert!(shown.contains("└ look") && !shown.contains('\u{1b}'), "{shown}");
+    press(&mut view, KeyCode::Down);
+    assert_eq!(press(&mut view, KeyCode::Enter), Some(Action::Open(child)));
+    let ended = json!({"type": "subagent.finished", "tool_call": call, "child": child, "reason": "completed",
+        "spent": {"steps": 3, "tokens": 1_200, "usd": 0.5}});
+    view.event(&event(12, ended));
+    let shown = screen(&mut view, 100, 30, LATER);
+    assert!(shown.contains("↳ completed · 3 steps · 1.2k tokens"), "{shown}");
+    assert!(!view.wants_family());
+}
+
+#[test]
+fn other_viewers_are_counted() {
+    let mut view = conversation();
+    assert!(!screen(&mut view, 160, 24, LATER).contains("viewers"));
+    view.delta(&Delta::Viewers { count: 3 });
+    assert!(screen(&mut view, 160, 24, LATER).contains("3 viewers"));
+    view.connected(false);
+    assert!(!screen(&mut view, 160, 24, LATER).contains("viewers"));
+}
+
+#[test]
+fn the_fleet_is_grouped_by_the_values_of_a_label() {
+    let mut view = fleet();
+    let key = |view: &mut FleetView, code| view.key(KeyEvent::new(code, KeyModifiers::NONE), LATER);
+    assert_eq!(key(&mut view, KeyCode::Char('l')), Some(FleetAction::Refresh));
+    assert_eq!(view.wanted().rows, 10_000);
+    insta::assert_snapshot!("labels_80x24", fleet_screen(&mut view, 80, 24));
+    insta::assert_snapshot!("labels_160x50", fleet_screen(&mut view, 160, 50));
+    // What is about a session does nothing here.
+    assert_eq!(key(&mut view, KeyCode::Char('x')), None);
+    key(&mut view, KeyCode::Down);
+    assert_eq!(key(&mut view, KeyCode::Enter), Some(FleetAction::Refresh));
+    assert_eq!(view.wanted().label, Some(("team", Some("infra"))));
+    assert_eq!(key(&mut view, KeyCode::Esc), Some(FleetAction::Refresh));
+    assert_eq!(view.wanted().label, None);
+    assert_eq!(key(&mut view, KeyCode::Esc), Some(FleetAction::Refresh));
+    assert_eq!(key(&mut view, KeyCode::Esc), Some(FleetAction::Quit));
+}
+
+#[test]
+fn a_mouse_selects_what_it_points_at() {
+    use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+    let event = |kind, row| MouseEvent {
+        kind,
+        column: 5,
+        row,
+        modifiers: KeyModifiers::NONE,
+    };
+    let click = |row| event(MouseEventKind::Down(MouseButton::Left), row);
+    let mut view = fleet();
+    fleet_screen(&mut view, 80, 24);
+    assert_eq!(view.mouse(click(4)), None);
+    let second = Stamp::new(NOW, 2).session();
+    assert_eq!(view.mouse(click(4)), Some(FleetAction::Attach(second)));
+    assert_eq!(view.mouse(click(1)), None, "the title");
+    let mut view = conversation();
+    screen(&mut view, 80, 24, LATER);
+    assert_eq!(view.mouse(event(MouseEventKind::ScrollUp, 3)), None);
+    assert!(screen(&mut view, 80, 24, LATER).contains("End follows"));
 }

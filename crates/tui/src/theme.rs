@@ -28,6 +28,18 @@ pub enum Ground {
     Light,
 }
 
+/// A kind of word in source code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Token {
+    Plain,
+    Comment,
+    Text,
+    Number,
+    Keyword,
+    Function,
+    Type,
+}
+
 /// The styles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Theme {
@@ -96,6 +108,54 @@ impl Theme {
     /// Code inside prose.
     pub(crate) fn code(self) -> Style {
         self.accent()
+    }
+
+    /// A word in source code. Without colours, comments are dim and keywords bold.
+    pub(crate) fn token(self, token: Token) -> Style {
+        if matches!(self.depth, Depth::None | Depth::Ansi) {
+            return match token {
+                Token::Plain => Style::new(),
+                Token::Comment => self.dim(),
+                Token::Keyword if self.depth == Depth::None => self.bold(),
+                Token::Keyword => self.colour(Color::Magenta),
+                Token::Text => self.good(),
+                Token::Number | Token::Type => self.colour(Color::Cyan),
+                Token::Function => self.colour(Color::Blue),
+            };
+        }
+        let (dark, light) = match token {
+            Token::Plain => return Style::new(),
+            Token::Comment => return self.dim(),
+            Token::Text => (150, 28),
+            Token::Number => (215, 130),
+            Token::Keyword => (176, 90),
+            Token::Function => (111, 26),
+            Token::Type => (180, 94),
+        };
+        Style::new().fg(Color::Indexed(if self.ground == Ground::Dark {
+            dark
+        } else {
+            light
+        }))
+    }
+
+    /// Whether there are enough colours for a background behind coloured text.
+    pub(crate) const fn has_tints(self) -> bool {
+        matches!(self.depth, Depth::Indexed | Depth::True)
+    }
+
+    /// The background of an added or a removed line with coloured words.
+    pub(crate) fn tint(self, mark: char) -> Style {
+        let (dark, light) = match mark {
+            '+' => (22, 194),
+            '-' => (52, 224),
+            _ => return Style::new(),
+        };
+        Style::new().bg(Color::Indexed(if self.ground == Ground::Dark {
+            dark
+        } else {
+            light
+        }))
     }
 
     /// The selected row.

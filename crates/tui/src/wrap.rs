@@ -127,29 +127,24 @@ pub(crate) fn wrap(
 }
 
 /// Lines of code or output: broken anywhere, without regard to words.
-pub(crate) fn chop(text: &str, style: Style, width: usize, prefix: &[Span<'static>]) -> Vec<Line<'static>> {
+pub(crate) fn chop(text: &[Span<'_>], width: usize, prefix: &[Span<'static>]) -> Vec<Line<'static>> {
     let taken: usize = prefix.iter().map(|span| columns(&span.content)).sum();
     let room = width.saturating_sub(taken).max(1);
     let mut lines = Vec::new();
-    let (mut piece, mut used) = (String::new(), 0);
-    let put = |piece: String, lines: &mut Vec<Line<'static>>| {
-        let mut spans = prefix.to_vec();
-        spans.push(Span::styled(piece, style));
-        lines.push(Line::from(spans));
-    };
-    for c in text.chars() {
-        let (c, times) = if c == '\t' { (' ', TAB) } else { (c, 1) };
-        for _ in 0..times {
-            let wide = c.width().unwrap_or(0);
-            if used + wide > room {
-                put(std::mem::take(&mut piece), &mut lines);
-                used = 0;
+    let mut row = Row::new(prefix);
+    let edge = row.prefix + room;
+    for span in text {
+        for c in span.content.chars() {
+            let (c, times) = if c == '\t' { (' ', TAB) } else { (c, 1) };
+            for _ in 0..times {
+                if row.used + c.width().unwrap_or(0) > edge {
+                    lines.push(Line::from(std::mem::replace(&mut row, Row::new(prefix)).spans));
+                }
+                row.push(c, span.style);
             }
-            used += wide;
-            piece.push(c);
         }
     }
-    put(piece, &mut lines);
+    lines.push(Line::from(row.spans));
     lines
 }
 
@@ -184,7 +179,7 @@ mod tests {
 
     #[test]
     fn code_keeps_its_spaces_and_a_cut_text_says_so() {
-        let lines = chop("a  b\tc", Style::new(), 5, &[Span::raw("|")]);
+        let lines = chop(&[Span::raw("a  b\tc")], 5, &[Span::raw("|")]);
         assert_eq!(texts(&lines), ["|a  b", "|    ", "|c"]);
         assert_eq!(
             (cut("結果結果", 5), cut("short", 5)),

@@ -5,24 +5,28 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Dial;
 use crate::failure::Failure;
-use crate::follow::{Follower, Wanted};
-use crate::fullscreen::requests::{LIVELY, until};
+use crate::fullscreen::requests::LIVELY;
+use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
-use crate::fullscreen::{TAIL, job, session, theme};
-use crate::interactive::{Signals, TerminalSignal, Typed, typed};
+use crate::fullscreen::{job, theme};
+use crate::interactive::{Typed, typed};
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{
-    ApprovalListParams, CancelTurnParams, Fault, LifecycleParams, ListParams, OpenApproval, Selector,
-    SessionId, SortBy, UsageParams,
+    ApprovalListParams, CancelTurnParams, Fault, Labels, LifecycleParams, ListParams, OpenApproval, Selector,
+    SessionId, SortBy, Spent, Timestamp, UsageParams,
 };
 use agentd_tui::{FleetAction, FleetView, Snapshot};
 use crossterm::event::Event as Typing;
+use ratatui::Frame;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// The pause between two requests for the table. It is at least ten times the duration of the last request.
 const REFRESH: Duration = Duration::from_secs(1);
+
+/// The pause between two requests for the totals.
+const TOTALS: Duration = Duration::from_secs(5);
 
 /// The rows that a table shows.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub(crate) struct Shown {
     pub(crate) search: String,
     pub(crate) labels: Selector,
     pub(crate) rows: usize,
+    /// Whether to read the totals of the whole fleet, too. The daemon goes through all sessions for them.
+    pub(crate) spent: bool,
 }
 
 /// Asks the daemon for the state of the fleet.
@@ -58,7 +64,12 @@ pub(crate) async fn snapshot(client: &Client, shown: &Shown) -> Result<Snapshot,
         client.fleet_history(),
         client.models(),
         client.approvals(&inbox),
-        client.usage(&usage),
+        async {
+            match shown.spent {
+                true => client.usage(&usage).await.map(Some),
+                false => Ok(None),
+            }
+        },
     )?;
     Ok(Snapshot {
         node: format!("agentd on {}", status.node),
@@ -66,8 +77,11 @@ pub(crate) async fn snapshot(client: &Client, shown: &Shown) -> Result<Snapshot,
         counts: history.totals,
         models,
         approvals: approvals.len(),
-        steps: usage.iter().map(|row| row.steps).sum(),
-        cost_usd: usage.iter().map(|row| row.cost_usd).sum(),
+        spent: usage.map(|rows| Spent {
+            steps: rows.iter().map(|row| row.steps).sum(),
+            usd: rows.iter().map(|row| row.cost_usd).sum(),
+            ..Spent::default()
+        }),
     })
 }
 
@@ -78,12 +92,10 @@ enum Outcome {
     Told(String),
 }
 
+/// What the view waits for.
 enum Happened {
-    Typed(Option<Typing>),
     Outcome(Option<Outcome>),
-    Signal(TerminalSignal),
     Refresh,
-    Time,
 }
 
 struct Fleet<'a> {
@@ -93,6 +105,9 @@ struct Fleet<'a> {
     labels: Selector,
     view: FleetView,
     outcomes: mpsc::Sender<Outcome>,
+    received: mpsc::Receiver<Outcome>,
+    /// When the totals were read last.
+    spent: Option<Instant>,
     /// The time of the next request for the table; `None` while a request is running.
     next: Option<Instant>,
     /// The person changed what is wanted while an answer was awaited.
@@ -102,67 +117,78 @@ struct Fleet<'a> {
 /// Shows the fleet until the person leaves.
 pub(crate) async fn show(ctx: &Ctx, dial: Dial, client: Client, labels: Selector) -> Result<(), Failure> {
     let (outcomes, received) = mpsc::channel(LIVELY);
-    let fleet = Fleet {
+    let mut fleet = Fleet {
         ctx,
         dial,
         client,
         labels,
         view: FleetView::new(theme(&ctx.environment, ctx.global.color), now()),
         outcomes,
+        received,
+        spent: None,
         next: Some(Instant::now()),
         again: false,
     };
-    fleet.hold(received).await
+    hold(&mut fleet, ctx).await
 }
 
-impl Fleet<'_> {
-    async fn hold(mut self, mut outcomes: mpsc::Receiver<Outcome>) -> Result<(), Failure> {
-        let mut screen = FullScreen::take()?;
-        let mut signals = Signals::listen().map_err(Failure::Output)?;
-        loop {
-            let view = &mut self.view;
-            screen.draw(|frame| {
-                view.arrange(frame.area(), now());
-                view.draw(frame);
-            })?;
-            let wake = screen.due().or_else(|| self.view.next_change().map(session::at));
-            let happened = tokio::select! {
-                biased;
-                signal = signals.next() => Happened::Signal(signal),
-                typing = screen.next() => Happened::Typed(typing),
-                () = until(wake) => Happened::Time,
-                outcome = outcomes.recv() => Happened::Outcome(outcome),
-                () = until(self.next) => Happened::Refresh,
-            };
-            match happened {
-                Happened::Typed(None)
-                | Happened::Signal(TerminalSignal::Interrupt | TerminalSignal::Terminated) => return Ok(()),
-                Happened::Signal(TerminalSignal::Continued) => screen.clear()?,
-                Happened::Typed(Some(typing)) => {
-                    screen.touch();
-                    if !self.typing(&mut screen, &typing).await? {
-                        return Ok(());
-                    }
-                }
-                Happened::Outcome(outcome) => {
-                    screen.touch();
-                    outcome.into_iter().for_each(|outcome| self.outcome(outcome));
-                }
-                Happened::Refresh => self.refresh(),
-                Happened::Time => screen.touch(),
-            }
+impl Stage for Fleet<'_> {
+    type News = Happened;
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        self.view.arrange(frame.area(), now());
+        self.view.draw(frame);
+    }
+
+    fn next_change(&self) -> Option<Timestamp> {
+        self.view.next_change()
+    }
+
+    async fn next(&mut self) -> Happened {
+        tokio::select! {
+            biased;
+            outcome = self.received.recv() => Happened::Outcome(outcome),
+            () = until(self.next) => Happened::Refresh,
         }
     }
 
+    fn news(&mut self, news: Happened) -> Result<bool, Failure> {
+        match news {
+            Happened::Outcome(outcome) => outcome.into_iter().for_each(|outcome| self.outcome(outcome)),
+            Happened::Refresh => self.refresh(),
+        }
+        Ok(true)
+    }
+
+    async fn typing(&mut self, screen: &mut FullScreen, typing: Typing) -> Result<bool, Failure> {
+        let action = match typing {
+            Typing::Key(key) => self.view.key(key, now()),
+            Typing::Mouse(event) => self.view.mouse(event),
+            Typing::Paste(text) => self.view.paste(&text),
+            Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost => None,
+        };
+        match action {
+            Some(action) => self.act(screen, action).await,
+            None => Ok(true),
+        }
+    }
+}
+
+impl Fleet<'_> {
     fn refresh(&mut self) {
         self.next = None;
-        let (sort, ascending, search, rows) = self.view.wanted();
+        let wanted = self.view.wanted();
+        let spent = self.spent.is_none_or(|read| read.elapsed() >= TOTALS);
+        if spent {
+            self.spent = Some(Instant::now());
+        }
         let shown = Shown {
-            sort,
-            ascending,
-            search: search.to_lowercase(),
-            labels: self.labels.clone(),
-            rows,
+            sort: wanted.sort,
+            ascending: wanted.ascending,
+            search: wanted.search.to_lowercase(),
+            labels: self.labels.clone().and(selector(wanted.label)),
+            rows: wanted.rows,
+            spent,
         };
         let (client, dial, outcomes) = (self.client.clone(), self.dial.clone(), self.outcomes.clone());
         let lost = client.lost().is_some();
@@ -218,14 +244,6 @@ impl Fleet<'_> {
         }
     }
 
-    async fn typing(&mut self, screen: &mut FullScreen, typing: &Typing) -> Result<bool, Failure> {
-        let Typing::Key(key) = typing else { return Ok(true) };
-        match self.view.key(*key, now()) {
-            Some(action) => self.act(screen, action).await,
-            None => Ok(true),
-        }
-    }
-
     /// Does what the view asks for; false if the person leaves.
     async fn act(&mut self, screen: &mut FullScreen, action: FleetAction) -> Result<bool, Failure> {
         match action {
@@ -233,7 +251,11 @@ impl Fleet<'_> {
             FleetAction::Refresh => {}
             FleetAction::Suspend => screen.suspend()?,
             FleetAction::Redraw => screen.clear()?,
-            FleetAction::Attach(session) => self.attach(screen, session).await?,
+            FleetAction::Attach(session) => {
+                if let Some(why) = visit(screen, self.ctx, &self.dial, &self.client, session).await? {
+                    self.view.tell(why);
+                }
+            }
             FleetAction::Verb(words, waits) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 job::verb(screen, self.ctx, &self.dial, &words, waits).await?;
@@ -264,27 +286,6 @@ impl Fleet<'_> {
         }
         self.soon();
         Ok(true)
-    }
-
-    /// Shows one session; the fleet comes back when the person leaves it.
-    async fn attach(&mut self, screen: &mut FullScreen, session: SessionId) -> Result<(), Failure> {
-        let wanted = Wanted {
-            session: session.to_string(),
-            after: 0,
-            tail: Some(TAIL),
-            deltas: true,
-            decides: true,
-        };
-        let shown = async {
-            let row = self.client.get(&wanted.session).await?;
-            let follower = Follower::attach(self.dial.clone(), self.client.clone(), wanted).await?;
-            screen.leave();
-            session::follow(self.ctx, self.dial.clone(), follower, &row, None, (true, false)).await
-        };
-        if let Err(failure) = shown.await {
-            self.view.tell(failure.fault().message);
-        }
-        screen.back()
     }
 
     fn answer(&mut self, open: &OpenApproval, line: &str) {
@@ -328,6 +329,15 @@ impl Fleet<'_> {
                 .send(Outcome::Told(format!("{good} {done}{failed}")))
                 .await;
         });
+    }
+}
+
+/// The sessions with this value of a label, or without the label.
+fn selector(label: Option<(&str, Option<&str>)>) -> Selector {
+    match label {
+        Some((key, Some(value))) => Labels::from([(key.to_owned(), value.to_owned())]).into(),
+        Some((key, None)) => format!("!{key}").parse().unwrap_or_default(),
+        None => Selector::default(),
     }
 }
 

@@ -1,21 +1,22 @@
 //! Requests from a view to the daemon. They run as tasks and send their outcomes back to the view.
 
 use crate::images;
-use agentd_client::Client;
+use agentd_client::{Client, ClientError};
 use agentd_protocol::{
     ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, ExportParams,
     Fault, InputId, LifecycleParams, PermissionMode, SendParams, Seq, SessionParams, TurnId, UpdateParams,
 };
 use agentd_text::one_line;
-use agentd_tui::{Action, Proposal};
+use agentd_tui::{Action, Branch, Proposal};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::Sender;
-use tokio::time::Instant;
 
 /// News that waits for the screen.
 pub(crate) const LIVELY: usize = 1_024;
 /// Events of a page.
 const PAGE: u32 = 400;
+/// The most sub-agents of a tree that are read.
+const FAMILY: usize = 100;
 /// The most files that are proposed.
 const FILES: usize = 200;
 
@@ -30,6 +31,8 @@ pub(crate) enum Outcome {
     Page(Action, Vec<Event>, Seq),
     /// A question could not be answered.
     Refused(ApprovalId, Fault),
+    /// The sessions around this one.
+    Family(Vec<Branch>),
     /// Files that begin like this.
     Files(String, Vec<Proposal>),
 }
@@ -185,6 +188,17 @@ impl Requests {
         });
     }
 
+    /// Reads the session's row and those of its parent and its sub-agents.
+    pub(crate) fn family(&self) {
+        let (client, session) = (self.client.clone(), self.session.clone());
+        self.start(async move {
+            // Without an answer, what is shown stays.
+            Some(Outcome::Family(
+                family(&client, &session).await.unwrap_or_default(),
+            ))
+        });
+    }
+
     /// Finds files of a directory of this machine.
     pub(crate) fn files(&self, workdir: &str, of: String) {
         let folder = PathBuf::from(workdir);
@@ -195,12 +209,32 @@ impl Requests {
     }
 }
 
-/// Waits for a moment, or for ever.
-pub(crate) async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
+/// The tree in the order in which it is shown. Sub-agents that have ended are not part of it.
+async fn family(client: &Client, session: &str) -> Result<Vec<Branch>, ClientError> {
+    let mut rows = Vec::new();
+    let row = client.get(session).await?;
+    if let Some(parent) = row.parent
+        && let Ok(row) = client.get(&parent.to_string()).await
+    {
+        rows.push(Branch { depth: 0, row });
     }
+    let mut next = vec![Branch {
+        depth: rows.len(),
+        row,
+    }];
+    while let Some(branch) = next.pop() {
+        for child in branch.row.children.iter().rev() {
+            // One that ends meanwhile may be gone.
+            if rows.len() + next.len() < FAMILY
+                && let Ok(row) = client.get(&child.to_string()).await
+            {
+                let depth = branch.depth + 1;
+                next.push(Branch { depth, row });
+            }
+        }
+        rows.push(branch);
+    }
+    Ok(rows)
 }
 
 fn failed(fault: Fault) -> Outcome {

@@ -7,16 +7,18 @@ use crate::dial::Dial;
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
 use crate::fullscreen::history::History;
-use crate::fullscreen::requests::{LIVELY, Outcome, Requests, until};
+use crate::fullscreen::requests::{LIVELY, Outcome, Requests};
+use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
 use crate::fullscreen::{job, theme};
-use crate::interactive::{RunResult, Signals, TerminalSignal, TurnWatch, Typed, typed};
+use crate::interactive::{RunResult, TurnWatch, Typed, typed};
 use agentd_client::Client;
-use agentd_protocol::{EventBody, FaultClass, Summary, Timestamp};
+use agentd_protocol::{CommandRow, EventBody, FaultClass, SessionParams, Summary, Timestamp};
 use agentd_tui::{Action, Proposal, SessionView, Setup};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crossterm::event::Event as Typing;
+use ratatui::Frame;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,20 +27,15 @@ use tokio::time::Instant;
 /// The most that is put on the clipboard; terminals refuse more.
 const MOST_COPIED: usize = 70_000;
 
-/// The commands that every session has; the daemon knows more.
-const COMMANDS: [(&str, &str); 9] = [
+/// The pause between two requests for the sub-agents.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The commands of this program; the daemon tells its own.
+const COMMANDS: [(&str, &str); 4] = [
     ("/cancel", "cancel the turn"),
-    (
-        "/compact",
-        "replace the beginning of the conversation with a summary",
-    ),
     ("/detach", "leave; the session continues"),
     ("/help", "the keys"),
-    ("/mode", "show or change the permission mode: /mode plan"),
-    ("/model", "show or change the model: /model NAME"),
-    ("/plan", "make a plan first: /plan TASK"),
     ("/resume", "resume after a pause, or retry a parked call now"),
-    ("/todo", "show or change the list of things to do"),
 ];
 
 /// How the person left.
@@ -89,12 +86,11 @@ fn keep(mut follower: Follower) -> (mpsc::Receiver<Told>, Task) {
     (receive, Task(task))
 }
 
+/// What a session's view waits for.
 enum Happened {
-    Typed(Option<Typing>),
     Told(Option<Told>),
     Outcome(Option<Outcome>),
-    Signal(TerminalSignal),
-    Time,
+    Look,
 }
 
 struct Session<'a> {
@@ -106,6 +102,10 @@ struct Session<'a> {
     watch: Option<TurnWatch>,
     result: Option<RunResult>,
     workdir: String,
+    news: mpsc::Receiver<Told>,
+    received: mpsc::Receiver<Outcome>,
+    /// When to ask for the sub-agents again; absent: an answer is awaited.
+    look: Option<Instant>,
 }
 
 /// Shows a session until the person leaves or the session ends.
@@ -119,23 +119,24 @@ pub(crate) async fn follow(
 ) -> Result<Followed, Failure> {
     let history = History::of(&ctx.environment);
     let client = follower.client();
-    let models = client.models().await.unwrap_or_default();
-    let windows = models.into_iter().map(|model| (model.name, model.context_window));
-    let commands = COMMANDS.map(|(text, help)| Proposal {
-        text: text.to_owned(),
-        help: help.to_owned(),
-    });
+    let params = SessionParams {
+        session: row.session.to_string(),
+    };
+    let (models, commands) = tokio::join!(client.models(), client.commands(&params));
+    let windows = models.unwrap_or_default().into_iter();
+    let windows = windows.map(|model| (model.name, model.context_window));
     let setup = Setup {
         theme: theme(&ctx.environment, ctx.global.color),
         writes,
         history: history.read(),
-        commands: commands.into(),
+        commands: proposals(commands.unwrap_or_default()),
         windows: windows.collect(),
         detach: detach_keys(ctx.environment.get("AGENTCTL_DETACH_KEYS")),
         open,
     };
     let (outcomes, received) = mpsc::channel(LIVELY);
-    let session = Session {
+    let (news, _task) = keep(follower);
+    let mut session = Session {
         ctx,
         dial,
         view: SessionView::new(row, setup, now()),
@@ -148,8 +149,38 @@ pub(crate) async fn follow(
         watch,
         result: None,
         workdir: row.workdir.clone(),
+        news,
+        received,
+        look: Some(Instant::now()),
     };
-    session.hold(follower, received).await
+    hold(&mut session, ctx).await?;
+    Ok(Followed {
+        words: session.view.last_words(),
+        result: session.result,
+    })
+}
+
+/// The commands of this program and of the daemon, by name.
+fn proposals(of_daemon: Vec<CommandRow>) -> Vec<Proposal> {
+    let ours = COMMANDS.map(|(text, help)| Proposal {
+        text: text.to_owned(),
+        help: help.to_owned(),
+    });
+    let theirs = of_daemon.into_iter().map(|row| {
+        // The help of a built-in command begins with its arguments.
+        let help = row
+            .help
+            .split_once("  ")
+            .map_or(row.help.as_str(), |(_, help)| help);
+        Proposal {
+            text: format!("/{}", row.name),
+            help: help.to_owned(),
+        }
+    });
+    let known = |text: &str| COMMANDS.iter().any(|(ours, _)| *ours == text);
+    let mut all: Vec<Proposal> = theirs.filter(|one| !known(&one.text)).chain(ours).collect();
+    all.sort_by(|one, other| one.text.cmp(&other.text));
+    all
 }
 
 /// The two letters of `ctrl-p,ctrl-q`; these two if the setting is unusable.
@@ -166,55 +197,59 @@ fn detach_keys(setting: Option<&str>) -> (char, char) {
         .unwrap_or(('p', 'q'))
 }
 
-impl Session<'_> {
-    async fn hold(
-        mut self,
-        follower: Follower,
-        mut outcomes: mpsc::Receiver<Outcome>,
-    ) -> Result<Followed, Failure> {
-        let (mut news, _task) = keep(follower);
-        let mut screen = FullScreen::take()?;
-        let mut signals = Signals::listen().map_err(Failure::Output)?;
-        loop {
-            let view = &mut self.view;
-            screen.draw(|frame| {
-                view.arrange(frame.area(), now());
-                view.draw(frame);
-            })?;
-            let wake = screen.due().or_else(|| self.view.next_change().map(at));
-            let happened = tokio::select! {
-                biased;
-                signal = signals.next() => Happened::Signal(signal),
-                typing = screen.next() => Happened::Typed(typing),
-                () = until(wake) => Happened::Time,
-                outcome = outcomes.recv() => Happened::Outcome(outcome),
-                told = news.recv() => Happened::Told(told),
-            };
-            screen.touch();
-            let goes_on = match happened {
-                Happened::Typed(None) | Happened::Told(None) => false,
-                Happened::Typed(Some(typing)) => self.typing(&mut screen, typing).await?,
-                Happened::Told(Some(told)) => self.told(told)?,
-                Happened::Outcome(outcome) => {
-                    outcome.into_iter().for_each(|outcome| self.outcome(outcome));
-                    true
-                }
-                Happened::Signal(TerminalSignal::Continued) => {
-                    screen.clear()?;
-                    true
-                }
-                Happened::Signal(TerminalSignal::Interrupt | TerminalSignal::Terminated) => false,
-                Happened::Time => true,
-            };
-            if !goes_on {
-                return Ok(Followed {
-                    words: self.view.last_words(),
-                    result: self.result,
-                });
-            }
+impl Stage for Session<'_> {
+    type News = Happened;
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        self.view.arrange(frame.area(), now());
+        self.view.draw(frame);
+    }
+
+    fn next_change(&self) -> Option<Timestamp> {
+        self.view.next_change()
+    }
+
+    async fn next(&mut self) -> Happened {
+        let look = self.look.filter(|_| self.view.wants_family());
+        tokio::select! {
+            biased;
+            outcome = self.received.recv() => Happened::Outcome(outcome),
+            () = until(look) => Happened::Look,
+            told = self.news.recv() => Happened::Told(told),
         }
     }
 
+    fn news(&mut self, news: Happened) -> Result<bool, Failure> {
+        match news {
+            Happened::Told(None) => return Ok(false),
+            Happened::Told(Some(told)) => return self.told(told),
+            Happened::Outcome(outcome) => outcome.into_iter().for_each(|outcome| self.outcome(outcome)),
+            Happened::Look => {
+                self.look = None;
+                self.requests.family();
+            }
+        }
+        Ok(true)
+    }
+
+    async fn typing(&mut self, screen: &mut FullScreen, typing: Typing) -> Result<bool, Failure> {
+        let action = match typing {
+            Typing::Key(key) => self.view.key(key, now()),
+            Typing::Mouse(event) => self.view.mouse(event),
+            Typing::Paste(text) => {
+                self.view.paste(&text);
+                None
+            }
+            Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost => None,
+        };
+        match action {
+            Some(action) => self.act(screen, action).await,
+            None => Ok(true),
+        }
+    }
+}
+
+impl Session<'_> {
     /// Handles news; false if they are the last.
     fn told(&mut self, told: Told) -> Result<bool, Failure> {
         let news = match told {
@@ -252,27 +287,18 @@ impl Session<'_> {
             Outcome::Told(text) => self.view.tell(text),
             Outcome::Failed(text) => self.view.failed(text),
             Outcome::Page(wanted, events, head) => self.view.page(&wanted, &events, head),
+            Outcome::Family(rows) => {
+                self.look = Some(Instant::now() + LOOK);
+                if !rows.is_empty() {
+                    self.view.family(rows);
+                }
+            }
             Outcome::Files(of, found) => self.view.files(&of, found),
             Outcome::Refused(approval, fault) => {
                 let over = matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound);
                 self.view.refused(approval, over);
                 self.view.failed(fault.message);
             }
-        }
-    }
-
-    async fn typing(&mut self, screen: &mut FullScreen, typing: Typing) -> Result<bool, Failure> {
-        let action = match typing {
-            Typing::Key(key) => self.view.key(key, now()),
-            Typing::Paste(text) => {
-                self.view.paste(&text);
-                None
-            }
-            Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost | Typing::Mouse(_) => None,
-        };
-        match action {
-            Some(action) => self.act(screen, action).await,
-            None => Ok(true),
         }
     }
 
@@ -294,6 +320,12 @@ impl Session<'_> {
             page @ (Action::Older(_) | Action::Newer(_) | Action::Tail) => {
                 self.requests.page(page, self.view.head());
             }
+            Action::Open(session) => {
+                let client = self.requests.client.clone();
+                if let Some(why) = visit(screen, self.ctx, &self.dial, &client, session).await? {
+                    self.view.tell(why);
+                }
+            }
             Action::Copy(text) => {
                 let end = text.floor_char_boundary(MOST_COPIED);
                 let copied = text.get(..end).unwrap_or_default();
@@ -303,7 +335,7 @@ impl Session<'_> {
             }
             Action::Pager => {
                 let session = self.requests.session.clone();
-                job::verb(screen, self.ctx, &self.dial, &["logs", &session], false).await?;
+                job::verb(screen, self.ctx, &self.dial, &["logs", &session], true).await?;
             }
             Action::Editor(text) => match job::editor(screen, self.ctx, &text).await {
                 Ok(Some(text)) => self.view.edited(&text),
@@ -337,11 +369,6 @@ impl Session<'_> {
         }
         true
     }
-}
-
-/// The moment on the clock that waits use.
-pub(super) fn at(moment: Timestamp) -> Instant {
-    Instant::now() + Duration::from_millis(moment.since_ms(now()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use crossterm::cursor::Show;
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, EventStream};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
+};
 use crossterm::execute;
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -17,20 +19,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The shortest time between two frames: 60 a second.
-const FRAME: Duration = Duration::from_millis(16);
+/// The shortest time between two frames that keys cause, and from any frame to one without a key. Together they are at
+/// most 60 a second, and a key does not wait for a frame of what streams.
+const KEY_FRAME: Duration = Duration::from_millis(16);
+const FRAME: Duration = Duration::from_millis(33);
 
 /// Whether the terminal is in our hands.
 static HELD: AtomicBool = AtomicBool::new(false);
+/// Whether it tells about the mouse.
+static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
 /// The terminal, until it is dropped.
 pub(crate) struct FullScreen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     keys: Option<EventStream>,
+    /// The last frame, and the last one that a key caused.
     drawn: Option<Instant>,
-    /// Whether the screen shows something old.
-    dirty: bool,
+    drawn_for_key: Option<Instant>,
+    stale: Stale,
+}
+
+/// Whether the screen shows something old, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stale {
+    No,
+    News,
+    Key,
 }
 
 fn take() -> Result<(), Failure> {
@@ -43,12 +58,19 @@ fn take() -> Result<(), Failure> {
     });
     enable_raw_mode().map_err(Failure::Output)?;
     HELD.store(true, Ordering::SeqCst);
-    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste).map_err(Failure::Output)
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste).map_err(Failure::Output)?;
+    if MOUSE.load(Ordering::SeqCst) {
+        execute!(stdout(), EnableMouseCapture).map_err(Failure::Output)?;
+    }
+    Ok(())
 }
 
 fn give_back() {
     if HELD.swap(false, Ordering::SeqCst) {
         // Nothing helps if the terminal is gone.
+        if MOUSE.load(Ordering::SeqCst) {
+            let _ = execute!(stdout(), DisableMouseCapture);
+        }
         let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
     }
@@ -62,7 +84,8 @@ impl Drop for FullScreen {
 }
 
 impl FullScreen {
-    pub(crate) fn take() -> Result<Self, Failure> {
+    pub(crate) fn take(mouse: bool) -> Result<Self, Failure> {
+        MOUSE.store(mouse, Ordering::SeqCst);
         take()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         let terminal = terminal.map_err(Failure::Output).inspect_err(|_| give_back())?;
@@ -70,15 +93,21 @@ impl FullScreen {
             terminal,
             keys: Some(EventStream::new()),
             drawn: None,
-            dirty: true,
+            drawn_for_key: None,
+            stale: Stale::Key,
         };
         screen.clear()?;
         Ok(screen)
     }
 
     /// Something changed: the next frame is due.
-    pub(crate) const fn touch(&mut self) {
-        self.dirty = true;
+    pub(crate) fn touch(&mut self) {
+        self.stale = self.stale.max(Stale::News);
+    }
+
+    /// A key was pressed: the next frame is due soon.
+    pub(crate) const fn pressed(&mut self) {
+        self.stale = Stale::Key;
     }
 
     /// The next key, paste or new size; `None` if the terminal is gone. Cancel-safe.
@@ -91,8 +120,12 @@ impl FullScreen {
 
     /// When the next frame is due, if anything changed.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let earliest = self.drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
-        self.dirty.then_some(earliest)
+        let earliest = match self.stale {
+            Stale::No => return None,
+            Stale::News => self.drawn.map(|drawn| drawn + FRAME),
+            Stale::Key => self.drawn_for_key.map(|drawn| drawn + KEY_FRAME),
+        };
+        Some(earliest.unwrap_or_else(Instant::now))
     }
 
     /// Draws a frame if one is due.
@@ -102,13 +135,16 @@ impl FullScreen {
         }
         self.terminal.draw(draw).map_err(Failure::Output)?;
         self.drawn = Some(Instant::now());
-        self.dirty = false;
+        if self.stale == Stale::Key {
+            self.drawn_for_key = self.drawn;
+        }
+        self.stale = Stale::No;
         Ok(())
     }
 
     /// Redraws the whole screen with the next frame.
     pub(crate) fn clear(&mut self) -> Result<(), Failure> {
-        self.dirty = true;
+        self.stale = Stale::Key;
         // `Terminal::clear` asks the terminal for the cursor's position, and the reader of the keys may take its answer.
         execute!(stdout(), Clear(ClearType::All)).map_err(Failure::Output)?;
         self.terminal = Terminal::new(CrosstermBackend::new(stdout())).map_err(Failure::Output)?;

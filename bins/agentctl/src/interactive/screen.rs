@@ -115,7 +115,7 @@ impl Screen {
                 let lines = self.thoughts.piece(&fragment.text);
                 self.thought(out, lines)
             }
-            News::Delta(Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
+            News::Delta(Delta::ToolInput(_) | Delta::Viewers { .. } | Delta::Unknown) => Ok(()),
             News::Synced(synced) => {
                 if let Some(partial) = synced.partial.as_deref().filter(|_| out.terminal.stdout) {
                     let text = self.live.partial(partial);

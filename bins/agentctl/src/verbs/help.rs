@@ -8,7 +8,7 @@ use agentd_protocol::Fault;
 use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
-pub(crate) const TOPICS: [(&str, &str); 8] = [
+pub(crate) const TOPICS: [(&str, &str); 9] = [
     ("agents", include_str!("../topics/agents.txt")),
     ("exit-codes", include_str!("../topics/exit-codes.txt")),
     ("output", include_str!("../topics/output.txt")),
@@ -17,6 +17,7 @@ pub(crate) const TOPICS: [(&str, &str); 8] = [
     ("hooks", include_str!("../topics/hooks.txt")),
     ("providers", include_str!("../topics/providers.txt")),
     ("states", include_str!("../topics/states.txt")),
+    ("terminal", include_str!("../topics/terminal.txt")),
 ];
 
 pub(crate) fn help(ctx: &mut Ctx, asked: Option<&str>) -> Result<Exit, Failure> {

@@ -30,11 +30,12 @@ struct Fleet {
 
 impl From<Snapshot> for Fleet {
     fn from(shot: Snapshot) -> Self {
+        let spent = shot.spent.unwrap_or_default();
         Self {
             counts: shot.counts,
             open_approvals: shot.approvals,
-            steps: shot.steps,
-            cost_usd: tidy_usd(shot.cost_usd),
+            steps: spent.steps,
+            cost_usd: tidy_usd(spent.usd),
             sessions: shot.rows.into_iter().map(SessionRow::from).collect(),
         }
     }
@@ -61,6 +62,7 @@ pub(crate) async fn top(ctx: &mut Ctx, args: &TopArgs) -> Result<Exit, Failure> 
         search: String::new(),
         labels,
         rows: 0,
+        spent: true,
     };
     let shot = snapshot(&client, &shown).await?;
     if !ctx.out.human() {

@@ -116,7 +116,8 @@ impl Plan {
                 Some(("hangs", value)) => plan.hangs = value.parse().ok(),
                 Some(("first", value)) => plan.first_ms = value.parse().ok(),
                 Some(("command", value)) => plan.command = value.replace('_', " "),
-                Some(("text", value)) => plan.text = value.replace('_', " "),
+                // A line break is an escape sequence in the request.
+                Some(("text", value)) => plan.text = value.replace('_', " ").replace("\\n", "\n"),
                 Some(("fail", value)) => plan.fail = fail(value),
                 _ => {}
             }

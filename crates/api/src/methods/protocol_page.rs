@@ -63,8 +63,8 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.create" => fields::<CreateParams>(),
         "session.list" => fields::<ListParams>(),
         "session.update" => fields::<UpdateParams>(),
-        "session.get" | "session.prompt" | "session.context" | "session.compact" | "session.summarize"
-        | "input.list" => fields::<SessionParams>(),
+        "session.get" | "session.prompt" | "session.commands" | "session.context" | "session.compact"
+        | "session.summarize" | "input.list" => fields::<SessionParams>(),
         "session.close" | "session.delete" | "session.pause" | "session.resume" => {
             fields::<LifecycleParams>()
         }

@@ -57,9 +57,10 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         About::Session(extra)
     };
     match method {
-        "session.get" | "session.prompt" | "session.context" | "session.close" | "session.pause"
-        | "session.resume" | "session.compact" | "session.summarize" | "session.export" | "session.diff"
-        | "session.undo" | "session.fork" | "input.list" | "turn.cancel" | "session.attach" => one(json!({})),
+        "session.get" | "session.prompt" | "session.commands" | "session.context" | "session.close"
+        | "session.pause" | "session.resume" | "session.compact" | "session.summarize" | "session.export"
+        | "session.diff" | "session.undo" | "session.fork" | "input.list" | "turn.cancel"
+        | "session.attach" => one(json!({})),
         "session.delete" => one(json!({ "force": true })),
         "session.bulk" => Sight(json!({ "action": "pause", "sessions": [session] })),
         "session.rewind" => one(json!({ "at": 1, "dry_run": true })),
