@@ -162,10 +162,12 @@ async fn a_session_is_paused_and_resumed() {
     let Some(stage) = Stage::set("f-pause") else {
         return skipped("a_session_is_paused_and_resumed", NO_TMUX);
     };
-    stage.begun("pause", &["-l", "t=pause"], "hang=0").await;
-    becomes(&stage, "pause", RunState::RunningModel).await;
+    stage
+        .begun("pause", &["-l", "t=pause"], "text=Ready_to_start")
+        .await;
+    becomes(&stage, "pause", RunState::Idle).await;
     stage.open("top", "", "top -l t=pause");
-    stage.shows("top", "running(model)").await;
+    stage.shows("top", "waits for input").await;
     stage.keys("top", &["p"]);
     stage.shows("top", "1 paused").await;
     becomes(&stage, "pause", RunState::Paused).await;
@@ -179,7 +181,7 @@ async fn a_session_is_paused_and_resumed() {
     .await;
     stage.keys("top", &["p"]);
     stage.shows("top", "1 resumed").await;
-    becomes(&stage, "pause", RunState::RunningModel).await;
+    becomes(&stage, "pause", RunState::Idle).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,7 +239,7 @@ async fn the_inbox_opens_and_the_table_comes_back() {
     stage.shows("top", "waiting(approval)").await;
     stage.shows("top", "1 open approval (A)").await;
     stage.keys("top", &["A"]);
-    stage.shows("top", "Bash echo inbox").await;
+    stage.shows("top", "│ echo inbox").await;
     stage.hides("top", "steps/s").await;
     stage.keys("top", &["/quit", "Enter"]);
     stage.shows("top", "steps/s").await;

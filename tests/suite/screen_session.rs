@@ -27,28 +27,27 @@ async fn a_message_has_several_lines_and_a_history_over_sessions() {
         "lines",
         &["plan:l text=two_lines_came;", "C-j", "the second line"],
     );
-    stage
-        .shows("lines", "> plan:l text=two_lines_came;\n  the second line")
-        .await;
+    stage.shows("lines", "> plan:l text=two_lines_came;").await;
+    stage.shows("lines", "  the second line").await;
     stage.keys("lines", &["Enter"]);
-    stage
-        .shows("lines", "▌ plan:l text=two_lines_came;\n▌ the second line")
-        .await;
+    stage.shows("lines", "▌ plan:l text=two_lines_came;").await;
+    stage.shows("lines", "▌ the second line").await;
     stage.shows("lines", "two lines came").await;
     // A backslash at the end does the same, and undo takes words back.
     stage.keys("lines", &["one\\", "Enter", "two three"]);
-    stage.shows("lines", "> one\n  two three").await;
+    stage.shows("lines", "> one").await;
+    stage.shows("lines", "  two three").await;
     stage.keys("lines", &["C-w", "C-_"]);
-    stage.shows("lines", "> one\n  two three").await;
+    stage.shows("lines", "> one").await;
+    stage.shows("lines", "  two three").await;
     stage.keys("lines", &["C-c"]);
     stage.shows("lines", "exit=0").await;
     stage.ran("lines2", "text=Ready_to_start").await;
     stage.open("lines2", &state, "attach lines2");
     stage.shows("lines2", "? shows the keys").await;
     stage.keys("lines2", &["Up"]);
-    stage
-        .shows("lines2", "> plan:l text=two_lines_came;\n  the second line")
-        .await;
+    stage.shows("lines2", "> plan:l text=two_lines_came;").await;
+    stage.shows("lines2", "  the second line").await;
     stage.keys("lines2", &["C-c"]);
 }
 
@@ -106,14 +105,16 @@ async fn the_editor_writes_the_message() {
     );
     stage.shows("edit", "? shows the keys").await;
     stage.keys("edit", &["some text", "C-g"]);
-    stage.shows("edit", "> some text and more\n  lines").await;
+    stage.shows("edit", "> some text and more").await;
+    stage.shows("edit", "  lines").await;
     // An editor that fails changes nothing.
     std::fs::write(&script, "echo lost >\"$1\"; exit 1\n").unwrap();
     stage.keys("edit", &["C-g"]);
     stage
         .shows("edit", "the editor failed; the message is unchanged")
         .await;
-    stage.shows("edit", "> some text and more\n  lines").await;
+    stage.shows("edit", "> some text and more").await;
+    stage.shows("edit", "  lines").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
