@@ -138,9 +138,4 @@ impl Stage {
         })
         .await;
     }
-
-    /// The window with its escape sequences.
-    pub(crate) fn styled(&self, window: &str) -> String {
-        self.terminals.captured(window, &["-e"])
-    }
 }
