@@ -54,7 +54,8 @@ async fn i2_every_viewer_gets_each_event_once_and_in_order() {
 async fn i6_a_stalled_viewer_lags_and_the_others_miss_nothing() {
     let kit = Kit::new().await;
     let session = kit.session();
-    let (slow, mut seen_by_slow) = viewer(1, 4);
+    // One frame tells it that there is another viewer.
+    let (slow, mut seen_by_slow) = viewer(1, 5);
     let (quick, mut seen_by_quick) = viewer(2, 16);
     kit.attach(session, slow).await;
     kit.attach(session, quick).await;

@@ -143,11 +143,15 @@ pub(crate) fn word(frame: &FeedFrame) -> String {
     }
 }
 
-/// The content of a queue.
+/// The content of a queue, without the numbers of viewers.
 pub(crate) fn waiting(frames: &mut mpsc::Receiver<FeedFrame>) -> Vec<String> {
     let mut words = Vec::new();
     while let Ok(frame) = frames.try_recv() {
-        words.push(word(&frame));
+        let counts =
+            matches!(&frame, FeedFrame::Delta(delta) if matches!(delta.as_ref(), Delta::Viewers { .. }));
+        if !counts {
+            words.push(word(&frame));
+        }
     }
     words
 }
