@@ -67,7 +67,7 @@ async fn a_wrong_configuration_stops_the_start_and_says_where() {
             "[sandbox]\nlevel = \"confined\"\nnetwork = { hosts = [\"crates.io\"] }\n",
             "sandbox.network",
         ),
-        ("[store]\nurl = \"postgres://db/agentd\"\n", "postgres"),
+        ("[store]\nurl = \"mysql://db/agentd\"\n", "store.url"),
         ("not toml at all", "config.toml:1"),
     ] {
         let dir = Arc::new(tempfile::tempdir().unwrap());

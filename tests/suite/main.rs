@@ -45,6 +45,7 @@ mod patch;
 mod people;
 mod played;
 mod policy;
+mod postgres;
 mod prompt;
 mod questions;
 mod queue;

@@ -158,6 +158,7 @@ impl Api {
                 let found = found?;
                 answer(&StoreCheck {
                     problems: found.problems,
+                    warnings: found.warnings,
                     sessions: found.sessions,
                     events: found.events,
                     bytes: found.bytes,

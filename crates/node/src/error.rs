@@ -109,10 +109,12 @@ impl NodeError {
             | Self::Files(_)
             | Self::Webhook(_)
             | Self::Http(HttpError::NotAnAddress(_) | HttpError::Unencrypted(_) | HttpError::Tls { .. })
-            | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
+            | Self::Store(
+                StoreError::BadUrl { .. } | StoreError::BadServer { .. } | StoreError::NotEmbedded { .. },
+            ) => 2,
             Self::SocketInUse(_)
             | Self::Http(HttpError::InUse(_))
-            | Self::Store(StoreError::InUse { .. }) => 69,
+            | Self::Store(StoreError::InUse { .. } | StoreError::Occupied { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
             Self::Path { .. }
             | Self::Http(_)

@@ -10,6 +10,7 @@ mod audit_writer;
 mod child;
 mod children;
 mod core;
+mod database;
 mod error;
 mod http;
 mod indexing;

@@ -81,6 +81,16 @@ fn script(path: &str) -> Result<(), String> {
 fn keys(settings: &Settings) -> Vec<Trouble> {
     let fix = "make the file readable for agentd, or name another file";
     let mut found = Vec::new();
+    let password = &settings.store.password_file;
+    if !password.is_empty()
+        && let Err(error) = File::open(password)
+    {
+        found.push((
+            "store.password_file".to_owned(),
+            unreadable(password, &error),
+            fix,
+        ));
+    }
     for (name, provider) in &settings.providers {
         for credential in &provider.credentials {
             if let Some(CredentialSource::File(path)) = credential.source()

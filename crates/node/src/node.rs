@@ -92,7 +92,7 @@ impl Node {
         let listener = listen(&args.paths.socket).await?;
         let http = crate::http::open(&args.loaded).await?;
         let http_note = crate::http::note(http.as_ref());
-        let opened = Opened::open(&settings, &args.paths, args.accept_loss).await?;
+        let opened = Opened::open(&settings, &args.paths, &args.environment, args.accept_loss).await?;
         let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;

@@ -67,24 +67,27 @@ impl Opened {
     pub(crate) async fn open(
         settings: &Arc<Settings>,
         paths: &Paths,
+        environment: &BTreeMap<String, String>,
         accept_loss: bool,
     ) -> Result<Self, NodeError> {
-        let (of_http, of_store) = (Arc::clone(settings), Arc::clone(settings));
-        let data_dir = paths.data_dir.clone();
+        let of_http = Arc::clone(settings);
         let http = tokio::task::spawn_blocking(move || http(&of_http));
-        let logs = paths.logs();
         let options = Options {
             accept_loss,
             address: paths.socket.display().to_string(),
             ..Options::default()
         };
-        let now = options.clock.now();
-        let open = move || {
-            let backend = agentd_store::open(&of_store.store.url, &data_dir, options)?;
-            crate::lost::check(&of_store, &logs, backend.as_ref(), accept_loss, now)?;
-            Ok::<_, NodeError>(backend)
+        let backend = if settings.store.is_postgres() {
+            crate::database::open(&settings.store, environment, options).await?
+        } else {
+            let (url, data_dir) = (settings.store.url.clone(), paths.data_dir.clone());
+            let open = move || agentd_store::open(&url, &data_dir, options);
+            joined(tokio::task::spawn_blocking(open).await)??
         };
-        let backend = joined(tokio::task::spawn_blocking(open).await)??;
+        let (of_check, of_store, logs) = (Arc::clone(&backend), Arc::clone(settings), paths.logs());
+        let now = agentd_store::Clock::system().now();
+        let check = move || crate::lost::check(&of_store, &logs, of_check.as_ref(), accept_loss, now);
+        joined(tokio::task::spawn_blocking(check).await)??;
         backend.register_node(&node_name(settings), REGISTRATION).await?;
         let http = joined(http.await)??;
         Ok(Self { backend, http })

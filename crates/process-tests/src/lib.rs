@@ -4,7 +4,9 @@
 //! Invariants: I6 (a case has a deadline; a late case fails instead of hanging).
 
 mod cases;
+mod postgres;
 mod processes;
 
 pub use cases::{Case, run, skipped};
+pub use postgres::{Database, Postgres};
 pub use processes::{gone, is_gone};

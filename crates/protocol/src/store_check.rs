@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct StoreCheck {
     /// The problems; empty if the store is sound.
     pub problems: Vec<String>,
+    /// What could damage the store in the future, each with its remedy: settings of a database server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Sessions checked.
     pub sessions: u64,
     /// Events checked.

@@ -127,16 +127,31 @@ impl Check<'_> {
     }
 
     fn store(&mut self) {
-        let url = &self.settings().store.url;
+        let store = &self.settings().store;
+        let (url, postgres) = (&store.url, store.is_postgres());
         let path = url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
-        let good =
-            path || url == "memory:" || url.starts_with("postgres://") || url.starts_with("postgresql://");
+        let good = path || url == "memory:" || postgres;
+        // Everything that shows a URL hides the password before the host only.
+        let in_query = postgres && url.contains("password=");
+        let both = !store.password_env.is_empty() && !store.password_file.is_empty();
         let what = format!("{:?} is not a store URL", crate::view::mask_url(url));
         self.require(
             good,
             "store.url",
             &what,
             "give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
+        );
+        self.require(
+            !in_query,
+            "store.url",
+            "the password does not belong in the query",
+            "give it in store.password_file or store.password_env",
+        );
+        self.require(
+            !both,
+            "store.password_env",
+            "there are two sources of the password",
+            "give only one of store.password_env and store.password_file",
         );
     }
 

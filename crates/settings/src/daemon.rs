@@ -9,6 +9,10 @@ use std::time::Duration;
 pub struct StoreConfig {
     /// `sqlite:PATH`, `memory:` or `postgres://…`.
     pub url: String,
+    /// The environment variable that holds the password of a `postgres://` URL; empty: none.
+    pub password_env: String,
+    /// The file that holds the password; surrounding white space is removed. Empty: none.
+    pub password_file: String,
     /// Mirror each session into one JSONL file of this directory; empty: no mirror.
     pub jsonl_dir: String,
 }
@@ -17,8 +21,18 @@ impl Default for StoreConfig {
     fn default() -> Self {
         Self {
             url: "sqlite:agentd.db".to_owned(),
+            password_env: String::new(),
+            password_file: String::new(),
             jsonl_dir: String::new(),
         }
+    }
+}
+
+impl StoreConfig {
+    /// Whether the store is a PostgreSQL database.
+    #[must_use]
+    pub fn is_postgres(&self) -> bool {
+        self.url.starts_with("postgres://") || self.url.starts_with("postgresql://")
     }
 }
 

@@ -13,8 +13,36 @@ const FACTS: &str = "SELECT current_setting('fsync') = 'on', current_setting('fu
 /// The oldest supported version.
 const OLDEST: i32 = 140_000;
 
+const NOT_SYNCHRONOUS: &str = "the database has a standby, but does not wait for it, so a failover loses \
+   acknowledged events; set synchronous_standby_names";
+
+/// What a server says of itself.
+struct Facts {
+    refusal: Option<&'static str>,
+    warning: Option<&'static str>,
+    pid: i32,
+}
+
+/// What is wrong with the server now: its settings may have changed since it was opened.
+pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, StoreError> {
+    let facts = facts(client).await?;
+    let found = facts.refusal.into_iter().chain(facts.warning);
+    Ok(found.map(str::to_owned).collect())
+}
+
 /// Refuses a server that would lose what it acknowledges, and a pooler that mixes connections.
 pub(crate) async fn check(server: &Server, client: &Client) -> Result<(), StoreError> {
+    let facts = facts(client).await?;
+    if let Some(why) = facts.refusal {
+        return Err(unsuitable(server, why));
+    }
+    if let Some(warning) = facts.warning {
+        tracing::warn!(%server, "{warning}");
+    }
+    not_pooled(server, client, facts.pid).await
+}
+
+async fn facts(client: &Client) -> Result<Facts, StoreError> {
     let facts = client
         .query_one(FACTS, &[])
         .await
@@ -41,17 +69,13 @@ pub(crate) async fn check(server: &Server, client: &Client) -> Result<(), StoreE
             "it is older than PostgreSQL 14; upgrade it",
         ),
     ];
-    if let Some((_, why)) = refusals.iter().find(|(wrong, _)| *wrong) {
-        return Err(unsuitable(server, why));
-    }
-    if facts.get::<_, bool>(5) && facts.get::<_, i64>(6) > 0 {
-        tracing::warn!(
-            %server,
-            "the database has a standby, but does not wait for it: a failover loses acknowledged events; set \
-             synchronous_standby_names"
-        );
-    }
-    not_pooled(server, client, facts.get(7)).await
+    let refusal = refusals.iter().find(|(wrong, _)| *wrong);
+    let lags = facts.get::<_, bool>(5) && facts.get::<_, i64>(6) > 0;
+    Ok(Facts {
+        refusal: refusal.map(|(_, why)| *why),
+        warning: lags.then_some(NOT_SYNCHRONOUS),
+        pid: facts.get(7),
+    })
 }
 
 /// A pooler in transaction mode gives one connection of the server to two clients that are connected at the same time.

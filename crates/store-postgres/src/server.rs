@@ -59,6 +59,9 @@ impl Server {
         if let Some(password) = password {
             config.password(password);
         }
+        if let Some(password) = config.get_password() {
+            agentd_text::register_secret(&String::from_utf8_lossy(password));
+        }
         let local = |host: &Host| match host {
             Host::Unix(_) => true,
             Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),

@@ -54,6 +54,7 @@ pub(crate) async fn check(client: Object) -> Result<Integrity, StoreError> {
             .await?,
         events: number("SELECT count(*) FROM event").await?,
         bytes: number(SIZE).await?,
+        warnings: crate::rules::warnings(&client).await?,
         ..Integrity::default()
     };
     for row in all(&client, GAPS, &[]).await? {

@@ -16,9 +16,9 @@ pub enum StoreError {
         /// The given URL.
         url: String,
     },
-    /// The URL is valid, but this build lacks the backend.
-    #[error("store.url: the backend {scheme:?} is not available in this version; use sqlite:PATH or memory:")]
-    NotInBuild {
+    /// The URL names a database server, and only a store in files or in memory will do here.
+    #[error("store.url: {scheme} is a database server, which cannot be used here; use sqlite:PATH or memory:")]
+    NotEmbedded {
         /// The scheme of the URL.
         scheme: String,
     },
@@ -211,7 +211,7 @@ impl StoreError {
         match self {
             Self::BadUrl { .. }
             | Self::BadServer { .. }
-            | Self::NotInBuild { .. }
+            | Self::NotEmbedded { .. }
             | Self::BadImport { .. } => FaultClass::Invalid,
             Self::InUse { .. }
             | Self::Occupied { .. }
@@ -242,7 +242,7 @@ impl StoreError {
             Self::BadUrl { .. } | Self::BadServer { .. } => "store_url",
             Self::Unreachable { .. } => "store_unreachable",
             Self::Unsuitable { .. } => "store_unsuitable",
-            Self::NotInBuild { .. } => "store_not_in_build",
+            Self::NotEmbedded { .. } => "store_not_embedded",
             Self::InUse { .. } | Self::Occupied { .. } => "store_in_use",
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
@@ -267,7 +267,6 @@ impl StoreError {
     fn advice(&self) -> Option<&'static str> {
         match self {
             Self::BadUrl { .. } => Some("use sqlite:PATH or memory:"),
-            Self::NotInBuild { .. } => Some("use sqlite:PATH, or a build that has this backend"),
             Self::InUse { .. } => Some("stop the other agentd, or give this one another --data-dir"),
             Self::NewerVersion { .. } => Some("start the newer agentd, or use another --data-dir"),
             Self::Foreign { .. } => Some("set store.url to a file of its own"),

@@ -52,7 +52,7 @@ pub fn open(url: &str, data_dir: &Path, options: Options) -> Result<Arc<dyn Back
             Ok(Arc::new(SqliteStore::open(&file, data_dir, options)?))
         }
         "memory" => Ok(Arc::new(MemoryStore::new(options.clock))),
-        "postgres" | "postgresql" => Err(StoreError::NotInBuild {
+        "postgres" | "postgresql" => Err(StoreError::NotEmbedded {
             scheme: scheme.to_owned(),
         }),
         _ => Err(StoreError::BadUrl { url: url.to_owned() }),

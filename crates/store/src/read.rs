@@ -181,6 +181,8 @@ pub struct StoredKey {
 pub struct Integrity {
     /// The problems found; empty: the store is sound.
     pub problems: Vec<String>,
+    /// What could damage the store in the future, each with its remedy: settings of a database server.
+    pub warnings: Vec<String>,
     /// The number of sessions, including closed ones.
     pub sessions: u64,
     /// The number of events.

@@ -7,7 +7,7 @@ macro_rules! conformance {
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                if let Some(database) = crate::server::Database::create(stringify!($name)).await {
+                if let Some(database) = crate::server::Database::create(stringify!($name)) {
                     super::$name(database.kit().await).await;
                 }
             })*

@@ -1,16 +1,13 @@
 //! Refused servers, lost connections, changed rows.
 
 use crate::kit::Kit;
-use crate::server::{Database, Server};
+use crate::server::Database;
+use agentd_process_tests::Postgres;
 use agentd_store::{Options, Outcome, Row, StoreError};
-
-async fn database(test: &str) -> Option<Database> {
-    Database::create(test).await
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i9_a_second_agentd_on_the_database_is_refused_until_the_first_has_closed() {
-    let Some(database) = database("a second agentd").await else {
+    let Some(database) = Database::create("a second agentd") else {
         return;
     };
     let first = database.open(Options::default()).await.unwrap();
@@ -27,7 +24,7 @@ async fn i9_a_second_agentd_on_the_database_is_refused_until_the_first_has_close
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_of_a_newer_version_is_refused_unchanged() {
-    let Some(database) = database("a newer version").await else {
+    let Some(database) = Database::create("a newer version") else {
         return;
     };
     database
@@ -38,7 +35,7 @@ async fn a_database_of_a_newer_version_is_refused_unchanged() {
         .await
         .unwrap();
     let newer = "UPDATE agentd.version SET version = 99";
-    database.server.run(&database.name, newer).await;
+    database.run(newer);
     let mut refused = database.open(Options::default()).await.map(drop);
     while matches!(refused, Err(StoreError::Occupied { .. })) {
         refused = database.open(Options::default()).await.map(drop);
@@ -49,15 +46,15 @@ async fn a_database_of_a_newer_version_is_refused_unchanged() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i1_a_server_without_fsync_is_refused() {
-    if database("fsync").await.is_none() {
+    if Database::create("fsync").is_none() {
         return;
     }
     for (setting, named) in [
         ("fsync=off", "fsync"),
         ("full_page_writes=off", "full_page_writes"),
     ] {
-        let server = Server::start(&[setting]).unwrap();
-        server.run("postgres", "SELECT 1").await;
+        let server = Postgres::start(&[setting]).unwrap();
+        server.run("postgres", "SELECT 1");
         let refused = agentd_store_postgres::open(&server.url("postgres"), None, Options::default()).await;
         let error = refused.map(drop).unwrap_err();
         assert!(matches!(error, StoreError::Unsuitable { .. }), "{error}");
@@ -92,7 +89,7 @@ async fn appended(kit: &Kit, session: agentd_protocol::SessionId, head: u64) -> 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i1_i2_appends_go_on_after_all_connections_were_cut_and_nothing_is_written_twice() {
-    let Some(database) = database("cut connections").await else {
+    let Some(database) = Database::create("cut connections") else {
         return;
     };
     let kit = database.kit().await;
@@ -104,7 +101,7 @@ async fn i1_i2_appends_go_on_after_all_connections_were_cut_and_nothing_is_writt
     );
     for head in 1..=20 {
         if head % 5 == 0 {
-            database.server.run(&database.name, &cut).await;
+            database.run(&cut);
         }
         let outcome = appended(&kit, session, head).await;
         let head = head + 1;
@@ -114,21 +111,21 @@ async fn i1_i2_appends_go_on_after_all_connections_were_cut_and_nothing_is_writt
         };
         assert!(written, "{outcome:?}");
     }
-    database.server.run(&database.name, "SELECT 1").await;
+    database.run("SELECT 1");
     assert_eq!(kit.seqs(session).await, (1..=21).collect::<Vec<_>>());
     assert_eq!(kit.log.check().await.unwrap().problems, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i6_a_row_that_was_changed_in_the_database_is_damaged_and_costs_no_other() {
-    let Some(database) = database("a changed row").await else {
+    let Some(database) = Database::create("a changed row") else {
         return;
     };
     let kit = database.kit().await;
     let (broken, good) = (kit.created(1).await, kit.created(1).await);
     let uid = broken.to_string().replace('-', "");
     let change = format!("UPDATE agentd.session SET name = name || '!' WHERE uid = '{uid}'");
-    database.server.run(&database.name, &change).await;
+    database.run(&change);
     let rows = kit.log.list(agentd_store::Filter::default()).await.unwrap();
     let damaged = |rows: &[Row], session| {
         let row = rows.iter().find(|row| row.summary.session == session);
@@ -141,7 +138,7 @@ async fn i6_a_row_that_was_changed_in_the_database_is_damaged_and_costs_no_other
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_with_a_nul_is_stored_and_fails_no_append() {
-    let Some(database) = database("a NUL").await else {
+    let Some(database) = Database::create("a NUL") else {
         return;
     };
     let kit = database.kit().await;

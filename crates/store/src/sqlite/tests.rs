@@ -303,7 +303,7 @@ fn urls_say_what_is_wrong_with_them() {
     };
     assert_eq!(
         refusal("postgres://db/agentd"),
-        "store.url: the backend \"postgres\" is not available in this version; use sqlite:PATH or memory:"
+        "store.url: postgres is a database server, which cannot be used here; use sqlite:PATH or memory:"
     );
     assert_eq!(
         refusal("agentd.db"),

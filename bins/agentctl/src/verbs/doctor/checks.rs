@@ -183,7 +183,9 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
             .flat_map(|status| &status.hanging)
             .map(hanging_files),
     );
-    checks.push(damage(client.check_store().await));
+    let found = client.check_store().await;
+    checks.extend(found.iter().flat_map(database));
+    checks.push(damage(found));
     match client.models().await {
         Ok(models) => {
             checks.push(model(&models));
@@ -202,6 +204,17 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
 fn hanging_files(files: &HangingFiles) -> Check {
     let fix = "check the mount (dead server, frozen disk, stopped FUSE program); its sessions continue when it responds";
     Check::fail("files", hanging(files), fix)
+}
+
+/// What a database server should be set to.
+fn database(found: &Value) -> Vec<Check> {
+    let warnings = found.get("warnings").and_then(Value::as_array);
+    let warnings = warnings.into_iter().flatten().filter_map(Value::as_str);
+    let check = |text: &str| {
+        let (what, fix) = text.split_once("; ").unwrap_or((text, "see docs/operations.md"));
+        Check::warn("database", what, fix)
+    };
+    warnings.map(check).collect()
 }
 
 /// Checks the store for damaged data.
