@@ -25,6 +25,15 @@ doc:
 demo n="3":
     cargo run -p agentd -- --demo {{n}}
 
+# A PostgreSQL server and nodes that share it, in one command; Ctrl-C ends them. Needs PostgreSQL's programs.
+cluster nodes="3":
+    cargo build -p agentd -p agentctl
+    cargo xtask cluster {{nodes}}
+
+# Random faults of three nodes and their database: the seed and the number of faults. CI runs seed 1 with 8.
+chaos seed="1" faults="40":
+    AGENTD_SEED={{seed}} AGENTD_FAULTS_AT_RANDOM={{faults}} cargo test -p agentd-tests --test suite cluster::chaos
+
 # The pictures of README.md and docs/page.md, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
 pictures into="docs/pictures":
     cargo build -p agentd -p agentctl

@@ -13,6 +13,7 @@ mod bench;
 mod beside;
 mod cancel;
 mod clients;
+mod cluster;
 mod commands;
 mod conditions;
 mod context;

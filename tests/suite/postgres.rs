@@ -144,7 +144,10 @@ async fn i1_i8_a_database_that_cannot_be_used_is_refused_with_the_reason_and_wit
             "cannot reach the database 127.0.0.1/agentd",
         ),
         (
-            of("postgres://ana:correct-horse-battery@127.0.0.1:1/agentd".to_owned(), ""),
+            of(
+                "postgres://ana:correct-horse-battery@127.0.0.1:1/agentd".to_owned(),
+                "",
+            ),
             1,
             "cannot reach the database 127.0.0.1/agentd",
         ),

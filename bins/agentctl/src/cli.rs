@@ -21,7 +21,8 @@ pub(crate) use look::{
     BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
 };
 pub(crate) use operate::{
-    CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
+    CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, NodeArgs, NodeVerb,
+    Shell,
 };
 pub(crate) use security::{
     AuditArgs, AuditListArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb,
@@ -200,6 +201,10 @@ pub(crate) enum Verb {
     Doctor,
     /// Show, reload, drain or stop the daemon
     Daemon(DaemonArgs),
+    /// List the nodes that share the store
+    Nodes,
+    /// Drain, cordon or open a node of a fleet
+    Node(NodeArgs),
     /// Show the daemon's configuration
     Config(ConfigArgs),
     /// Print a completion script for a shell

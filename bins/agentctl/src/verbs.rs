@@ -18,6 +18,7 @@ mod history;
 pub(crate) mod lifecycle;
 mod logs;
 mod look;
+mod nodes;
 mod open;
 mod policy;
 mod ps;
@@ -88,6 +89,8 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
+        Verb::Nodes => nodes::nodes(ctx).await,
+        Verb::Node(args) => nodes::node(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,
         Verb::Config(args) => config::config(ctx, args.verb).await,
         Verb::Completion(args) => help::completion(ctx, args.shell),

@@ -1,6 +1,7 @@
 //! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks; `cargo xtask conformance`
 //! compares the real code with recorded traffic.
 
+mod cluster;
 mod conformance;
 mod tidy;
 
@@ -27,6 +28,8 @@ enum Task {
     Faults,
     /// Writes docs/openapi.json, the description of the HTTP API, from the code
     Openapi,
+    /// Runs a PostgreSQL server and several nodes on it, to play with
+    Cluster(cluster::Args),
     /// Runs the suites of recorded traffic and scenarios in a directory
     Conformance(conformance::Args),
 }
@@ -34,6 +37,7 @@ enum Task {
 fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     match Args::parse().task {
+        Task::Cluster(args) => cluster::run(&root, &args),
         Task::Conformance(args) => conformance::run(&args),
         Task::Redteam => print(&tidy::redteam(&root)?),
         Task::Faults => print(&tidy::faults(&root)?),

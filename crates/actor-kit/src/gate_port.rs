@@ -65,6 +65,8 @@ pub enum GateMsg {
         /// Whether it is durable.
         stored: bool,
     },
+    /// Read the stream of rules again: another node of the fleet wrote to it.
+    Reread,
     /// Replace the rules of the configuration.
     Configure {
         /// The new rules.

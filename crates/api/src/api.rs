@@ -7,6 +7,7 @@ use crate::crowd::Crowd;
 use crate::daily::DailyUsage;
 use crate::fleet::Minutes;
 use crate::methods::Scope;
+use crate::peers::Peers;
 use crate::sight::{Caller, Seen};
 use crate::sign_in::Codes;
 use crate::tokens::{Tokens, bad_token};
@@ -139,6 +140,8 @@ pub struct Parts {
     pub stop: mpsc::Sender<StopRequest>,
     /// Receives lines for the audit file.
     pub audit: mpsc::Sender<Value>,
+    /// The other nodes; `None`: there can be none.
+    pub peers: Option<Arc<dyn Peers>>,
     /// Usage by day. Something else feeds it the log.
     pub daily: Arc<DailyUsage>,
 }

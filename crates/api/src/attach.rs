@@ -6,6 +6,7 @@ use crate::crowd::Member;
 use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
+use crate::peers::Relay;
 use crate::replay::{BATCH, FeedSubscription, Wish};
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
@@ -30,6 +31,8 @@ pub struct Attachment {
     /// The last seq that was pushed.
     seen: Seq,
     member: Member,
+    /// The session may be, or move, elsewhere.
+    _relays: Vec<Relay>,
 }
 
 impl Api {
@@ -76,6 +79,7 @@ impl Api {
                 subscription,
                 seen,
                 member: self.crowd.join(),
+                _relays: self.relays(wish.session, params.deltas, params.decides),
             },
         ))
     }

@@ -13,7 +13,12 @@ impl Api {
     /// # Errors
     /// The fault that the client gets.
     pub async fn call(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
-        let who = &self.allow(who, method)?;
+        let who = self.allow(who, method)?;
+        self.anywhere(&who, method, params).await
+    }
+
+    /// Runs a method on this node.
+    pub(crate) async fn here(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
@@ -78,6 +83,7 @@ impl Api {
             "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
             "usage.daily" => return answer(&self.usage_daily(who, &read_params(params)?).await?),
             "audit.query" => return answer(&self.audit_query(read_params(params)?).await?),
+            "node.place" => return self.place(who, read_params(params)?).await,
             "node.log" => return answer(&self.node_log(read_params(params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
             "node.backup_end" => {
@@ -89,6 +95,7 @@ impl Api {
         let NoParams {} = read_params(params)?;
         match method {
             "node.status" => answer(&self.status(who).await?),
+            "node.list" => answer(&self.nodes().await?),
             "node.diagnostics" => self.diagnostics(who).await,
             "node.config" => self.config(),
             "node.reload" => self.reload(who).await,

@@ -132,6 +132,7 @@ impl Api {
     pub(crate) async fn delete(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let (seen, row) = self.row_of(who, &params.session).await?;
         let session = *seen;
+        self.owned_here(session).await?;
         let row = live(row, &self.overlay().await?);
         let state = row.status.state;
         let rests = state.at_rest() || (state == RunState::Paused && row.turn.is_none());

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 54] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 56] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -92,6 +92,8 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 54] = [
     ("rule.list", Scope::Read, Node),
     ("rule.remove", Scope::Approve, Node),
     ("node.status", Scope::Read, Sessions),
+    ("node.list", Scope::Read, Node),
+    ("node.place", Scope::Admin, Node),
     ("node.diagnostics", Scope::Read, Node),
     ("node.config", Scope::Admin, Node),
     ("node.log", Scope::Admin, Node),

@@ -171,6 +171,20 @@ impl Tokens {
         self.loaded.get_or_try_init(load).await.copied()
     }
 
+    /// Reads the store again: other nodes create and revoke tokens, too.
+    pub(crate) async fn reread(&self, backend: &Arc<dyn Backend>, clock: Clock) -> Result<(), Fault> {
+        for token in backend.tokens().await? {
+            let known = self.named(&token.name);
+            let same = known.as_ref().is_some_and(|held| held.hash == token.hash);
+            match token.revoked {
+                Some(_) if same => self.revoke(&token.name),
+                None if !same => self.accept(token, clock),
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Accepts a token from now on.
     pub(crate) fn accept(&self, token: StoredToken, clock: Clock) {
         agentd_text::register_token_name(&token.name);

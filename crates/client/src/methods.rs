@@ -8,11 +8,11 @@ use agentd_protocol::{
     AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone,
     BulkParams, CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams,
     CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams,
-    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, ForkParams, ImportParams,
+    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode, ForkParams, ImportParams,
     LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus,
-    OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams,
-    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink,
-    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    OpenApproval, PlaceParams, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
+    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
+    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -104,6 +104,8 @@ methods! {
     fork(ForkParams) -> Created = "session.fork", WORK;
     /// A page of the audit files, newest first.
     audit(AuditParams) -> AuditPage = "audit.query", LONG;
+    /// Says which sessions a node of the fleet may have.
+    place(PlaceParams) -> Value = "node.place", LONG;
     /// The end of the daemon's log file.
     log(LogParams) -> LogTail = "node.log", LONG;
     /// Tokens and money, grouped.

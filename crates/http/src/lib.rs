@@ -17,6 +17,7 @@ mod guard;
 mod openapi;
 mod pages;
 mod params;
+mod peer;
 mod problem;
 mod query;
 mod replay;

@@ -8,7 +8,7 @@ use crate::routes::{ROUTES, Verb};
 use crate::streams::Streams;
 use crate::ui::{self, Page};
 use crate::wire::Wire;
-use crate::{call, events, several, sign_in, wire};
+use crate::{call, events, peer, several, sign_in, wire};
 use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_settings::HttpConfig;
@@ -84,8 +84,13 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
         .route("/v1/sign-in", post(sign_in::sign_in))
         .layer(DefaultBodyLimit::max(SIGN_IN))
         .layer(from_fn_with_state(Arc::clone(&app), door));
+    let peers = Router::new()
+        .route("/v1/node/call", post(peer::peer_call))
+        .route("/v1/node/follow", post(peer::peer_follow))
+        .layer(DefaultBodyLimit::max(max_body));
     Router::new()
         .merge(open)
+        .merge(peers)
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/openapi.json", get(described))

@@ -7,10 +7,11 @@ use agentd_protocol::{
     BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
     CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created,
     DailyUsageParams, DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported,
-    FleetHistory, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail,
-    ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck,
-    Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams,
+    LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PlaceParams, PromptShown, PutBackDone,
+    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
+    UpdateParams, UsageParams, UsageRow,
 };
 use utoipa::ToSchema;
 
@@ -92,7 +93,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 53] = [
+pub const ROUTES: [Route; 55] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -201,6 +202,8 @@ pub const ROUTES: [Route; 53] = [
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),
     act::<RevokeTokenParams, TokenRow>(Delete, "token.revoke", "/v1/tokens/{name}", One),
+    get::<Nothing, FleetNode>("node.list", "/v1/nodes", List, &[]),
+    act::<PlaceParams, Nothing>(Post, "node.place", "/v1/nodes/{node}/placing", One),
     get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),
     get::<Nothing, Diagnostics>("node.diagnostics", "/v1/nodes/self/diagnostics", One, &[]),
     get::<Nothing, Settings>("node.config", "/v1/nodes/self/config", One, &[]),

@@ -6,6 +6,7 @@ use crate::state::State;
 use agentd_actor_kit::{Done, Routed, SessionMsg, SupervisorMsg, Woken};
 use agentd_protocol::{Fault, FaultClass, SessionCreated, SessionId};
 use agentd_session_loop::{LoopArgs, LoopError, Services, SessionLoop, fresh, load, tell_of_fault};
+use agentd_store::ELSEWHERE;
 use agentd_turn::Command;
 use ractor::{ActorRef, ActorStatus};
 use std::collections::VecDeque;
@@ -103,7 +104,9 @@ impl State {
         for routed in loading.waiting {
             routed.done.answer(Err(fault.clone()));
         }
-        if loading.by_itself && fault.class != FaultClass::NotFound {
+        // Another node continues it, if it is there.
+        let elsewhere = fault.class == FaultClass::NotFound || fault.code == ELSEWHERE;
+        if loading.by_itself && !elsewhere {
             tracing::warn!(%session, %fault, "could not wake a session; retrying");
             self.wakes.set(session, self.now().plus_ms(RETRY_MS));
         }

@@ -17,7 +17,7 @@ use agentd_provider::Registry as Models;
 use agentd_session_loop::{Services, Sharing, Timing, WorkerSpawner};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Loaded, RatesConfig, Settings};
-use agentd_store::Backend;
+use agentd_store::{Backend, Lease};
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message, RactorErr};
@@ -41,6 +41,7 @@ pub(crate) struct ChildArgs {
     pub(crate) clock: Clock,
     pub(crate) stages: Tracer,
     pub(crate) subagents: Arc<SubagentPort>,
+    pub(crate) lease: Lease,
     pub(crate) home: Option<String>,
 }
 
@@ -253,6 +254,7 @@ impl Children {
                 idle: args.settings().settings.node.idle_passivate,
                 ..Timing::default()
             },
+            lease: args.lease.clone(),
         }
     }
 

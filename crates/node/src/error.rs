@@ -114,7 +114,7 @@ impl NodeError {
             ) => 2,
             Self::SocketInUse(_)
             | Self::Http(HttpError::InUse(_))
-            | Self::Store(StoreError::InUse { .. } | StoreError::Occupied { .. }) => 69,
+            | Self::Store(StoreError::InUse { .. } | StoreError::NameTaken { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
             Self::Path { .. }
             | Self::Http(_)

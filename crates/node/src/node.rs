@@ -2,6 +2,7 @@
 
 use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
+use crate::fleet::Member;
 use crate::paths::Paths;
 use crate::reload::{Present, Reloader};
 use crate::root::{Health, RootMsg, Tree};
@@ -77,6 +78,7 @@ pub struct Node {
     stop_requests: mpsc::Receiver<StopRequest>,
     mirror: Option<Mirror>,
     servers: Option<Pool>,
+    member: Option<Member>,
 }
 
 impl Node {
@@ -92,7 +94,13 @@ impl Node {
         let listener = listen(&args.paths.socket).await?;
         let http = crate::http::open(&args.loaded).await?;
         let http_note = crate::http::note(http.as_ref());
-        let opened = Opened::open(&settings, &args.paths, &args.environment, args.accept_loss).await?;
+        let opened = Opened::open(
+            &settings,
+            &args.paths,
+            &args.environment,
+            (&crate::http::url(http.as_ref()), args.accept_loss),
+        )
+        .await?;
         let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
@@ -107,18 +115,29 @@ impl Node {
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
         let (stop, stop_requests) = mpsc::channel(4);
         let (audit, audits) = mpsc::channel(AUDITS);
-        let reload = Reloader::new(&args, present, (&handles, opened.http), (clock, audit.clone()));
+        let reload = Reloader::new(
+            &args,
+            present,
+            (&handles, opened.http.clone()),
+            (clock, audit.clone()),
+        );
         let facts = facts(&args, tree.child_args(), http.as_ref());
         let committed = *backend.committed().borrow();
         let daily = Arc::new(crate::usage_counter::read(&args.paths.data_dir, committed));
         let parts = Parts {
             daily: Arc::clone(&daily),
+            peers: opened
+                .member
+                .as_ref()
+                .map(|member| member.peers(&opened.http, handles.feed.clone())),
             ..parts(&args, &tree, facts, (&reload, &stop, audit))
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
         services.push(services::counts(&api));
+        let of_fleet = (&handles, &backend, &api);
+        services.extend(services::of_fleet(opened.member.as_ref(), of_fleet, &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(
@@ -140,6 +159,7 @@ impl Node {
             health,
             stop_requests,
             servers,
+            member: opened.member,
         })
     }
 
@@ -205,14 +225,26 @@ impl Node {
             "draining: starting no new turns and waiting for running work to end"
         );
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        let drained = self
+        let gives_up = async {
+            match &self.member {
+                Some(member) => {
+                    let name = &member.joining.name;
+                    crate::fleet::hand_over(member.fleet.as_ref(), name, &self.handles.supervisor).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        let drains = self
             .handles
             .supervisor
             .call(within + DRAIN_GRACE, |done| SupervisorMsg::Drain {
                 deadline_ms,
                 done,
-            })
-            .await;
+            });
+        let drained = tokio::select! {
+            drained = drains => drained,
+            () = gives_up => return,
+        };
         match drained {
             Ok(0) => tracing::info!("drained"),
             Ok(running) => tracing::warn!(
@@ -238,6 +270,8 @@ impl Node {
         {
             tracing::warn!("the JSONL mirror did not close cleanly; the next start will update its files");
         }
+        // No sign of life after this: the store ends the membership when it closes.
+        drop(self.member);
         match tokio::time::timeout(CLOSE, self.backend.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "the store did not close cleanly"),
@@ -297,6 +331,7 @@ fn parts(
         stop: stop.clone(),
         audit,
         daily: Arc::default(),
+        peers: None,
     }
 }
 

@@ -4,6 +4,8 @@ use crate::audit_log::Audit;
 use crate::audit_writer::AuditWriter;
 use crate::children::Handles;
 use crate::error::NodeError;
+use crate::fleet::Member;
+use crate::fleet_log::FleetLog;
 use crate::log_follower::LogFollower;
 use crate::node::NodeArgs;
 use crate::reload::Reloader;
@@ -78,6 +80,31 @@ pub(crate) fn counts(api: &Arc<Api>) -> Service {
             }
         })
     })
+}
+
+/// What a fleet needs, if there is one: takes over and gives up sessions, and reads what other nodes write.
+pub(crate) fn of_fleet(
+    member: Option<&Member>,
+    (handles, backend, api): (&Handles, &Arc<dyn Backend>, &Arc<Api>),
+    stop: &mpsc::Sender<StopRequest>,
+) -> Vec<Service> {
+    let Some(member) = member else {
+        return Vec::new();
+    };
+    let placement = member.placement(handles.supervisor.clone(), stop.clone());
+    let (feed, gate) = (handles.feed.clone(), handles.gate.clone());
+    let log = FleetLog::new(Arc::clone(backend), feed, gate, Arc::clone(api));
+    vec![
+        Service::new(
+            "the placement of sessions",
+            Phase::Last,
+            placement,
+            |placement, _| Box::pin(placement.run()),
+        ),
+        Service::new("the reader of the fleet's log", Phase::Log, log, |log, _| {
+            Box::pin(log.run())
+        }),
+    ]
 }
 
 /// The counter of usage by day, and what keeps its file.

@@ -2,6 +2,7 @@
 
 use crate::children::ChildArgs;
 use crate::error::NodeError;
+use crate::fleet::Member;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
 use crate::reload::Present;
@@ -11,7 +12,7 @@ use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
 use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Settings, ToolsConfig};
-use agentd_store::{Backend, Mirror, Options};
+use agentd_store::{Backend, Joining, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use std::collections::BTreeMap;
@@ -59,6 +60,8 @@ pub(crate) struct Opened {
     pub(crate) backend: Arc<dyn Backend>,
     /// The HTTP client of all model calls.
     pub(crate) http: reqwest::Client,
+    /// The membership in a fleet, if the store can have one.
+    pub(crate) member: Option<Member>,
 }
 
 impl Opened {
@@ -68,7 +71,7 @@ impl Opened {
         settings: &Arc<Settings>,
         paths: &Paths,
         environment: &BTreeMap<String, String>,
-        accept_loss: bool,
+        (address, accept_loss): (&str, bool),
     ) -> Result<Self, NodeError> {
         let of_http = Arc::clone(settings);
         let http = tokio::task::spawn_blocking(move || http(&of_http));
@@ -88,10 +91,45 @@ impl Opened {
         let now = agentd_store::Clock::system().now();
         let check = move || crate::lost::check(&of_store, &logs, of_check.as_ref(), accept_loss, now);
         joined(tokio::task::spawn_blocking(check).await)??;
-        backend.register_node(&node_name(settings), REGISTRATION).await?;
+        let member = Member::join(
+            &backend,
+            joining(settings, address)?,
+            &paths.data_dir,
+            Clock::System,
+        )
+        .await?;
+        if member.is_none() {
+            backend.register_node(&node_name(settings), REGISTRATION).await?;
+        }
         let http = joined(http.await)??;
-        Ok(Self { backend, http })
+        Ok(Self {
+            backend,
+            http,
+            member,
+        })
     }
+}
+
+/// What the node says of itself to other nodes; `address` is where it serves HTTP.
+fn joining(settings: &Settings, address: &str) -> Result<Joining, NodeError> {
+    let mut bits = [0; 32];
+    getrandom::fill(&mut bits)
+        .map_err(|error| NodeError::Unsupported(format!("the system has no random numbers: {error}")))?;
+    let secret: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    agentd_text::register_secret(&secret);
+    let address = match settings.node.address.as_str() {
+        "" if address == "off" => "",
+        "" => address,
+        configured => configured,
+    };
+    Ok(Joining {
+        name: node_name(settings),
+        address: address.to_owned(),
+        secret,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ttl: settings.node.ttl,
+        ..Joining::default()
+    })
 }
 
 fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {
@@ -166,7 +204,11 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
 pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
-    Opened { backend, http }: &Opened,
+    Opened {
+        backend,
+        http,
+        member,
+    }: &Opened,
     present: &Present,
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
@@ -184,6 +226,10 @@ pub(crate) async fn child_args(
         clock,
         stages,
         subagents: Arc::default(),
+        lease: member
+            .as_ref()
+            .map(|member| member.lease.clone())
+            .unwrap_or_default(),
         home: args.environment.get("HOME").cloned(),
     })
 }

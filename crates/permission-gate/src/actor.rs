@@ -103,6 +103,7 @@ impl Actor for PermissionGate {
             } => state.add(me, &rule, approval, by, done),
             GateMsg::RemoveRule { rule, by, done } => state.remove(me, rule, by, done),
             GateMsg::RuleStored { rule, stored } => state.rules.change([(rule, stored)])?,
+            GateMsg::Reread => state.reread(me),
             GateMsg::Configure { permission, done } => {
                 let configured = state.rules.configure(&permission);
                 done.answer(configured.map_err(|error| error.to_string()));
@@ -153,6 +154,21 @@ impl State {
         } else {
             done.answer(Ok(false));
         }
+    }
+
+    /// Brings changes of other nodes into force.
+    fn reread(&self, me: ActorRef<GateMsg>) {
+        let journal = Arc::clone(&self.journal);
+        tokio::spawn(async move {
+            match journal.lock().await.read().await {
+                Ok(changes) => {
+                    for (rule, stored) in changes {
+                        let _ = me.cast(GateMsg::RuleStored { rule, stored });
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "could not read the always-rules of other nodes"),
+            }
+        });
     }
 
     /// Stores a change, and then reports that it is in force.

@@ -1,4 +1,8 @@
 //! A throw-away PostgreSQL server, with Debian's programs.
+#![expect(
+    clippy::expect_used,
+    reason = "this is support for tests, which fails by panicking"
+)]
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

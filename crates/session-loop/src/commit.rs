@@ -45,6 +45,13 @@ impl Shell {
         match committed {
             Committed::Ready(effects) => {
                 self.overdue = None;
+                // The process may have been stopped for long after the commit: the session may have another owner.
+                if !effects.is_empty() && !self.services.lease.holds() {
+                    if let Committed::Lost(lost) = self.core.lapse() {
+                        self.halt(&lost);
+                    }
+                    return Ok(());
+                }
                 for effect in effects {
                     self.carry_out(effect).await;
                 }

@@ -11,7 +11,10 @@ use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
 use agentd_prompt::Places;
-use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
+use agentd_protocol::{
+    EVENT_VERSION, Event, EventBody, Fault, Principal, Seq, SessionCreated, SessionId, SessionMoved,
+    Timestamp,
+};
 use agentd_store::{Append, Claim, EncodedEvent, Outcome, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::{Rewinds, Transcript};
@@ -133,30 +136,49 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     if let Some(created) = folded.agent.durable().settings.clone() {
         folded.equip(services, &created, agents).await;
     }
-    if claim.row_damaged {
-        mend_row(services, &folded).await?;
+    if claim.row_damaged || claim.moved_to.is_some() {
+        note(services, &mut folded, claim.moved_to).await?;
     }
     Ok(folded)
 }
 
-/// Rewrites the list row with an append of no events. A session whose row cannot be written must not run, as it could not
-/// be found after the next restart.
-async fn mend_row(services: &Services, folded: &Folded) -> Result<(), LoopError> {
+/// Writes what changed with the owner before the session runs: `session.moved` if another node had it, and its list row.
+/// Without a good row it could not be found after the next restart.
+async fn note(services: &Services, folded: &mut Folded, moved_to: Option<String>) -> Result<(), LoopError> {
     let session = folded.session;
     let head = folded.agent.durable().head;
-    let mut append = Append::new(session, folded.epoch, head, services.clock.stamp().append());
+    let mut stamp = services.clock.stamp();
+    let mut append = Append::new(session, folded.epoch, head, stamp.append());
+    if let Some(node) = moved_to {
+        let moved = Event {
+            v: EVENT_VERSION,
+            session,
+            seq: head + 1,
+            at: stamp.at,
+            by: Principal::agentd(),
+            turn: None,
+            body: EventBody::SessionMoved(SessionMoved {
+                node,
+                epoch: folded.epoch,
+            }),
+        };
+        let encoded = EncodedEvent::encode(&moved);
+        let failed = |error: StoreError| LoopError::Refused(Fault::from(error));
+        append.events.push(encoded.map_err(failed)?);
+        folded.apply(&moved)?;
+    }
     append.summary = Some(folded.agent.summary(services.clock.now()));
     let outcome = services
         .store
         .call(services.timing.load, |done| StoreMsg::Append { append, done });
     match outcome.await {
         Ok(Outcome::Committed { .. } | Outcome::Duplicate { .. }) => {
-            tracing::warn!(%session, "rebuilt the damaged list row from the log");
+            tracing::info!(%session, "wrote the list row with a new owner");
             Ok(())
         }
         Ok(outcome) => Err(LoopError::Refused(Fault::unavailable(
-            "row_not_mended",
-            format!("cannot rebuild the damaged list row: {outcome:?}"),
+            "row_not_written",
+            format!("cannot write the list row: {outcome:?}"),
         ))),
         Err(error) => Err(LoopError::Refused(Fault::unavailable(
             "store_down",

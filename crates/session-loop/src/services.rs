@@ -7,6 +7,7 @@ use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, SubagentPort, 
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
 use agentd_settings::Live;
+use agentd_store::Lease;
 use agentd_tools::{Registry, Remote};
 use agentd_turn::Config;
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub struct Services {
     pub sharing: Sharing,
     /// The time limits.
     pub timing: Timing,
+    /// Whether effects may start: in a fleet, until others may take over.
+    pub lease: Lease,
 }
 
 /// How long a loop waits in each situation.

@@ -221,14 +221,15 @@ impl FeedState {
 impl Channel {
     fn committed(&mut self, published: &Published, limits: &FeedLimits) {
         for (cursor, event) in numbered(published) {
+            // In a fleet, an event of this node is announced twice.
+            if event.seq <= self.seq {
+                continue;
+            }
             if matches!(
                 event.kind.as_ref(),
                 "model.finished" | "model.failed" | "turn.finished"
             ) {
                 self.partial.clear();
-            }
-            if event.seq <= self.seq {
-                continue;
             }
             if self.seq > 0 && event.seq > self.seq + 1 {
                 // A commit in between never arrived: the followers have a gap and must read the log.

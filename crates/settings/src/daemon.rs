@@ -157,6 +157,11 @@ pub struct NodeConfig {
     /// How long a drain waits for running calls.
     #[serde(with = "crate::duration::plain")]
     pub drain_timeout: Duration,
+    /// How long this node counts as alive without a sign of life; then other nodes take over its sessions.
+    #[serde(with = "crate::duration::plain")]
+    pub ttl: Duration,
+    /// The URL at which other nodes reach the HTTP API of this node; empty: the address at which it listens.
+    pub address: String,
 }
 
 impl Default for NodeConfig {
@@ -168,6 +173,8 @@ impl Default for NodeConfig {
             idle_passivate: Duration::from_secs(60),
             wake_per_second: 400,
             drain_timeout: Duration::from_secs(30),
+            ttl: Duration::from_secs(10),
+            address: String::new(),
         }
     }
 }

@@ -52,6 +52,12 @@ fn turns(s: &Settings) -> Vec<Row> {
             0,
             100,
         ),
+        (
+            "node.ttl",
+            u64::try_from(s.node.ttl.as_millis()).unwrap_or(u64::MAX),
+            2_000,
+            3_600_000,
+        ),
         ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
         ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
         ("log.files", s.log.files.into(), 1, 1_000),

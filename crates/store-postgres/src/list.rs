@@ -64,7 +64,7 @@ async fn begin(client: &Object, filter: &Filter) -> Result<Conditions, StoreErro
     Ok(wanted)
 }
 
-pub(crate) async fn list(client: Object, filter: Filter) -> Result<Vec<Row>, StoreError> {
+pub(crate) async fn list(client: Object, filter: Filter, node: Option<i64>) -> Result<Vec<Row>, StoreError> {
     let mut wanted = begin(&client, &filter).await?;
     let direction = if filter.ascending { "ASC" } else { "DESC" };
     let column = sort_column(filter.sort);
@@ -86,6 +86,10 @@ pub(crate) async fn list(client: Object, filter: Filter) -> Result<Vec<Row>, Sto
         wanted
             .sql
             .push("(resumable OR wake_at_ms IS NOT NULL)".to_owned());
+        if let Some(node) = node {
+            // Those of others are theirs to continue.
+            wanted.add("owner = {}::bigint", Box::new(node));
+        }
     }
     for word in filter.search.split_whitespace() {
         wanted.add("position({}::text IN searched) > 0", Box::new(word.to_owned()));

@@ -1,6 +1,7 @@
-//! Opens a database: checks the server, takes the lock, migrates, starts the writers.
+//! Opens a database: checks the server, migrates, starts the writers.
 
-use crate::guard::Guard;
+use crate::fleet::Membership;
+use crate::listener::Listener;
 use crate::reads::Reads;
 use crate::server::Server;
 use crate::store::PostgresStore;
@@ -18,8 +19,8 @@ const WRITERS: usize = 2;
 /// Opens `postgres://USER@HOST/DATABASE`. `password` replaces the one in the URL.
 ///
 /// # Errors
-/// The URL is invalid; the server cannot be reached, would lose data, or is behind a pooler in transaction mode; another
-/// agentd uses the database; a newer one wrote it.
+/// The URL is invalid; the server cannot be reached, would lose data, or is behind a pooler in transaction mode; a newer
+/// agentd wrote the database.
 pub async fn open(
     url: &str,
     password: Option<&str>,
@@ -29,10 +30,8 @@ pub async fn open(
     let client = server.connect().await?;
     rules::check(&server, &client).await?;
     let fatal = watch::channel(None).0;
-    let changes = server.connect().await?;
-    let guard = Guard::start(server.clone(), client, fatal.clone()).await?;
-    schema::migrate(&changes).await?;
-    drop(changes);
+    schema::migrate(&client).await?;
+    drop(client);
     let reads = Reads::new(&server, options.readers, options.read_timeout)?;
     let cursor = reads.run(|client| async move { crate::queries::cursor(&client).await });
     let shared = Shared {
@@ -45,5 +44,13 @@ pub async fn open(
     };
     let writers =
         std::array::from_fn::<_, WRITERS, _>(|_| Writer::start(shared.clone(), options.write_timeout));
-    Ok(Arc::new(PostgresStore::new(shared, writers.into(), reads, guard)))
+    let node = Arc::clone(&shared.node);
+    let fleet = Membership::new(shared.server.clone(), node, reads.clone());
+    let listener = Listener::start(shared.server.clone(), shared.committed.clone());
+    Ok(Arc::new(PostgresStore::new(
+        shared,
+        writers.into(),
+        reads,
+        (fleet, listener),
+    )))
 }

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// The pool.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reads {
     pool: Pool,
     runtime: Handle,

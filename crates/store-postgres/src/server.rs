@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// Connects, and sets what every connection needs. The caller polls the connection.
-    async fn dial(&self) -> Result<(Client, Connection<Socket, Tls>), StoreError> {
+    pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, Tls>), StoreError> {
         let dialed = timeout(CONNECT, self.config.connect(self.tls())).await;
         dialed
             .map_err(|_| self.unreachable("no answer in 10 s"))?

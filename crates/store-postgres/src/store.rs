@@ -1,6 +1,7 @@
 //! The backend: each method of the log on its connection.
 
-use crate::guard::Guard;
+use crate::fleet::Membership;
+use crate::listener::Listener;
 use crate::reads::Reads;
 use crate::writer::{Shared, Writer, stopped};
 use crate::{blobs, list, queries, spending, upkeep};
@@ -8,14 +9,14 @@ use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{ROW_LIMIT, column, hex, is_name};
 use agentd_store::{
-    Append, Blob, Charge, Copied, Filter, Integrity, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    Spending, StoreError, StoreMetrics, StoredKey, Watched,
+    Append, Blob, Charge, Copied, Filter, Fleet as _, Integrity, Outcome, Page, Range, Row, SessionLog,
+    Snapshot, Spending, StoreError, StoreMetrics, StoredKey, Watched,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
@@ -27,22 +28,34 @@ pub(crate) struct PostgresStore {
     pub(crate) reads: Reads,
     /// This node's current registration; 0: none yet.
     pub(crate) node: Arc<AtomicI64>,
-    guard: Mutex<Option<Guard>>,
+    pub(crate) fleet: Arc<Membership>,
+    listener: Mutex<Option<Listener>>,
 }
 
 impl PostgresStore {
-    pub(crate) fn new(shared: Shared, writers: Vec<Writer>, reads: Reads, guard: Guard) -> Self {
+    pub(crate) fn new(
+        shared: Shared,
+        writers: Vec<Writer>,
+        reads: Reads,
+        (fleet, listener): (Membership, Listener),
+    ) -> Self {
         Self {
             node: Arc::clone(&shared.node),
             shared,
             writers,
             reads,
-            guard: Mutex::new(Some(guard)),
+            fleet: Arc::new(fleet),
+            listener: Mutex::new(Some(listener)),
         }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.clock.now()
+    }
+
+    /// The current incarnation of this node, if it has joined.
+    pub(crate) fn owner(&self) -> Option<i64> {
+        Some(self.node.load(Ordering::Acquire)).filter(|node| *node != 0)
     }
 
     /// A session always has the same writer.
@@ -106,7 +119,10 @@ impl SessionLog for PostgresStore {
     }
 
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
-        self.reads.run(move |client| list::list(client, filter)).await
+        let node = self.owner();
+        self.reads
+            .run(move |client| list::list(client, filter, node))
+            .await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -213,9 +229,17 @@ impl SessionLog for PostgresStore {
         for writer in &self.writers {
             writer.close().await?;
         }
+        // Only now may others take over: nothing is on the way any more.
+        if let Err(error) = self.fleet.leave().await {
+            tracing::warn!(%error, "could not leave the fleet; others take over when the lease has ended");
+        }
+        drop(
+            self.listener
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
         self.reads.close();
-        // Gives up the lock.
-        drop(self.guard.lock().unwrap_or_else(PoisonError::into_inner).take());
         Ok(())
     }
 

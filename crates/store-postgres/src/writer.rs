@@ -287,9 +287,7 @@ impl Task {
             .map_err(|error| failure(&error))?;
         let (outcomes, cursor) = outcomes(appends(), &rows).map_err(|error| failure(&error))?;
         self.shared.counters.batch(batch.len(), begun.elapsed());
-        self.shared
-            .committed
-            .send_if_modified(|seen| std::mem::replace(seen, cursor.max(*seen)) < cursor);
+        crate::listener::raise(&self.shared.committed, cursor);
         let unknown = fault::point(fault::AFTER_COMMIT).is_err();
         let answers = outcomes.into_iter().map(|outcome| {
             if unknown {

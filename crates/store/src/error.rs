@@ -7,6 +7,9 @@ use std::path::PathBuf;
 /// The fault code of [`StoreError::DamagedRow`].
 pub const DAMAGED_ROW: &str = "damaged_row";
 
+/// The fault code of [`StoreError::Elsewhere`].
+pub const ELSEWHERE: &str = "session_elsewhere";
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -17,7 +20,9 @@ pub enum StoreError {
         url: String,
     },
     /// The URL names a database server, and only a store in files or in memory will do here.
-    #[error("store.url: {scheme} is a database server, which cannot be used here; use sqlite:PATH or memory:")]
+    #[error(
+        "store.url: {scheme} is a database server, which cannot be used here; use sqlite:PATH or memory:"
+    )]
     NotEmbedded {
         /// The scheme of the URL.
         scheme: String,
@@ -43,14 +48,6 @@ pub enum StoreError {
         server: String,
         /// The problem and its remedy.
         why: String,
-    },
-    /// Another agentd uses the database.
-    #[error(
-        "the database {server} is in use by another agentd; stop that one, or set another database in store.url"
-    )]
-    Occupied {
-        /// Its host and database.
-        server: String,
     },
     /// The database server failed.
     #[error("database: {0}")]
@@ -107,6 +104,22 @@ pub enum StoreError {
     /// The content of a blob does not match its name.
     #[error("blob {0} is damaged: its content does not match what was written")]
     DamagedBlob(String),
+    /// Another live node owns the session.
+    #[error("session {session} runs on node {node}")]
+    Elsewhere {
+        /// The session.
+        session: SessionId,
+        /// The node's name.
+        node: String,
+    },
+    /// A live node of the fleet has the name.
+    #[error("the database {server} already has a live node named {name:?}; set node.name to another name")]
+    NameTaken {
+        /// The host and database.
+        server: String,
+        /// The name.
+        name: String,
+    },
     /// The node's registration is no longer current.
     #[error("this node is no longer registered")]
     NodeLost,
@@ -199,6 +212,13 @@ fn holder(pid: Option<u32>, address: Option<&str>) -> String {
 }
 
 impl StoreError {
+    /// The session of a fault that was made from [`Self::Elsewhere`].
+    #[must_use]
+    pub fn session_elsewhere(fault: &Fault) -> Option<SessionId> {
+        let session = fault.message.strip_prefix("session ")?.split(' ').next()?;
+        session.parse().ok().filter(|_| fault.code == ELSEWHERE)
+    }
+
     /// The error for a file.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
@@ -214,7 +234,8 @@ impl StoreError {
             | Self::NotEmbedded { .. }
             | Self::BadImport { .. } => FaultClass::Invalid,
             Self::InUse { .. }
-            | Self::Occupied { .. }
+            | Self::NameTaken { .. }
+            | Self::Elsewhere { .. }
             | Self::Unreachable { .. }
             | Self::Unsuitable { .. }
             | Self::Server(_)
@@ -243,7 +264,9 @@ impl StoreError {
             Self::Unreachable { .. } => "store_unreachable",
             Self::Unsuitable { .. } => "store_unsuitable",
             Self::NotEmbedded { .. } => "store_not_embedded",
-            Self::InUse { .. } | Self::Occupied { .. } => "store_in_use",
+            Self::InUse { .. } => "store_in_use",
+            Self::NameTaken { .. } => "node_name_taken",
+            Self::Elsewhere { .. } => ELSEWHERE,
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
             Self::Lost { .. } => "store_lost",
@@ -285,5 +308,24 @@ impl From<StoreError> for Fault {
             Some(hint) => fault.hint(hint),
             None => fault,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_the_session_that_is_elsewhere() {
+        let session = SessionId::from_parts(77, [1; 10]);
+        let elsewhere = StoreError::Elsewhere {
+            session,
+            node: "b".to_owned(),
+        };
+        let fault = Fault::from(elsewhere);
+        assert_eq!(fault.message, format!("session {session} runs on node b"));
+        assert_eq!(StoreError::session_elsewhere(&fault), Some(session));
+        let other = Fault::from(StoreError::NotFound(session));
+        assert_eq!(StoreError::session_elsewhere(&other), None);
     }
 }

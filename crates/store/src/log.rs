@@ -1,7 +1,7 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Access, Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending,
+    Access, Append, Charge, Filter, Fleet, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending,
     StoreError, StoreMetrics, StoredKey, Watched,
 };
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -95,7 +96,7 @@ pub struct Copied {
 pub struct Incarnation(pub u64);
 
 /// Ownership of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The fencing number for appends from now on.
     pub epoch: u64,
@@ -103,6 +104,8 @@ pub struct Claim {
     pub head: agentd_protocol::Seq,
     /// Whether the list row is unreadable. The owner that folds the log rewrites it with an append of no events.
     pub row_damaged: bool,
+    /// The name of this node, if another one owned the session before.
+    pub moved_to: Option<String>,
 }
 
 /// Decides which node runs which session.
@@ -112,10 +115,15 @@ pub trait Placement: Send + Sync + Debug {
     async fn register_node(&self, name: &str, ttl: Duration) -> Result<Incarnation, StoreError>;
     /// Extends the registration by another `ttl`. Fails with `NodeLost` if it was replaced or has expired.
     async fn renew(&self, node: Incarnation, ttl: Duration) -> Result<(), StoreError>;
-    /// Takes over a session. Its fencing number rises, so appends of earlier owners are refused.
+    /// Takes over a session. Its fencing number rises, so appends of earlier owners are refused. In a fleet it fails with
+    /// `Elsewhere` while another live node owns the session or a relative of it.
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
     /// Gives up a session. Does nothing if `epoch` is not current.
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError>;
+    /// The membership in a fleet; `None`: only one node can use the store.
+    fn fleet(&self) -> Option<Arc<dyn Fleet>> {
+        None
+    }
 }
 
 /// A complete backend.

@@ -152,6 +152,7 @@ impl SessionLog for MemoryStore {
         let state = self.open()?;
         let (sessions, events, bytes) = (state.count(), state.events(), state.bytes());
         Ok(Integrity {
+            warnings: Vec::new(),
             problems: Vec::new(),
             sessions,
             events,

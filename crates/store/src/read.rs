@@ -116,7 +116,7 @@ pub struct Filter {
     pub states: Vec<String>,
     /// Only sessions that have all of these labels.
     pub labels: Labels,
-    /// Only sessions that resume by themselves: resumable, or with a wake time.
+    /// Only sessions that resume by themselves: resumable, or with a wake time. In a fleet, only those of this node.
     pub resumable_or_timed: bool,
     /// At most this many; 0: [`MAX_LIST`].
     pub limit: u32,

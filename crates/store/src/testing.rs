@@ -1,8 +1,8 @@
 //! Test backends for other crates.
 
 use crate::{
-    Access, Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range,
-    Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
+    Access, Append, Backend, Charge, Claim, Filter, Fleet, Incarnation, Integrity, Outcome, Page, Placement,
+    Range, Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -202,6 +202,10 @@ impl Placement for CountingLog {
 
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
         self.inner.release(session, epoch).await
+    }
+
+    fn fleet(&self) -> Option<Arc<dyn Fleet>> {
+        self.inner.fleet()
     }
 }
 

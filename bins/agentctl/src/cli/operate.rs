@@ -31,6 +31,37 @@ pub(crate) enum DaemonVerb {
     Stop,
 }
 
+/// `node`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  agentctl nodes\n  agentctl node drain web3      # its sessions continue on other nodes\
+\n  agentctl node cordon web3     # it takes over no more sessions\n  agentctl node uncordon web3"
+)]
+pub(crate) struct NodeArgs {
+    #[command(subcommand)]
+    pub(crate) verb: NodeVerb,
+}
+
+/// The operation on a node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeVerb {
+    /// Let other nodes take over its sessions, each at its next boundary, and stop it
+    Drain {
+        /// The node's name
+        node: String,
+    },
+    /// Let it take over no more sessions
+    Cordon {
+        /// The node's name
+        node: String,
+    },
+    /// Let it take over sessions again
+    Uncordon {
+        /// The node's name
+        node: String,
+    },
+}
+
 /// `config`.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {

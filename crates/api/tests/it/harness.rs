@@ -120,6 +120,7 @@ impl Harness {
             facts: facts(),
             stop: stop_tx,
             audit: audit_tx,
+            peers: None,
             daily: Arc::clone(&daily),
         };
         Self {

@@ -127,6 +127,7 @@ async fn services(
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
+        lease: agentd_store::Lease::default(),
     }
 }
 

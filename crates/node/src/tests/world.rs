@@ -66,6 +66,7 @@ impl World {
         settings.tools.max_running = PERMITS;
         let child_args = ChildArgs {
             home: None,
+            lease: agentd_store::Lease::default(),
             backend: log.clone(),
             http: crate::start::http(&settings).unwrap(),
             tools: Tools::builtin(&settings.tools),

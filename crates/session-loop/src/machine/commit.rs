@@ -108,6 +108,11 @@ impl Machine {
         }
     }
 
+    /// Another node may own the session by now: nothing more starts here.
+    pub fn lapse(&mut self) -> Committed {
+        self.lose(Lost::Fenced)
+    }
+
     /// The loop's state and the durable log differ: the loop stops, and the log is folded again.
     fn lose(&mut self, lost: Lost) -> Committed {
         if self.has(Mutant::Deaf) {

@@ -67,7 +67,8 @@ async fn i9_a_fenced_append_is_not_announced() {
         Claim {
             epoch: 2,
             head: 1,
-            row_damaged: false
+            row_damaged: false,
+            moved_to: None
         }
     );
     let (watching, mut frames) = viewer(1, 8);

@@ -7,7 +7,12 @@ INSERT INTO stream VALUES (0);
 CREATE TABLE session(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   uid text COLLATE "C" NOT NULL UNIQUE,
+  -- The first session of the tree of sub-agents that this one is part of: a tree has one owner.
+  root text COLLATE "C" NOT NULL,
+  -- An incarnation of a node. While it lives, no other node gets the session.
   owner bigint,
+  -- The name of the node that ran it last.
+  node text NOT NULL DEFAULT '',
   epoch bigint NOT NULL,
   head bigint NOT NULL DEFAULT 0,
   last_append bytea NOT NULL DEFAULT '',
@@ -31,6 +36,10 @@ CREATE TABLE session(
   created_ms bigint NOT NULL,
   updated_ms bigint NOT NULL,
   deleted_ms bigint) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX session_owner ON session(owner);
+CREATE INDEX session_root ON session(root);
+-- What somebody must continue.
+CREATE INDEX session_awake ON session(owner, root) WHERE resumable OR wake_at_ms IS NOT NULL;
 
 CREATE TABLE event(
   cursor bigint PRIMARY KEY,
@@ -80,7 +89,16 @@ CREATE TABLE charge(
 CREATE TABLE node(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
-  expires_ms bigint NOT NULL);
+  -- The data directory, which at most one process uses: an earlier incarnation with the same one has ended.
+  identity text NOT NULL,
+  address text NOT NULL,
+  secret text NOT NULL,
+  version text NOT NULL,
+  standing text NOT NULL,
+  joined timestamptz NOT NULL DEFAULT clock_timestamp(),
+  lease_until timestamptz NOT NULL,
+  -- Others took note of its end. Until then it may renew even an expired lease.
+  dead boolean NOT NULL DEFAULT false);
 
 CREATE TABLE spent(
   model text COLLATE "C" NOT NULL,
@@ -137,9 +155,12 @@ BEGIN
     FROM unnest(k_append, k_principal, k_key) AS k(i, principal, key)
     JOIN idempotency d ON d.principal = k.principal AND d.key = k.key AND d.at_ms > oldest_key_ms;
   END IF;
-  INSERT INTO session(uid, owner, epoch, created_ms, updated_ms)
-  SELECT v.uid, node, 1, now_ms, now_ms
-  FROM unnest(a_uid, a_epoch, a_head) WITH ORDINALITY AS v(uid, epoch, head, i)
+  INSERT INTO session(uid, root, owner, node, epoch, created_ms, updated_ms)
+  SELECT v.uid, coalesce(p.root, v.uid), append_1.node, coalesce((SELECT n.name FROM node n WHERE n.id = append_1.node), ''), 1,
+    now_ms, now_ms
+  FROM unnest(a_uid, a_epoch, a_head, a_summary) WITH ORDINALITY AS v(uid, epoch, head, summary, i)
+  -- Not as JSON: it may contain \u0000, which PostgreSQL refuses. A text in it cannot contain these quotes.
+  LEFT JOIN session p ON p.uid = replace(substring(v.summary FROM '"parent":"([0-9a-f-]+)"'), '-', '')
   WHERE v.epoch = 1 AND v.head = 0 AND v.i <> ALL (taken)
   ON CONFLICT (uid) DO NOTHING;
   WITH won_rows AS (
@@ -226,4 +247,101 @@ BEGIN
     JOIN idempotency d ON d.principal = k.principal AND d.key = k.key AND d.at_ms > oldest_key_ms
     WHERE k.i = v.i AND v.i = ANY (taken) ORDER BY k.n LIMIT 1) AS t ON true
   ORDER BY v.i;
+END $$;
+
+-- Joins a node. No result: a live node has the name.
+CREATE FUNCTION join_1(p_name text, p_identity text, p_address text, p_secret text, p_version text, ttl_ms bigint)
+RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(112603926429699);
+  UPDATE node SET dead = true WHERE identity = p_identity AND NOT dead;
+  IF EXISTS (SELECT 1 FROM node WHERE name = p_name AND NOT dead AND lease_until > clock_timestamp()) THEN
+    RETURN;
+  END IF;
+  UPDATE node SET dead = true WHERE name = p_name AND NOT dead;
+  DELETE FROM node n WHERE n.dead AND n.lease_until < clock_timestamp() - interval '1 hour'
+    AND NOT EXISTS (SELECT 1 FROM session s WHERE s.owner = n.id);
+  RETURN QUERY
+  INSERT INTO node(name, identity, address, secret, version, standing, lease_until)
+  VALUES (p_name, p_identity, p_address, p_secret, p_version,
+    -- A node stays cordoned over a restart.
+    coalesce((SELECT o.standing FROM node o WHERE o.name = p_name AND o.standing = 'cordoned'
+              AND o.id = (SELECT max(l.id) FROM node l WHERE l.name = p_name)), 'open'),
+    clock_timestamp() + ttl_ms * interval '1 ms')
+  RETURNING id;
+END $$;
+
+-- Takes over a session: 0 done, 1 there is none, 2 this node is no longer a member, 3 another node has it or a relative.
+-- Like all changes of owners it holds the lock of the appends, so that no two of them can wait for each other.
+CREATE FUNCTION claim_1(p_uid text, me bigint)
+RETURNS TABLE(outcome int, holder text, moved boolean, new_epoch bigint, at_head bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  mine text;
+  other text;
+  found_id bigint;
+  found_root text;
+  found_node text;
+BEGIN
+  PERFORM 1 FROM stream FOR UPDATE;
+  IF me IS NOT NULL THEN
+    SELECT n.name INTO mine FROM node n WHERE n.id = me AND NOT n.dead;
+    IF NOT FOUND THEN
+      RETURN QUERY SELECT 2, ''::text, false, 0::bigint, 0::bigint;
+      RETURN;
+    END IF;
+  END IF;
+  SELECT s.id, s.root, s.node INTO found_id, found_root, found_node FROM session s
+  WHERE s.uid = p_uid AND s.deleted_ms IS NULL;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT 1, ''::text, false, 0::bigint, 0::bigint;
+    RETURN;
+  END IF;
+  -- The stream of rules belongs to no node: each claims it to write to it.
+  IF me IS NOT NULL AND p_uid <> repeat('0', 32) THEN
+    SELECT n.name INTO other FROM session s JOIN node n ON n.id = s.owner
+    WHERE s.root = found_root AND s.deleted_ms IS NULL AND s.owner <> me AND NOT n.dead LIMIT 1;
+    IF FOUND THEN
+      RETURN QUERY SELECT 3, other, false, 0::bigint, 0::bigint;
+      RETURN;
+    END IF;
+  END IF;
+  RETURN QUERY
+  UPDATE session s SET epoch = s.epoch + 1, owner = me, node = coalesce(mine, '') WHERE s.id = found_id
+  RETURNING 0, coalesce(mine, ''), mine IS NOT NULL AND found_node <> '' AND found_node <> mine, s.epoch, s.head;
+END $$;
+
+-- Takes over this node's share of the trees that continue by themselves and have no live owner, and returns what
+-- continues.
+CREATE FUNCTION adopt_1(me bigint)
+RETURNS TABLE(uid text, wake_at_ms bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  open_nodes bigint;
+  owned bigint;
+  everything bigint;
+  chosen text[];
+BEGIN
+  PERFORM 1 FROM stream FOR UPDATE;
+  IF NOT EXISTS (SELECT 1 FROM node WHERE id = me AND NOT dead AND standing = 'open') THEN
+    RETURN;
+  END IF;
+  SELECT count(*) INTO open_nodes FROM node WHERE NOT dead AND lease_until > clock_timestamp() AND standing = 'open';
+  SELECT count(*), count(*) FILTER (WHERE s.owner = me) INTO everything, owned FROM session s
+  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL;
+  SELECT array_agg(f.root) INTO chosen FROM (
+    SELECT s.root FROM session s LEFT JOIN node n ON n.id = s.owner
+    WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
+      AND (s.owner IS NULL OR n.id IS NULL OR n.dead)
+      AND NOT EXISTS (SELECT 1 FROM session r JOIN node o ON o.id = r.owner
+                      WHERE r.root = s.root AND r.deleted_ms IS NULL AND r.owner <> me AND NOT o.dead)
+    GROUP BY s.root ORDER BY s.root
+    LIMIT greatest(ceil(everything::numeric / greatest(open_nodes, 1)) - owned, 1)) AS f;
+  RETURN QUERY
+  WITH taken AS (
+    UPDATE session s SET owner = me, epoch = epoch + 1
+    WHERE s.root = ANY (chosen) AND s.deleted_ms IS NULL AND s.owner IS DISTINCT FROM me
+    RETURNING s.uid, s.resumable, s.wake_at_ms, s.summary)
+  SELECT t.uid, CASE WHEN t.resumable THEN 0 ELSE t.wake_at_ms END FROM taken t
+  WHERE t.summary IS NOT NULL AND (t.resumable OR t.wake_at_ms IS NOT NULL);
 END $$;

@@ -19,6 +19,8 @@ macro_rules! conformance {
 #[path = "../../../store/src/tests/conformance.rs"]
 mod conformance;
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 #[expect(
     dead_code,
     reason = "shared with the tests of the other backends, which use more of it"

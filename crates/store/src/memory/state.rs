@@ -347,6 +347,7 @@ impl State {
             epoch: found.epoch,
             head: found.head(),
             row_damaged: false,
+            moved_to: None,
         })
     }
 }

@@ -67,6 +67,7 @@ impl Placement for SqliteStore {
                     epoch: size(row.get(0)?),
                     head: size(row.get(1)?),
                     row_damaged: !row.get::<_, bool>(2)? || !is_summary(row.get_ref(3)?),
+                    moved_to: None,
                 })
             });
             claimed.optional()

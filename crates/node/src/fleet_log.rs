@@ -1,0 +1,104 @@
+//! Brings what other nodes write to the viewers of this node: reads the log of the fleet, and announces it to the feed.
+//!
+//! Invariant I2: the feed drops what it has seen, and what comes out of order makes a viewer read the log; so announcing an
+//! event twice, here and by this node's own commits, is harmless.
+
+use agentd_actor_kit::{FeedMsg, GateMsg, Handle, Published};
+use agentd_api::Api;
+use agentd_protocol::{SessionId, Timestamp};
+use agentd_store::{Backend, EncodedEvent, StoreError, WatchedEvent};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Events per page.
+const PAGE: u32 = 512;
+/// How long to wait for news at most: a hint may be lost.
+const EVERY: Duration = Duration::from_millis(250);
+/// How often other things that nodes share are read.
+const SHARED: Duration = Duration::from_secs(1);
+
+/// The reader. It keeps its position when it is restarted.
+#[derive(Debug)]
+pub(crate) struct FleetLog {
+    backend: Arc<dyn Backend>,
+    feed: Handle<FeedMsg>,
+    gate: Handle<GateMsg>,
+    api: Arc<Api>,
+    cursor: u64,
+}
+
+impl FleetLog {
+    /// Reads from the end of the log as it was when the store was opened.
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        feed: Handle<FeedMsg>,
+        gate: Handle<GateMsg>,
+        api: Arc<Api>,
+    ) -> Self {
+        let cursor = *backend.committed().borrow();
+        Self {
+            backend,
+            feed,
+            gate,
+            api,
+            cursor,
+        }
+    }
+
+    /// Runs until dropped.
+    pub(crate) async fn run(&mut self) {
+        let mut hints = self.backend.committed();
+        let mut shared = Instant::now();
+        let mut failing = false;
+        loop {
+            if shared.elapsed() >= SHARED {
+                shared = Instant::now();
+                if let Err(fault) = self.api.reread_tokens().await {
+                    tracing::debug!(%fault, "could not read the tokens again");
+                }
+            }
+            match self.read().await {
+                Ok(true) => continue,
+                Ok(false) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    tracing::warn!(%error, "cannot read what other nodes write; trying again");
+                }
+                Err(_) => {}
+            }
+            // Whether a hint came or not, the log says what is new.
+            let _ = timeout(EVERY, hints.changed()).await;
+        }
+    }
+
+    /// Announces a page; returns whether there may be more.
+    async fn read(&mut self) -> Result<bool, StoreError> {
+        let page = self.backend.watch(Some(self.cursor), PAGE).await?;
+        let more = !page.events.is_empty();
+        if page.events.iter().any(|event| event.session == SessionId::NIL) {
+            self.gate.cast(GateMsg::Reread);
+        }
+        let commits = page.events.into_iter().map(published).collect();
+        if more {
+            self.feed.cast(FeedMsg::Committed(commits));
+        }
+        self.cursor = page.cursor;
+        Ok(more)
+    }
+}
+
+fn published(event: WatchedEvent) -> Published {
+    let stored = EncodedEvent {
+        seq: event.seq,
+        // The feed passes the line on, which has the time.
+        at: Timestamp::default(),
+        kind: event.kind.into(),
+        body: event.body,
+    };
+    Published {
+        session: event.session,
+        events: vec![stored],
+        cursor: event.cursor,
+    }
+}

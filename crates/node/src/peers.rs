@@ -1,0 +1,107 @@
+//! The other nodes of the fleet, over their HTTP APIs.
+
+use crate::relay::Relays;
+use agentd_actor_kit::{FeedMsg, Handle};
+use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
+use agentd_protocol::{Fault, FleetNode, Placing, SessionId};
+use agentd_store::{Fleet, Owner, StoreError};
+use async_trait::async_trait;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a request may take on the other node; longer than any deadline that it has itself.
+const ANSWER: Duration = Duration::from_secs(130);
+
+/// The nodes that share the store.
+#[derive(Debug)]
+pub(crate) struct HttpPeers {
+    fleet: Arc<dyn Fleet>,
+    http: reqwest::Client,
+    relays: Relays,
+    /// The hash of this node's secret: comparing hashes takes the same time for every input.
+    secret: [u8; 32],
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+impl HttpPeers {
+    pub(crate) fn new(
+        fleet: Arc<dyn Fleet>,
+        http: reqwest::Client,
+        feed: Handle<FeedMsg>,
+        secret: &str,
+    ) -> Self {
+        Self {
+            relays: Relays::new(Arc::clone(&fleet), http.clone(), feed),
+            fleet,
+            http,
+            secret: hash(secret),
+        }
+    }
+}
+
+#[async_trait]
+impl Peers for HttpPeers {
+    async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
+        self.fleet.owner(session).await
+    }
+
+    async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault> {
+        let name = &owner.name;
+        if owner.address.is_empty() {
+            let message = format!("the session runs on node {name}, which other nodes cannot reach");
+            let hint = format!("use node {name}, or set http.listen and node.address there");
+            return Err(Fault::unavailable("node_unreachable", message).hint(hint));
+        }
+        let unreachable = |why: String| {
+            let message = format!("the session runs on node {name}, which does not answer: {why}");
+            Fault::unavailable("node_unreachable", message).hint(
+                "try again with the same key: if the node is gone, another one takes over within node.ttl",
+            )
+        };
+        let url = format!("{}/v1/node/call", owner.address.trim_end_matches('/'));
+        let request = self.http.post(url).bearer_auth(&owner.secret).json(call);
+        let sent = request.timeout(ANSWER).send().await;
+        let answer = sent.map_err(|error| {
+            let sent = !error.is_connect();
+            let fault = unreachable(error.without_url().to_string());
+            let code = if sent {
+                fault.code.clone()
+            } else {
+                NODE_GONE.to_owned()
+            };
+            Fault { code, ..fault }
+        })?;
+        let status = answer.status();
+        if !status.is_success() {
+            return Err(unreachable(format!("it answers {status}")));
+        }
+        let answer = answer.json::<Value>().await;
+        let mut answer = answer.map_err(|error| unreachable(error.without_url().to_string()))?;
+        if let Some(fault) = answer.get_mut("fault").map(Value::take) {
+            let bad = |_| unreachable("its answer is unreadable".to_owned());
+            return Err(serde_json::from_value(fault).map_err(bad)?);
+        }
+        Ok(answer.get_mut("ok").map(Value::take).unwrap_or_default())
+    }
+
+    async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError> {
+        self.fleet.nodes().await
+    }
+
+    async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError> {
+        self.fleet.place(name, placing).await
+    }
+
+    fn admits(&self, secret: &str) -> bool {
+        hash(secret) == self.secret
+    }
+
+    fn relay(&self, follow: PeerFollow) -> Relay {
+        self.relays.open(follow)
+    }
+}

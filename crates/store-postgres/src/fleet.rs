@@ -1,0 +1,211 @@
+//! The membership in the fleet, on a connection of its own: a sign of life never waits behind anything else.
+
+use crate::error::store_error;
+use crate::queries::{all, change, count_of, first, get, session_of};
+use crate::reads::Reads;
+use crate::server::Server;
+use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
+use agentd_store::backend::{hex, size};
+use agentd_store::{Fleet, Incarnation, Joining, Owner, StoreError};
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row};
+
+/// How long a statement may take until its connection counts as lost.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Extends the lease. Nobody may have taken note of the node's end; then its sessions are still its own, even if the lease
+/// has expired.
+const RENEW: &str = "UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 ms'
+  WHERE id = $1 AND NOT dead RETURNING standing";
+
+/// Takes note of nodes that are gone. After a restart of the server all may first renew.
+const REAP: &str = "UPDATE node SET dead = true WHERE id IN (
+    SELECT id FROM node WHERE id <> $1 AND NOT dead AND lease_until < clock_timestamp() FOR UPDATE SKIP LOCKED)
+  AND lease_until < clock_timestamp()
+  AND clock_timestamp() > pg_postmaster_start_time() + $2 * interval '1 ms' RETURNING name";
+
+/// Whether there is anything to take over; most of the time there is not.
+const ORPHANS: &str = "SELECT EXISTS (SELECT 1 FROM session s LEFT JOIN node n ON n.id = s.owner
+  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
+    AND (s.owner IS NULL OR n.id IS NULL OR n.dead))";
+
+const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
+  AND root NOT IN (SELECT root FROM session WHERE uid = ANY ($2))";
+
+const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), standing,
+    (SELECT count(*) FROM session s WHERE s.owner = node.id AND NOT s.closed AND s.deleted_ms IS NULL),
+    address, version, (extract(epoch FROM joined) * 1000)::bigint
+  FROM node WHERE id IN (SELECT max(id) FROM node GROUP BY name) ORDER BY name";
+
+const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
+  JOIN session r ON r.root = s.root AND r.deleted_ms IS NULL JOIN node n ON n.id = r.owner
+  WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead LIMIT 1";
+
+/// The membership of this node.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    server: Server,
+    /// The current incarnation; 0: none.
+    node: Arc<AtomicI64>,
+    connection: Mutex<Option<Client>>,
+    reads: Reads,
+}
+
+impl Membership {
+    pub(crate) fn new(server: Server, node: Arc<AtomicI64>, reads: Reads) -> Self {
+        Self {
+            server,
+            node,
+            connection: Mutex::new(None),
+            reads,
+        }
+    }
+
+    fn me(&self) -> i64 {
+        self.node.load(Ordering::Acquire)
+    }
+
+    /// Runs a statement on the own connection. After a failure the next one gets a new connection.
+    async fn ask(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, StoreError> {
+        let mut kept = self.connection.lock().await;
+        let client = match kept.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => timeout(PATIENCE, self.server.connect())
+                .await
+                .map_err(|_| self.server.unreachable("no answer in time"))??,
+        };
+        let rows = timeout(PATIENCE, client.query(sql, params)).await;
+        let rows = rows.map_err(|_| self.server.unreachable("no answer in time"))?;
+        let rows = rows.map_err(|error| store_error(&error))?;
+        *kept = Some(client);
+        Ok(rows)
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[async_trait]
+impl Fleet for Membership {
+    async fn join(&self, node: &Joining) -> Result<Incarnation, StoreError> {
+        let sql = "SELECT join_1($1, $2, $3, $4, $5, $6)";
+        let ttl = millis(node.ttl);
+        let params: [&(dyn ToSql + Sync); 6] = [
+            &node.name,
+            &node.identity,
+            &node.address,
+            &node.secret,
+            &node.version,
+            &ttl,
+        ];
+        let rows = self.ask(sql, &params).await?;
+        let Some(row) = rows.first() else {
+            return Err(StoreError::NameTaken {
+                server: self.server.to_string(),
+                name: node.name.clone(),
+            });
+        };
+        let id: i64 = get(row, 0)?;
+        self.node.store(id, Ordering::Release);
+        Ok(Incarnation(size(id)))
+    }
+
+    async fn beat(&self, ttl: Duration) -> Result<Placing, StoreError> {
+        let (me, ttl) = (self.me(), ttl.as_secs_f64() * 1_000.0);
+        let renewed = self.ask(RENEW, &[&me, &ttl]).await?;
+        let placing = renewed.first().ok_or(StoreError::NodeLost)?;
+        let placing = Placing::parse(get(placing, 0)?);
+        for gone in self.ask(REAP, &[&me, &ttl]).await? {
+            let name: &str = get(&gone, 0)?;
+            tracing::warn!(
+                node = name,
+                "a node gave no sign of life; others take over its sessions"
+            );
+        }
+        Ok(placing)
+    }
+
+    async fn adopt(&self) -> Result<Vec<(SessionId, Timestamp)>, StoreError> {
+        let orphans = self.ask(ORPHANS, &[]).await?;
+        if !orphans.first().is_some_and(|row| row.get(0)) {
+            return Ok(Vec::new());
+        }
+        let me = self.me();
+        // Not on the own connection: this waits for appends.
+        let adopt = self.reads.run(move |client| async move {
+            let rows = all(&client, "SELECT uid, wake_at_ms FROM adopt_1($1)", &[&me]).await?;
+            let found = |row: &Row| Ok((session_of(get(row, 0)?)?, Timestamp(count_of(row, 1)?)));
+            rows.iter().map(found).collect()
+        });
+        adopt.await
+    }
+
+    async fn hand_over(&self, keep: &[SessionId]) -> Result<u64, StoreError> {
+        let keep: Vec<String> = keep.iter().map(|session| hex(*session)).collect();
+        let me = self.me();
+        self.reads
+            .run(move |client| async move { change(&client, HAND_OVER, &[&me, &keep]).await })
+            .await
+    }
+
+    async fn leave(&self) -> Result<(), StoreError> {
+        let me = self.node.swap(0, Ordering::AcqRel);
+        if me != 0 {
+            self.ask("UPDATE node SET dead = true WHERE id = $1", &[&me])
+                .await?;
+        }
+        *self.connection.lock().await = None;
+        Ok(())
+    }
+
+    async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError> {
+        let nodes = self.reads.run(|client| async move {
+            let rows = all(&client, NODES, &[]).await?;
+            let node = |row: &Row| {
+                Ok(FleetNode {
+                    name: get(row, 0)?,
+                    alive: get(row, 1)?,
+                    placing: Placing::parse(get(row, 2)?),
+                    sessions: count_of(row, 3)?,
+                    address: get(row, 4)?,
+                    version: get(row, 5)?,
+                    joined_at: Timestamp(count_of(row, 6)?),
+                })
+            };
+            rows.iter().map(node).collect()
+        });
+        nodes.await
+    }
+
+    async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        let place = self.reads.run(move |client| async move {
+            let sql = "UPDATE node SET standing = $2 WHERE name = $1 AND NOT dead";
+            change(&client, sql, &[&name, &placing.as_str()]).await
+        });
+        place.await.map(|changed| changed > 0)
+    }
+
+    async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
+        let (uid, me) = (hex(session), self.me());
+        let owner = self.reads.run(move |client| async move {
+            let row = first(&client, OWNER, &[&uid, &me]).await?;
+            let owner = |row: &Row| {
+                Ok(Owner {
+                    name: get(row, 0)?,
+                    address: get(row, 1)?,
+                    secret: get(row, 2)?,
+                })
+            };
+            row.as_ref().map(owner).transpose()
+        });
+        owner.await
+    }
+}

@@ -1,0 +1,128 @@
+//! Several nodes on one store: who is there, and how the sessions of a node that is gone reach another one.
+
+use crate::{Incarnation, StoreError};
+use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
+use async_trait::async_trait;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What a node says of itself when it joins.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Joining {
+    /// Its name, which no other live node has.
+    pub name: String,
+    /// Identifies its data directory, which at most one process uses: an earlier incarnation with it has ended.
+    pub identity: String,
+    /// The URL at which other nodes reach it; empty: they cannot.
+    pub address: String,
+    /// What other nodes prove themselves with when they reach it.
+    pub secret: String,
+    /// The version of the program.
+    pub version: String,
+    /// How long the node counts as alive without a sign of life.
+    pub ttl: Duration,
+}
+
+impl fmt::Debug for Joining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The secret is none of anybody's business (I8).
+        f.debug_struct("Joining")
+            .field("name", &self.name)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The owner of a session, for those who pass a request on to it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// The URL at which it is reached; empty: it cannot be reached.
+    pub address: String,
+    /// What proves a request.
+    pub secret: String,
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owner")
+            .field("name", &self.name)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The membership of this node in a fleet.
+#[async_trait]
+pub trait Fleet: Send + Sync + fmt::Debug {
+    /// Joins as a new incarnation, which owns what this node creates or claims from now on.
+    async fn join(&self, node: &Joining) -> Result<Incarnation, StoreError>;
+    /// Gives a sign of life, and takes note of nodes that gave none in time. Fails with `NodeLost` if others took note
+    /// that this node is gone.
+    async fn beat(&self, ttl: Duration) -> Result<Placing, StoreError>;
+    /// Takes over this node's share of the sessions that continue by themselves and have no live owner. Returns when
+    /// each continues.
+    async fn adopt(&self) -> Result<Vec<(SessionId, Timestamp)>, StoreError>;
+    /// Gives up all sessions but these and their relatives.
+    async fn hand_over(&self, keep: &[SessionId]) -> Result<u64, StoreError>;
+    /// Ends the membership: others may take over all sessions.
+    async fn leave(&self) -> Result<(), StoreError>;
+    /// The current incarnation of each node that has sessions or was there lately, by name.
+    async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;
+    /// Says which sessions a node may have. Returns whether there is such a live node.
+    async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError>;
+    /// The live node that owns a session or a relative of it, unless it is this one.
+    async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
+}
+
+/// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has
+/// a copy. It only limits what is done in vain; the epochs keep two owners apart (I9).
+#[derive(Debug, Clone)]
+pub struct Lease(Arc<AtomicU64>);
+
+/// Time is counted from here.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl Default for Lease {
+    /// One that never ends: the node is alone.
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Lease {
+    /// Ends it at this time; it may have been later or earlier before.
+    pub fn until(&self, end: Instant) {
+        let ms = end.saturating_duration_since(*START).as_millis();
+        self.0
+            .store(u64::try_from(ms).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let end = self.0.load(Ordering::Acquire);
+        end == u64::MAX || START.elapsed().as_millis() < u128::from(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i9_a_lease_ends_unless_it_is_extended() {
+        let lease = Lease::default();
+        assert!(lease.holds());
+        lease.until(Instant::now() + Duration::from_secs(3_600));
+        assert!(lease.holds());
+        lease.until(*START);
+        assert!(!lease.holds());
+        lease.until(Instant::now() + Duration::from_secs(3_600));
+        assert!(lease.clone().holds());
+    }
+}

@@ -1,0 +1,284 @@
+//! Several daemons on one PostgreSQL database.
+
+mod chaos;
+mod fleet;
+
+use agentd_protocol::{Block, EventBody, SendParams};
+use agentd_tests::{Follower, Logs, eventually, within};
+use fleet::Fleet;
+use rustix::process::Signal;
+use std::time::Instant;
+
+/// Four commands, each after half a second.
+fn plan(name: &str) -> String {
+    format!("plan:{name} steps=4 first=500 command=echo_{{n}}_>>_marks;")
+}
+
+async fn started(follower: &mut Follower) {
+    follower
+        .until("the first call is over", |body| {
+            matches!(body, EventBody::ToolFinished(_))
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i1_i4_i9_the_sessions_of_a_killed_node_continue_on_another() {
+    let Some(mut fleet) = Fleet::start("a killed node", 2).await else {
+        return;
+    };
+    let mut sessions = Vec::new();
+    for number in 0..6 {
+        let name = format!("s{number}");
+        sessions.push(fleet.session(0, &name, &plan(&name)).await);
+    }
+    let first = fleet.client(0).await;
+    for id in &sessions {
+        started(&mut Follower::attach(&first, id).await).await;
+    }
+    let before = Logs::told(&first).await.unwrap();
+    fleet.nodes[0].kill().await;
+    let killed = Instant::now();
+    let second = fleet.client(1).await;
+    for id in &sessions {
+        let mut follower = Follower::attach(&second, id).await;
+        let moved = follower
+            .until("it has moved", |body| matches!(body, EventBody::SessionMoved(_)))
+            .await;
+        let EventBody::SessionMoved(moved) = moved.body else {
+            unreachable!("as it was asked for")
+        };
+        assert_eq!(moved.node, "node1");
+        assert!(moved.epoch > 1);
+    }
+    // The lease is 2 s here; what follows it must take little time even on a loaded machine.
+    let took = killed.elapsed();
+    assert!(took.as_secs() < 20, "I9: it took {took:?} to take over");
+    for (number, id) in sessions.iter().enumerate() {
+        Follower::attach(&second, id).await.turn_finished(1).await;
+        fleet.check_marks(&second, id, &format!("s{number}")).await;
+    }
+    Logs::told(&second).await.unwrap().continue_from(&before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i9_a_node_that_slept_too_long_drops_its_sessions_and_comes_back() {
+    let Some(fleet) = Fleet::start("a stopped node", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", &plan("s")).await;
+    let first = fleet.client(0).await;
+    let mut follower = Follower::attach(&first, &id).await;
+    started(&mut follower).await;
+    fleet.nodes[0].signal(Signal::STOP);
+    let second = fleet.client(1).await;
+    let mut other = Follower::attach(&second, &id).await;
+    other.turn_finished(1).await;
+    fleet.nodes[0].signal(Signal::CONT);
+    // The viewer of the first node gets what the second one wrote.
+    follower.turn_finished(1).await;
+    agentd_tests::eventually("the first node has joined again", || {
+        fleet.nodes[0].said().contains("joining again") || fleet.log(0).contains("joining again")
+    })
+    .await;
+    fleet.check_marks(&second, &id, "s").await;
+    let own = fleet.session(0, "after", &plan("after")).await;
+    Follower::attach(&fleet.client(0).await, &own)
+        .await
+        .turn_finished(1)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_on_any_node_reaches_the_session_and_every_node_shows_it() {
+    let Some(fleet) = Fleet::start("commands on any node", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", "plan:s steps=0 text=one;").await;
+    let (first, second) = (fleet.client(0).await, fleet.client(1).await);
+    let mut here = Follower::attach(&first, &id).await;
+    let mut there = Follower::attach(&second, &id).await;
+    here.turn_finished(1).await;
+    there.turn_finished(1).await;
+    let params = SendParams {
+        session: id.clone(),
+        content: vec![Block::text("plan:again steps=1 text=two;")],
+        key: Some("only-once".to_owned()),
+        ..SendParams::default()
+    };
+    let sent = second.send(&params).await.unwrap();
+    assert_eq!(second.send(&params).await.unwrap().input, sent.input);
+    assert_eq!(first.send(&params).await.unwrap().input, sent.input);
+    assert_eq!(there.turn_finished(2).await.text, "two");
+    assert_eq!(here.turn_finished(2).await.text, "two");
+    assert_eq!(here.events, there.events);
+    let moved = |body: &EventBody| matches!(body, EventBody::SessionMoved(_));
+    assert!(!here.events.iter().any(|event| moved(&event.body)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_text_is_shown_by_every_node_and_the_log_goes_on_without_its_relay() {
+    let Some(mut fleet) = Fleet::start("live text at another node", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", "plan:s steps=0 text=one;").await;
+    let second = fleet.client(1).await;
+    let mut there = Follower::attach(&second, &id).await;
+    there.turn_finished(1).await;
+    let send = async |words: &str| {
+        let params = SendParams {
+            session: id.clone(),
+            content: vec![Block::text(words)],
+            key: Some(words.to_owned()),
+            ..SendParams::default()
+        };
+        agentd_tests::found("the input is accepted", async || second.send(&params).await.ok()).await;
+    };
+    // The relay may still be on its way to the other node: each turn says the same.
+    let mut turns = 1;
+    agentd_tests::found("live text of the other node", async || {
+        turns += 1;
+        send(&format!(
+            "plan:again{turns} steps=0 text=live_text_of_another_node;"
+        ))
+        .await;
+        let mut live = String::new();
+        loop {
+            match there.next().await.expect("the subscription goes on") {
+                agentd_client::Push::Delta(agentd_protocol::Delta::Text(part)) => live.push_str(&part.text),
+                agentd_client::Push::Event(_)
+                    if there
+                        .events
+                        .iter()
+                        .filter(|event| matches!(event.body, EventBody::TurnFinished(_)))
+                        .count()
+                        == turns =>
+                {
+                    break;
+                }
+                _ => {}
+            }
+        }
+        live.contains("live text").then_some(())
+    })
+    .await;
+    fleet.nodes[0].kill().await;
+    send("plan:more steps=0 text=after;").await;
+    assert_eq!(there.turn_finished(turns + 1).await.text, "after");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draining_node_gives_its_sessions_to_others_and_loses_no_turn() {
+    let Some(mut fleet) = Fleet::start("a draining node", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", &plan("s")).await;
+    let mut follower = Follower::attach(&fleet.client(0).await, &id).await;
+    started(&mut follower).await;
+    fleet.nodes[0].terminate();
+    let second = fleet.client(1).await;
+    let mut other = Follower::attach(&second, &id).await;
+    other.turn_finished(1).await;
+    assert_eq!(fleet.nodes[0].ended().await.code(), Some(0));
+    fleet.check_marks(&second, &id, "s").await;
+    let params = SendParams {
+        session: id.clone(),
+        content: vec![Block::text("plan:more steps=0;")],
+        ..SendParams::default()
+    };
+    second.send(&params).await.unwrap();
+    other.turn_finished(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_node_of_the_same_name_is_refused() {
+    let Some(fleet) = Fleet::start("nodes of the same name", 1).await else {
+        return;
+    };
+    let mut other = fleet.launch("node0");
+    assert_eq!(other.ended().await.code(), Some(69));
+    let said = other.said();
+    assert!(said.contains("already has a live node named \"node0\""), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_a_token_ends_on_all_nodes() {
+    let Some(fleet) = Fleet::start("tokens of a fleet", 2).await else {
+        return;
+    };
+    let (first, second) = (fleet.client(0).await, fleet.client(1).await);
+    let params = agentd_protocol::CreateTokenParams {
+        name: "ci".to_owned(),
+        scopes: vec!["read".to_owned()],
+        ..agentd_protocol::CreateTokenParams::default()
+    };
+    let token = first
+        .create_token(&params)
+        .await
+        .unwrap()
+        .token
+        .expose()
+        .to_owned();
+    let url = format!("{}/v1/sessions", second.status().await.unwrap().http);
+    let http = agentd_provider::http_client(std::time::Duration::from_secs(5)).unwrap();
+    let status = async || {
+        let asked = http.get(&url).bearer_auth(&token).send();
+        within("HTTP answers", asked).await.unwrap().status().as_u16()
+    };
+    agentd_tests::found("the token opens the other node", async || {
+        (status().await == 200).then_some(())
+    })
+    .await;
+    let params = agentd_protocol::RevokeTokenParams {
+        name: "ci".to_owned(),
+    };
+    first.revoke_token(&params).await.unwrap();
+    agentd_tests::found("the token opens it no longer", async || {
+        (status().await == 401).then_some(())
+    })
+    .await;
+    eventually("nothing of this is in a log", || {
+        !fleet.log(0).contains(&token) && !fleet.log(1).contains(&token)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
+    let Some(mut fleet) = Fleet::start("nodes of a fleet", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", &plan("s")).await;
+    started(&mut Follower::attach(&fleet.client(0).await, &id).await).await;
+    let listed = async |fleet: &Fleet| {
+        let listed = fleet.nodes[1].agentctl(&["nodes", "-o", "json"]).await;
+        let rows: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+        let of = |node: usize| {
+            (
+                rows[node]["alive"] == true,
+                rows[node]["placing"].as_str().unwrap().to_owned(),
+            )
+        };
+        (of(0), of(1))
+    };
+    let open = |placing: &str| (true, placing.to_owned());
+    assert_eq!(listed(&fleet).await, (open("open"), open("open")));
+    let done = fleet.nodes[0].agentctl(&["node", "cordon", "node1"]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(listed(&fleet).await, (open("open"), open("cordoned")));
+    let done = fleet.nodes[0].agentctl(&["node", "uncordon", "node1"]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let unknown = fleet.nodes[1].agentctl(&["node", "drain", "nobody"]).await;
+    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
+    let done = fleet.nodes[1].agentctl(&["node", "drain", "node0"]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(fleet.nodes[0].ended().await.code(), Some(0));
+    Follower::attach(&fleet.client(1).await, &id)
+        .await
+        .turn_finished(1)
+        .await;
+    assert_eq!(
+        listed(&fleet).await,
+        ((false, "draining".to_owned()), open("open"))
+    );
+}

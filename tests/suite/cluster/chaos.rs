@@ -1,0 +1,186 @@
+//! Random faults of three nodes and their database while random clients work, under one seed: `AGENTD_SEED`.
+
+use super::fleet::Fleet;
+use agentd_client::{Client, ConnectOptions};
+use agentd_protocol::{Block, EventBody, InputId, SendParams, Stamp, Timestamp};
+use agentd_tests::{Daemon, Follower, Logs, check_effects, within};
+use futures_util::future::join_all;
+use rustix::process::Signal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+const NODES: usize = 3;
+const SESSIONS: usize = 12;
+/// Inputs of each session.
+const INPUTS: usize = 4;
+/// Faults, unless `AGENTD_FAULTS_AT_RANDOM` gives another number.
+const FAULTS: u64 = 8;
+/// How long a client may try to send an input, and for each fault in addition.
+const PATIENCE: Duration = Duration::from_secs(90);
+const PER_FAULT: Duration = Duration::from_secs(10);
+
+/// Numbers below `bound` under a seed.
+struct Dice(Stamp);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(Stamp::new(Timestamp(0), seed))
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0.next_u64() % bound
+    }
+
+    fn node(&mut self) -> usize {
+        usize::try_from(self.below(NODES as u64)).unwrap_or(0)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the seed of a test comes from its environment"
+)]
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Sends inputs to a session through random nodes. Each key is tried until it is acknowledged.
+async fn work(
+    sockets: Arc<Vec<PathBuf>>,
+    session: String,
+    (place, seed): (u64, u64),
+    deadline: Instant,
+) -> Vec<InputId> {
+    let mut dice = Dice::new(seed ^ (place << 32));
+    let mut sent = Vec::new();
+    for number in 0..INPUTS {
+        let words = format!("plan:s{place}n{number} steps=2 first=200 command=echo_{number}.{{n}}_>>_marks;");
+        let params = SendParams {
+            session: session.clone(),
+            content: vec![Block::text(words)],
+            key: Some(format!("{session}-{number}")),
+            ..SendParams::default()
+        };
+        let mut last = String::new();
+        let input = loop {
+            assert!(Instant::now() < deadline, "input {number} of {session}: {last}");
+            let socket = &sockets[dice.node()];
+            let options = ConnectOptions {
+                deadline: Duration::from_secs(2),
+                ..ConnectOptions::default()
+            };
+            let answered = match Client::connect(socket, &options).await {
+                Ok(client) => client.send(&params).await,
+                Err(error) => Err(error),
+            };
+            match answered {
+                Ok(sent) => break sent.input,
+                Err(error) => last = error.to_string(),
+            }
+            sleep(Duration::from_millis(100 + dice.below(300))).await;
+        };
+        sent.push(input);
+        sleep(Duration::from_millis(dice.below(2_500))).await;
+    }
+    sent
+}
+
+/// Strikes until it has struck often enough. All nodes run afterwards.
+async fn strike(nodes: &Mutex<Vec<Daemon>>, fleet: &Fleet, seed: u64, most: u64) -> Vec<String> {
+    let mut dice = Dice::new(seed);
+    let mut struck = Vec::new();
+    for _ in 0..most {
+        sleep(Duration::from_millis(1_000 + dice.below(2_000))).await;
+        let node = dice.node();
+        match dice.below(5) {
+            0 | 1 => {
+                struck.push(format!("kill node{node}"));
+                let mut nodes = nodes.lock().await;
+                nodes[node].kill().await;
+                sleep(Duration::from_millis(dice.below(4_000))).await;
+                let mut again = nodes[node].again();
+                assert!(again.ready_or_over().await, "{}", again.said());
+                nodes[node] = again;
+            }
+            2 | 3 => {
+                struck.push(format!("stop node{node}"));
+                let nodes = nodes.lock().await;
+                nodes[node].signal(Signal::STOP);
+                sleep(Duration::from_millis(500 + dice.below(5_000))).await;
+                nodes[node].signal(Signal::CONT);
+            }
+            _ => {
+                struck.push("crash the database".to_owned());
+                fleet.server.crash();
+            }
+        }
+    }
+    struck
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i1_i2_i3_i4_i9_random_faults_lose_and_repeat_nothing() {
+    let Some(mut fleet) = Fleet::start("random faults of a fleet", NODES).await else {
+        return;
+    };
+    let seed = number("AGENTD_SEED").unwrap_or(1);
+    let faults = number("AGENTD_FAULTS_AT_RANDOM").unwrap_or(FAULTS);
+    let mut sessions = Vec::new();
+    for place in 0..SESSIONS {
+        let words = format!("plan:s{place} steps=1 command=echo_first.{{n}}_>>_marks;");
+        sessions.push(fleet.session(place % NODES, &format!("s{place}"), &words).await);
+    }
+    let sockets = Arc::new(fleet.nodes.iter().map(Daemon::socket).collect::<Vec<_>>());
+    let deadline = Instant::now() + PATIENCE + PER_FAULT * u32::try_from(faults).unwrap_or(u32::MAX);
+    let nodes = Mutex::new(std::mem::take(&mut fleet.nodes));
+    let clients = (0_u64..).zip(&sessions).map(|(place, session)| {
+        let (sockets, session) = (Arc::clone(&sockets), session.clone());
+        tokio::spawn(work(sockets, session, (place, seed), deadline))
+    });
+    let clients = clients.collect::<Vec<_>>();
+    let struck = strike(&nodes, &fleet, seed, faults).await;
+    let sent = join_all(clients).await;
+    fleet.nodes = nodes.into_inner();
+    let told = format!("seed {seed}: {struck:?}");
+
+    let client = fleet.client(0).await;
+    let mut all = Vec::new();
+    for (place, (session, inputs)) in sessions.iter().zip(sent).enumerate() {
+        let inputs = inputs.unwrap_or_else(|error| panic!("{told}: {error}"));
+        let mut follower = Follower::attach(&client, session).await;
+        // A turn may have taken several inputs, so the end is the state, not a number of turns.
+        let rests = async {
+            loop {
+                let row = client.get(session).await;
+                if row.is_ok_and(|row| row.status.state.at_rest() && row.queue.is_empty()) {
+                    break;
+                }
+                sleep(Duration::from_millis(200)).await;
+            }
+        };
+        within(&format!("{told}: {session} rests"), rests).await;
+        follower.turn_finished(1).await;
+        let events = agentd_tests::check_log(&client, session).await;
+        for input in &inputs {
+            let accepted = events.iter().filter(|event| match &event.body {
+                EventBody::InputAccepted(accepted) => accepted.input == *input,
+                _ => false,
+            });
+            assert_eq!(accepted.count(), 1, "{told}: I1: {input} of {session}");
+        }
+        check_effects(&events, &fleet.workdir(&format!("s{place}")).join("marks"));
+        all.push(events);
+    }
+    // Every node tells the same.
+    for node in 1..NODES {
+        let client = fleet.client(node).await;
+        let logs = Logs::told(&client).await.unwrap();
+        for events in &all {
+            let session = events[0].session;
+            assert_eq!(logs.0[&session], *events, "{told}: I2: {session} at node {node}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Daemons that share a database, a model server and working directories.
+
+use crate::postgres::session;
+use agentd_bench::model_server::ModelServer;
+use agentd_client::Client;
+use agentd_process_tests::Postgres;
+use agentd_tests::{Daemon, DaemonOptions, check_effects, check_log};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// Daemons, and what they share.
+pub(super) struct Fleet {
+    pub(super) nodes: Vec<Daemon>,
+    pub(super) server: Postgres,
+    url: String,
+    shared: TempDir,
+    model: ModelServer,
+}
+
+impl Fleet {
+    /// Starts nodes with a lease of 2 s. `None`: PostgreSQL is not installed, which is reported.
+    pub(super) async fn start(test: &str, nodes: usize) -> Option<Self> {
+        let server = Postgres::own(test)?;
+        let url = server.create("fleet").url;
+        let mut fleet = Self {
+            nodes: Vec::new(),
+            server,
+            url,
+            shared: tempfile::tempdir().unwrap(),
+            model: ModelServer::start(false).await.unwrap(),
+        };
+        for number in 0..nodes {
+            let mut node = fleet.launch(&format!("node{number}"));
+            assert!(node.ready_or_over().await, "{}", node.said());
+            fleet.nodes.push(node);
+        }
+        Some(fleet)
+    }
+
+    fn options(&self, name: &str) -> DaemonOptions {
+        DaemonOptions {
+            model_url: Some(self.model.url()),
+            config: format!(
+                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\n[model]\ndefault = \"claude\"\n\
+                 [permission]\nmode = \"yolo\"\n",
+                self.url
+            ),
+            ..DaemonOptions::default()
+        }
+    }
+
+    /// Starts a node in a directory of its own, without waiting.
+    pub(super) fn launch(&self, name: &str) -> Daemon {
+        Daemon::launch(Arc::new(tempfile::tempdir().unwrap()), self.options(name))
+    }
+
+    /// A working directory that all nodes have.
+    pub(super) fn workdir(&self, name: &str) -> PathBuf {
+        let dir = self.shared.path().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    /// A session on a node; returns its id.
+    pub(super) async fn session(&self, node: usize, name: &str, words: &str) -> String {
+        let workdir = self.workdir(name).display().to_string();
+        session(&self.nodes[node], &workdir, words).await
+    }
+
+    pub(super) async fn client(&self, node: usize) -> Client {
+        self.nodes[node].client().await
+    }
+
+    /// The log file of a node.
+    pub(super) fn log(&self, node: usize) -> String {
+        std::fs::read_to_string(self.nodes[node].data_dir().join("logs/agentd.log")).unwrap_or_default()
+    }
+
+    /// I4: no command of the session ran twice.
+    pub(super) async fn check_marks(&self, client: &Client, id: &str, name: &str) {
+        let events = check_log(client, id).await;
+        check_effects(&events, &self.workdir(name).join("marks"));
+    }
+}
