@@ -1,11 +1,13 @@
 //! `session.bulk`: one operation on many sessions. An outcome per session; a failure does not stop the rest.
 
 use crate::api::Api;
+use crate::dispatch::{answer, read_params};
 use crate::sight::Caller;
 use agentd_protocol::{
     BulkAction, BulkDone, BulkOutcome, BulkParams, CancelTurnParams, Done, Fault, FaultClass,
     LifecycleParams, SessionId,
 };
+use agentd_store::ELSEWHERE;
 use futures_util::{StreamExt as _, stream};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -115,13 +117,25 @@ impl Api {
             reason: reason.clone(),
             force: order.force,
         };
-        match order.action {
-            BulkAction::Pause => self.pause(who, params()).await,
-            BulkAction::Resume => self.resume(who, params()).await,
-            BulkAction::Cancel => self.cancel_turn(who, cancel(false)).await,
-            BulkAction::Kill => self.cancel_turn(who, cancel(true)).await,
-            BulkAction::Close => self.close(who, params()).await,
-            BulkAction::Delete => self.delete(who, params()).await,
+        let (method, done) = match order.action {
+            BulkAction::Pause => ("session.pause", self.pause(who, params()).await),
+            BulkAction::Resume => ("session.resume", self.resume(who, params()).await),
+            BulkAction::Cancel => ("turn.cancel", self.cancel_turn(who, cancel(false)).await),
+            BulkAction::Kill => ("turn.cancel", self.cancel_turn(who, cancel(true)).await),
+            BulkAction::Close => ("session.close", self.close(who, params()).await),
+            BulkAction::Delete => ("session.delete", self.delete(who, params()).await),
+        };
+        match done {
+            Err(fault) if fault.code == ELSEWHERE => {
+                let same = match order.action {
+                    BulkAction::Cancel | BulkAction::Kill => {
+                        answer(&cancel(order.action == BulkAction::Kill))?
+                    }
+                    _ => answer(&params())?,
+                };
+                read_params(self.there(who, (method, &same), fault).await?)
+            }
+            done => done,
         }
     }
 }

@@ -116,38 +116,43 @@ fn unanswered(owner: &Owner) -> Fault {
 impl Api {
     /// Runs a method here, or where its session is.
     pub(crate) async fn anywhere(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
-        let Some(peers) = &self.parts.peers else {
+        if self.parts.peers.is_none() {
             return self.here(who, method, params).await;
-        };
+        }
         let deadline = Instant::now() + PATIENCE;
         loop {
             let fault = match self.here(who, method, params.clone()).await {
                 Err(fault) if fault.code == ELSEWHERE => fault,
                 answer => return answer,
             };
-            let session = StoreError::session_elsewhere(&fault).ok_or_else(|| fault.clone())?;
-            // Without an owner it was given up meanwhile, and this node may have it.
-            if let Some(owner) = peers.owner(session).await? {
-                let call = PeerCall {
-                    by: who.principal().clone(),
-                    method: method.to_owned(),
-                    params: params.clone(),
-                };
-                let answer = tokio::select! {
-                    answer = peers.call(&owner, &call) => answer,
-                    () = lost(peers.as_ref(), session, &owner) => Err(unanswered(&owner)),
-                };
-                match answer {
-                    // The session has moved on, or moves when its node is found to be gone.
-                    Err(fault) if MOVES.contains(&fault.code.as_str()) => {
-                        if Instant::now() > deadline {
-                            return Err(fault);
-                        }
-                    }
-                    answer => return answer,
-                }
+            match self.there(who, (method, &params), fault).await {
+                // The session has moved on, or moves when its node is found to be gone.
+                Err(fault) if MOVES.contains(&fault.code.as_str()) && Instant::now() < deadline => {}
+                answer => return answer,
             }
             sleep(AGAIN).await;
+        }
+    }
+
+    /// Passes a request on to the owner of the session that this fault names. Without an owner, the fault is the answer.
+    pub(crate) async fn there(
+        &self,
+        who: &Caller,
+        (method, params): (&str, &Value),
+        fault: Fault,
+    ) -> Result<Value, Fault> {
+        let (Some(peers), Some(session)) = (&self.parts.peers, StoreError::session_elsewhere(&fault)) else {
+            return Err(fault);
+        };
+        let owner = peers.owner(session).await?.ok_or(fault)?;
+        let call = PeerCall {
+            by: who.principal().clone(),
+            method: method.to_owned(),
+            params: params.clone(),
+        };
+        tokio::select! {
+            answer = peers.call(&owner, &call) => answer,
+            () = lost(peers.as_ref(), session, &owner) => Err(unanswered(&owner)),
         }
     }
 

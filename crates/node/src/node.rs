@@ -94,13 +94,7 @@ impl Node {
         let listener = listen(&args.paths.socket).await?;
         let http = crate::http::open(&args.loaded).await?;
         let http_note = crate::http::note(http.as_ref());
-        let opened = Opened::open(
-            &settings,
-            &args.paths,
-            &args.environment,
-            (&crate::http::url(http.as_ref()), args.accept_loss),
-        )
-        .await?;
+        let opened = Opened::open(&args, &settings, http.as_ref()).await?;
         let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
@@ -115,29 +109,21 @@ impl Node {
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
         let (stop, stop_requests) = mpsc::channel(4);
         let (audit, audits) = mpsc::channel(AUDITS);
-        let reload = Reloader::new(
-            &args,
-            present,
-            (&handles, opened.http.clone()),
-            (clock, audit.clone()),
-        );
+        let reaching = (&handles, opened.http.clone());
+        let reload = Reloader::new(&args, present, reaching, (clock, audit.clone()));
         let facts = facts(&args, tree.child_args(), http.as_ref());
         let committed = *backend.committed().borrow();
         let daily = Arc::new(crate::usage_counter::read(&args.paths.data_dir, committed));
         let parts = Parts {
             daily: Arc::clone(&daily),
-            peers: opened
-                .member
-                .as_ref()
-                .map(|member| member.peers(&opened.http, handles.feed.clone())),
+            peers: opened.peers(&handles),
             ..parts(&args, &tree, facts, (&reload, &stop, audit))
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
         services.push(services::counts(&api));
-        let of_fleet = (&handles, &backend, &api);
-        services.extend(services::of_fleet(opened.member.as_ref(), of_fleet, &stop));
+        services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(

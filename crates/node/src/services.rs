@@ -4,13 +4,13 @@ use crate::audit_log::Audit;
 use crate::audit_writer::AuditWriter;
 use crate::children::Handles;
 use crate::error::NodeError;
-use crate::fleet::Member;
 use crate::fleet_log::FleetLog;
 use crate::log_follower::LogFollower;
 use crate::node::NodeArgs;
 use crate::reload::Reloader;
 use crate::rotated::Rotated;
 use crate::service::{Phase, Service};
+use crate::start::Opened;
 use crate::usage_counter::{self, UsageCounter};
 use crate::webhook_notifier::WebhookNotifier;
 use agentd_actor_kit::{Clock, Traced};
@@ -84,16 +84,16 @@ pub(crate) fn counts(api: &Arc<Api>) -> Service {
 
 /// What a fleet needs, if there is one: takes over and gives up sessions, and reads what other nodes write.
 pub(crate) fn of_fleet(
-    member: Option<&Member>,
-    (handles, backend, api): (&Handles, &Arc<dyn Backend>, &Arc<Api>),
+    opened: &Opened,
+    (handles, api): (&Handles, &Arc<Api>),
     stop: &mpsc::Sender<StopRequest>,
 ) -> Vec<Service> {
-    let Some(member) = member else {
+    let Some(member) = &opened.member else {
         return Vec::new();
     };
     let placement = member.placement(handles.supervisor.clone(), stop.clone());
     let (feed, gate) = (handles.feed.clone(), handles.gate.clone());
-    let log = FleetLog::new(Arc::clone(backend), feed, gate, Arc::clone(api));
+    let log = FleetLog::new(Arc::clone(&opened.backend), feed, gate, Arc::clone(api));
     vec![
         Service::new(
             "the placement of sessions",

@@ -1,12 +1,14 @@
 //! Creates the parts of a node from settings.
 
-use crate::children::ChildArgs;
+use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
 use crate::fleet::Member;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
 use crate::reload::Present;
 use agentd_actor_kit::{Clock, Tracer};
+use agentd_api::Peers;
+use agentd_http::Bound;
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
@@ -68,11 +70,11 @@ impl Opened {
     /// Opens the store and reads the root certificates in parallel: both are slow, and neither needs the other.
     #[expect(clippy::disallowed_methods, reason = "no session works yet")]
     pub(crate) async fn open(
+        args: &NodeArgs,
         settings: &Arc<Settings>,
-        paths: &Paths,
-        environment: &BTreeMap<String, String>,
-        (address, accept_loss): (&str, bool),
+        bound: Option<&Bound>,
     ) -> Result<Self, NodeError> {
+        let (paths, accept_loss) = (&args.paths, args.accept_loss);
         let of_http = Arc::clone(settings);
         let http = tokio::task::spawn_blocking(move || http(&of_http));
         let options = Options {
@@ -81,7 +83,7 @@ impl Opened {
             ..Options::default()
         };
         let backend = if settings.store.is_postgres() {
-            crate::database::open(&settings.store, environment, options).await?
+            crate::database::open(&settings.store, &args.environment, options).await?
         } else {
             let (url, data_dir) = (settings.store.url.clone(), paths.data_dir.clone());
             let open = move || agentd_store::open(&url, &data_dir, options);
@@ -93,7 +95,7 @@ impl Opened {
         joined(tokio::task::spawn_blocking(check).await)??;
         let member = Member::join(
             &backend,
-            joining(settings, address)?,
+            joining(settings, &crate::http::url(bound))?,
             &paths.data_dir,
             Clock::System,
         )
@@ -130,6 +132,14 @@ fn joining(settings: &Settings, address: &str) -> Result<Joining, NodeError> {
         ttl: settings.node.ttl,
         ..Joining::default()
     })
+}
+
+impl Opened {
+    /// The other nodes, as the API sees them.
+    pub(crate) fn peers(&self, handles: &Handles) -> Option<Arc<dyn Peers>> {
+        let member = self.member.as_ref()?;
+        Some(member.peers(&self.http, handles.feed.clone()))
+    }
 }
 
 fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {

@@ -123,6 +123,6 @@ mod tests {
         lease.until(*START);
         assert!(!lease.holds());
         lease.until(Instant::now() + Duration::from_secs(3_600));
-        assert!(lease.clone().holds());
+        assert!(lease.holds());
     }
 }

@@ -1,4 +1,5 @@
 //! Random faults of three nodes and their database while random clients work, under one seed: `AGENTD_SEED`.
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use super::fleet::Fleet;
 use agentd_client::{Client, ConnectOptions};

@@ -1,4 +1,5 @@
 //! Daemons that share a database, a model server and working directories.
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use crate::postgres::session;
 use agentd_bench::model_server::ModelServer;
