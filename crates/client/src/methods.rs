@@ -205,6 +205,14 @@ impl Client {
         self.call("audit.verify", &json!({}), WORK).await
     }
 
+    /// The nodes of the fleet.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn nodes(&self) -> Result<Vec<FleetNode>, ClientError> {
+        self.call("node.list", &json!({}), SHORT).await
+    }
+
     /// How many sessions are in which state, now and in the last hour.
     ///
     /// # Errors

@@ -72,6 +72,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),
         "audit.query" => fields::<AuditParams>(),
+        "node.place" => fields::<PlaceParams>(),
         "node.log" => fields::<LogParams>(),
         "node.backup_part" => fields::<BackupPartParams>(),
         "node.backup_end" => fields::<BackupEndParams>(),
