@@ -116,7 +116,7 @@ impl World {
     }
 
     /// The log has been read: a new loop continues from it.
-    pub(crate) fn folded(&mut self, session: SessionId, claim: Claim) {
+    pub(crate) fn folded(&mut self, session: SessionId, claim: &Claim) {
         if self.disk.deleted.contains(&session) {
             // The session was deleted while it was being loaded.
             return self.unloaded(session);

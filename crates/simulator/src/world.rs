@@ -148,7 +148,7 @@ impl World {
             } if current(era, self) => self.alarm(provider, number),
             Happening::Load { era, session } if current(era, self) => self.load(session),
             Happening::Claim { era, session } if current(era, self) => self.claim(session),
-            Happening::Folded { era, session, claim } if current(era, self) => self.folded(session, claim),
+            Happening::Folded { era, session, claim } if current(era, self) => self.folded(session, &claim),
             Happening::Look { era, session } if current(era, self) => self.look(session),
             Happening::Kill { era } if current(era, self) => self.die(),
             Happening::Disk { .. }

@@ -86,6 +86,7 @@ async fn i2_a_stalled_socket_viewer_catches_up_with_every_event_once() {
                 lagged = true;
             }
             Push::Synced(synced) => assert_eq!(synced.seq, seen),
+            Push::Delta(delta) => assert!(matches!(delta, Delta::Viewers { .. }), "{delta:?}"),
             other => panic!("unexpected: {other:?}"),
         }
     }
