@@ -48,7 +48,6 @@ function restyled(before, sequence, theme) {
 /** A line as pieces with one style each. @param {string} line @param {Style} style @param {Theme} theme */
 function pieces(line, style, theme) {
   const found = [];
-  // eslint-disable-next-line no-control-regex -- these are control sequences
   for (const part of line.split(/(\u001b\[[0-9;]*m)/)) {
     if (part.startsWith('\u001b[')) style = restyled(style, part.slice(2, -1), theme);
     else if (part !== '') found.push({ text: part, style });
