@@ -137,7 +137,11 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         folded.equip(services, &created, agents).await;
     }
     if claim.row_damaged || claim.moved_to.is_some() {
+        let damaged = claim.row_damaged;
         note(services, &mut folded, claim.moved_to).await?;
+        if damaged {
+            tracing::warn!(%session, "rebuilt the damaged list row from the log");
+        }
     }
     Ok(folded)
 }
@@ -150,6 +154,7 @@ async fn note(services: &Services, folded: &mut Folded, moved_to: Option<String>
     let mut stamp = services.clock.stamp();
     let mut append = Append::new(session, folded.epoch, head, stamp.append());
     if let Some(node) = moved_to {
+        tracing::info!(%session, "took over the session from another node");
         let moved = Event {
             v: EVENT_VERSION,
             session,
@@ -172,10 +177,7 @@ async fn note(services: &Services, folded: &mut Folded, moved_to: Option<String>
         .store
         .call(services.timing.load, |done| StoreMsg::Append { append, done });
     match outcome.await {
-        Ok(Outcome::Committed { .. } | Outcome::Duplicate { .. }) => {
-            tracing::info!(%session, "wrote the list row with a new owner");
-            Ok(())
-        }
+        Ok(Outcome::Committed { .. } | Outcome::Duplicate { .. }) => Ok(()),
         Ok(outcome) => Err(LoopError::Refused(Fault::unavailable(
             "row_not_written",
             format!("cannot write the list row: {outcome:?}"),
