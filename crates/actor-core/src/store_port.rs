@@ -3,9 +3,7 @@
 use crate::done::Done;
 use crate::load::Load;
 use agentd_protocol::{Labels, Principal, SessionId};
-use agentd_store::{
-    Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
-};
+use agentd_store::{Append, Claim, Filter, Outcome, Page, Range, Row, StoreError, StoredKey, Watched};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -40,13 +38,6 @@ pub enum StoreMsg {
         bytes: Bytes,
         /// The name.
         done: Done<Result<String, StoreError>>,
-    },
-    /// Keep a rebuildable snapshot.
-    PutSnapshot {
-        /// The session.
-        session: SessionId,
-        /// The snapshot.
-        snapshot: Snapshot,
     },
     /// Delete a session: a tombstone stays.
     Delete {
@@ -126,13 +117,6 @@ pub enum Read {
         name: String,
         /// Its bytes.
         done: Done<Result<Option<Bytes>, StoreError>>,
-    },
-    /// A snapshot.
-    Snapshot {
-        /// The session.
-        session: SessionId,
-        /// The snapshot.
-        done: Done<Result<Option<Snapshot>, StoreError>>,
     },
     /// Events of all sessions after a cursor.
     Watch {

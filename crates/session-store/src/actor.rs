@@ -104,7 +104,6 @@ impl Actor for SessionStore {
             StoreMsg::Read(read) => admission.read(read),
             StoreMsg::Claim { session, done } => admission.claim(session, done),
             StoreMsg::PutBlob { session, bytes, done } => admission.put_blob(session, bytes, done),
-            StoreMsg::PutSnapshot { session, snapshot } => admission.put_snapshot(session, snapshot),
             StoreMsg::Delete { session, done } => admission.delete(session, done),
             StoreMsg::Load { done } => done.answer(admission.load()),
             StoreMsg::Fatal(why) => (state.on_fatal.0)(why),

@@ -3,7 +3,7 @@
 
 use agentd_actor_core::{Done, FeedMsg, Handle, Load, Published, Read};
 use agentd_protocol::SessionId;
-use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, Snapshot, StoreError};
+use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, StoreError};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
@@ -89,17 +89,6 @@ impl Admission {
     pub(crate) fn put_blob(&self, session: SessionId, bytes: Bytes, done: Done<Result<String, StoreError>>) {
         self.change(done, move |backend| async move {
             backend.put_blob(session, bytes).await
-        });
-    }
-
-    pub(crate) fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) {
-        let done = Done::new(move |put: Option<Result<(), StoreError>>| {
-            if let Some(Err(error)) = put {
-                tracing::debug!(%session, %error, "could not store a snapshot; it can be rebuilt");
-            }
-        });
-        self.change(done, move |backend| async move {
-            backend.put_snapshot(session, snapshot).await
         });
     }
 
@@ -199,7 +188,6 @@ async fn run(backend: &dyn Backend, read: Read) {
         Read::States { of, done } => done.answer(backend.states(of).await),
         Read::Key { principal, key, done } => done.answer(backend.key(&principal, &key).await),
         Read::Blob { name, done } => done.answer(backend.blob(&name).await),
-        Read::Snapshot { session, done } => done.answer(backend.snapshot(session).await),
         Read::Watch { after, limit, done } => done.answer(backend.watch(after, limit).await),
     }
 }
@@ -215,7 +203,6 @@ fn refuse(read: Read) {
         Read::States { done, .. } => done.answer(Err(busy())),
         Read::Key { done, .. } => done.answer(Err(busy())),
         Read::Blob { done, .. } => done.answer(Err(busy())),
-        Read::Snapshot { done, .. } => done.answer(Err(busy())),
         Read::Watch { done, .. } => done.answer(Err(busy())),
     }
 }

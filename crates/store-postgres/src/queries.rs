@@ -5,9 +5,7 @@ use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{
     KEY_LIFE_MS, PageBuilder, RowColumns, WatchedBuilder, column, hex, id_part, size,
 };
-use agentd_store::{
-    Charge, Direction, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
-};
+use agentd_store::{Charge, Direction, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent};
 use bytes::Bytes;
 use deadpool_postgres::Object;
 use std::collections::BTreeMap;
@@ -208,19 +206,6 @@ pub(crate) async fn key(
         method: get(&row, 0)?,
         body_hash: get::<&[u8]>(&row, 1)?.try_into().unwrap_or_default(),
         answer: get(&row, 2)?,
-    }))
-}
-
-pub(crate) async fn snapshot(client: Object, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-    let sql = "SELECT seq, format, bytes FROM snapshot JOIN session ON session.id = session_id
-         WHERE uid = $1 AND deleted_ms IS NULL";
-    let Some(row) = first(&client, sql, &[&hex(session)]).await? else {
-        return Ok(None);
-    };
-    Ok(Some(Snapshot {
-        seq: count_of(&row, 0)?,
-        format: u32::try_from(get::<i64>(&row, 1)?).unwrap_or_default(),
-        bytes: get::<Vec<u8>>(&row, 2)?.into(),
     }))
 }
 

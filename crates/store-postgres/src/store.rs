@@ -8,8 +8,8 @@ use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{ROW_LIMIT, column, hex, is_name};
 use agentd_store::{
-    Append, Blob, Charge, Copied, Filter, Integrity, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    Spending, StoreError, StoreMetrics, StoredKey, Watched,
+    Append, Blob, Charge, Copied, Filter, Integrity, Outcome, Page, Range, Row, SessionLog, Spending,
+    StoreError, StoreMetrics, StoredKey, Watched,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -143,28 +143,6 @@ impl SessionLog for PostgresStore {
 
     async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
         self.reads.run(move |client| blobs::share(client, from, to)).await
-    }
-
-    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.reads
-            .run(move |client| queries::snapshot(client, session))
-            .await
-    }
-
-    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
-        let put = self.reads.run(move |client| async move {
-            let sql = "INSERT INTO snapshot(session_id, seq, format, bytes)
-                 SELECT id, $2, $3, $4 FROM session WHERE uid = $1 AND deleted_ms IS NULL
-                 ON CONFLICT (session_id) DO UPDATE SET seq = excluded.seq, format = excluded.format,
-                 bytes = excluded.bytes";
-            let (seq, format) = (column(snapshot.seq), i64::from(snapshot.format));
-            let bytes = snapshot.bytes.as_ref();
-            queries::change(&client, sql, &[&hex(session), &seq, &format, &bytes]).await
-        });
-        match put.await? {
-            0 => Err(StoreError::NotFound(session)),
-            _ => Ok(()),
-        }
     }
 
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {

@@ -25,8 +25,8 @@ pub(crate) async fn purge(client: Object, before: Timestamp, now: Timestamp) -> 
         let events =
             "DELETE FROM event WHERE cursor IN (SELECT cursor FROM event WHERE session_id = $1 LIMIT $2)";
         while change(&client, events, &[&id, &PURGE_STEP]).await? > 0 {}
-        let rest = "WITH uses AS (DELETE FROM blob_use WHERE session_id = $1),
-              cached AS (DELETE FROM snapshot WHERE session_id = $1) DELETE FROM session WHERE id = $1";
+        let rest =
+            "WITH uses AS (DELETE FROM blob_use WHERE session_id = $1) DELETE FROM session WHERE id = $1";
         sessions += change(&client, rest, &[&id]).await?;
     }
     crate::blobs::sweep(&client, now).await?;

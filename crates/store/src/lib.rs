@@ -50,7 +50,7 @@ pub use mirror::Mirror;
 pub use open::{Options, open};
 pub use origin::{ForeignLog, OwnLog};
 pub use read::{
-    Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, Snapshot, StoredKey,
-    Watched, WatchedEvent,
+    Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, StoredKey, Watched,
+    WatchedEvent,
 };
 pub use spending::Spending;

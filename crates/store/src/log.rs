@@ -1,8 +1,8 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Access, Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending,
-    StoreError, StoreMetrics, StoredKey, Watched,
+    Access, Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Spending, StoreError,
+    StoreMetrics, StoredKey, Watched,
 };
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -42,10 +42,6 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError>;
     /// Keeps the blobs of `from` for the lifetime of `to` as well, because the log of `to` is a copy.
     async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError>;
-    /// The cached state of a session.
-    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError>;
-    /// Replaces the cached state of a session.
-    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError>;
     /// The fleet-wide stream after a cursor. `None`: no events, only the current end. `limit` 0: the maximum.
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError>;
     /// The total charged to an account.

@@ -5,7 +5,7 @@ mod state;
 
 use crate::{
     Access, Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement,
-    Range, Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
+    Range, Row, SessionLog, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
@@ -116,14 +116,6 @@ impl SessionLog for MemoryStore {
 
     async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
         self.open()?.share_blobs(from, to)
-    }
-
-    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-        Ok(self.open()?.snapshot(session))
-    }
-
-    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
-        self.open()?.put_snapshot(session, snapshot)
     }
 
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {

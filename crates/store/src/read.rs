@@ -154,17 +154,6 @@ pub struct Watched {
     pub cursor: u64,
 }
 
-/// A cached folded state. It can always be rebuilt from the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
-    /// The last event folded into the state.
-    pub seq: Seq,
-    /// The version of the reader. A cache of another version is ignored and rebuilt.
-    pub format: u32,
-    /// The state.
-    pub bytes: Bytes,
-}
-
 /// An idempotency key used within the last 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {

@@ -26,7 +26,7 @@ use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Loss, Options, Outcome, Page, Range, Row, SessionLog,
-    Snapshot, Spending, StoreError, StoredKey, Watched,
+    Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
@@ -285,31 +285,6 @@ impl SessionLog for SqliteStore {
         match self.writer.change(weight, share).await? {
             Some(missing) => Err(StoreError::NotFound(missing)),
             None => Ok(()),
-        }
-    }
-
-    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.readers
-            .read(move |reader| queries::snapshot(reader, session))
-            .await
-    }
-
-    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
-        let weight = Weight {
-            events: 1,
-            bytes: snapshot.bytes.len(),
-        };
-        let put = move |writer: &rusqlite::Connection| {
-            let mut replace = writer.prepare_cached(
-                "INSERT OR REPLACE INTO snapshot(session_id, seq, format, bytes)
-                 SELECT id, ?2, ?3, ?4 FROM session WHERE uid = ?1 AND deleted_ms IS NULL",
-            )?;
-            let (seq, bytes) = (column(snapshot.seq), snapshot.bytes.as_ref());
-            replace.execute(params![uid(session), seq, snapshot.format, bytes])
-        };
-        match self.writer.change(weight, put).await? {
-            0 => Err(StoreError::NotFound(session)),
-            _ => Ok(()),
         }
     }
 

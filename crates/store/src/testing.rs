@@ -2,7 +2,7 @@
 
 use crate::{
     Access, Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range,
-    Row, SessionLog, Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched,
+    Row, SessionLog, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -139,14 +139,6 @@ impl SessionLog for CountingLog {
 
     async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
         self.inner.share_blobs(from, to).await
-    }
-
-    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.inner.snapshot(session).await
-    }
-
-    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
-        self.inner.put_snapshot(session, snapshot).await
     }
 
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {

@@ -4,7 +4,7 @@ use super::kit::{Kit, SOON, viewer, waiting};
 use crate::{FeedLimits, StoreLimits};
 use agentd_actor_core::{Done, Read, StoreMsg};
 use agentd_protocol::Principal;
-use agentd_store::{Claim, Filter, Outcome, Range, Snapshot, StoreError};
+use agentd_store::{Claim, Filter, Outcome, Range, StoreError};
 use bytes::Bytes;
 
 #[tokio::test(start_paused = true)]
@@ -188,7 +188,6 @@ async fn every_read_is_answered() {
         None
     );
     assert_eq!(read!(kit, Blob { name: "0".repeat(64) }), None);
-    assert_eq!(read!(kit, Snapshot { session }), None);
     assert_eq!(
         read!(
             kit,
@@ -223,19 +222,9 @@ async fn every_small_change_is_answered() {
                 name: name.unwrap().unwrap()
             }
         ),
-        Some(bytes.clone())
+        Some(bytes)
     );
-    let snapshot = Snapshot {
-        seq: 1,
-        format: 1,
-        bytes,
-    };
-    kit.store.cast(StoreMsg::PutSnapshot {
-        session,
-        snapshot: snapshot.clone(),
-    });
     assert_eq!(read!(kit, Count {}), 0);
-    assert_eq!(read!(kit, Snapshot { session }), Some(snapshot));
     let delete = async || {
         kit.store
             .call(SOON, |done| StoreMsg::Delete { session, done })

@@ -66,12 +66,6 @@ CREATE TABLE idempotency(
   at_ms bigint NOT NULL,
   PRIMARY KEY(principal, key));
 
-CREATE TABLE snapshot(
-  session_id bigint PRIMARY KEY,
-  seq bigint NOT NULL,
-  format bigint NOT NULL,
-  bytes bytea NOT NULL);
-
 CREATE TABLE charge(
   account text COLLATE "C" PRIMARY KEY,
   tokens bigint NOT NULL,

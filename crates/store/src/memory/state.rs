@@ -4,7 +4,7 @@ use crate::access::{MAX_TOKENS, carries};
 use crate::backend::{KEY_LIFE_MS, PageBuilder, WatchedBuilder, id_part};
 use crate::{
     Append, Blob, Charge, Claim, Direction, EncodedEvent, IdempotencyKey, Outcome, Page, Range, Row,
-    Snapshot, Spending, StoreError, StoredKey, StoredToken, Watched, WatchedEvent,
+    Spending, StoreError, StoredKey, StoredToken, Watched, WatchedEvent,
 };
 use agentd_protocol::{AppendId, Labels, Principal, RunState, Seq, SessionId, Summary, Timestamp};
 use bytes::Bytes;
@@ -32,7 +32,6 @@ pub(super) struct Session {
     events: BTreeMap<Seq, EncodedEvent>,
     appends: BTreeMap<AppendId, Seq>,
     summary: Option<Summary>,
-    snapshot: Option<Snapshot>,
     deleted: Option<Timestamp>,
     /// The names of the blobs that the session keeps alive.
     blobs: BTreeSet<String>,
@@ -214,15 +213,6 @@ impl State {
     pub(super) fn key(&self, principal: &Principal, key: &str, now: Timestamp) -> Option<StoredKey> {
         let (stored, at) = self.keys.get(&(principal.clone(), key.to_owned()))?;
         (now.since_ms(*at) < KEY_LIFE_MS).then(|| stored.clone())
-    }
-
-    pub(super) fn snapshot(&self, session: SessionId) -> Option<Snapshot> {
-        self.live(session)?.snapshot.clone()
-    }
-
-    pub(super) fn put_snapshot(&mut self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
-        self.live_mut(session)?.snapshot = Some(snapshot);
-        Ok(())
     }
 
     pub(super) fn add_token(&mut self, token: StoredToken, forget: Timestamp) -> bool {

@@ -6,8 +6,7 @@ use super::values::{column, session_of, size, uid};
 use crate::backend::{KEY_LIFE_MS, PageBuilder, WatchedBuilder};
 use crate::read::{MAX_LIST, clamp, id_part};
 use crate::{
-    Charge, Direction, EncodedEvent, Filter, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
-    WatchedEvent,
+    Charge, Direction, EncodedEvent, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
 };
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use bytes::Bytes;
@@ -249,22 +248,6 @@ pub(super) fn blob(reader: &Connection, name: &str) -> Result<Option<Option<Byte
         .query_row([name], |row| row.get::<_, Option<Vec<u8>>>(0))
         .optional()?;
     Ok(found.map(|bytes| bytes.map(Bytes::from)))
-}
-
-pub(super) fn snapshot(reader: &Connection, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
-    let mut select = reader.prepare_cached(
-        "SELECT seq, format, bytes FROM snapshot JOIN session ON session.id = session_id
-         WHERE uid = ?1 AND deleted_ms IS NULL",
-    )?;
-    let found = select.query_row([uid(session)], |row| {
-        let bytes: Vec<u8> = row.get(2)?;
-        Ok(Snapshot {
-            seq: size(row.get(0)?),
-            format: row.get(1)?,
-            bytes: bytes.into(),
-        })
-    });
-    Ok(found.optional()?)
 }
 
 pub(super) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {

@@ -15,6 +15,7 @@ const MIGRATIONS: [&str; 6] = [V1, V2, V3, V4, V5, V6];
 
 // A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
 // columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
+// No build writes `snapshot` any more.
 const V1: &str = "
 CREATE TABLE session(
   id INTEGER PRIMARY KEY,

@@ -3,8 +3,7 @@
 use super::kit::Kit;
 use agentd_protocol::{ListPlace, Listed, Principal, RunState, SessionId, SortBy, Timestamp, WaitReason};
 use agentd_store::{
-    Blob, Charge, Direction, Filter, IdempotencyKey, Integrity, Outcome, Page, Range, Snapshot, StoreError,
-    StoredKey,
+    Blob, Charge, Direction, Filter, IdempotencyKey, Integrity, Outcome, Page, Range, StoreError, StoredKey,
 };
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -35,7 +34,6 @@ conformance!(
     an_idempotency_key_gives_its_answer_or_a_conflict,
     an_idempotency_key_is_forgotten_after_a_day,
     blobs_are_named_by_content_and_small_or_large_alike,
-    a_snapshot_is_replaced,
     charges_add_up,
     what_deleted_sessions_spent_stays_summed_up,
     words_resolve_to_ids_names_and_prefixes_of_either_end,
@@ -626,30 +624,6 @@ async fn blobs_are_named_by_content_and_small_or_large_alike(kit: Kit) {
     assert!(matches!(nobody, Err(StoreError::NotFound(_))));
     assert_eq!(kit.log.blob("../../etc/passwd").await.unwrap(), None);
     assert_eq!(kit.log.blob(&"0".repeat(64)).await.unwrap(), None);
-}
-
-async fn a_snapshot_is_replaced(kit: Kit) {
-    let session = kit.created(2).await;
-    assert_eq!(kit.log.snapshot(session).await.unwrap(), None);
-    for seq in [1, 2] {
-        let snapshot = Snapshot {
-            seq,
-            format: 3,
-            bytes: Bytes::from(vec![0, 255, 7]),
-        };
-        kit.log.put_snapshot(session, snapshot.clone()).await.unwrap();
-        assert_eq!(kit.log.snapshot(session).await.unwrap(), Some(snapshot));
-    }
-    let unknown = kit.session();
-    let snapshot = Snapshot {
-        seq: 1,
-        format: 3,
-        bytes: Bytes::new(),
-    };
-    assert!(matches!(
-        kit.log.put_snapshot(unknown, snapshot).await,
-        Err(StoreError::NotFound(_))
-    ));
 }
 
 async fn charges_add_up(kit: Kit) {
