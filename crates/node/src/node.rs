@@ -123,6 +123,7 @@ impl Node {
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(
             &args,
+            servers.clone(),
             (&handles, &backend, clock),
             (told, audits),
         )?);

@@ -15,6 +15,7 @@ use agentd_actor_kit::{Clock, Traced};
 use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
+use agentd_mcp::Pool;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use serde_json::Value;
@@ -132,9 +133,10 @@ pub(crate) fn reloads(
     ]
 }
 
-/// The readers of the log, the upkeep of the store, and the watch over the modes of private files.
+/// The readers of the log, the upkeep of the store, the pool of tool servers, and the watch over the modes of private files.
 pub(crate) fn beside(
     args: &NodeArgs,
+    tool_servers: Option<Pool>,
     (handles, backend, clock): (&Handles, &Arc<dyn Backend>, Clock),
     (stages, audits): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
 ) -> Result<Vec<Service>, NodeError> {
@@ -151,6 +153,11 @@ pub(crate) fn beside(
             Box::pin(crate::modes::watch(modes))
         }),
     ];
+    services.extend(tool_servers.map(|pool| {
+        Service::new("the pool of tool servers", Phase::Log, pool, |pool, _| {
+            Box::pin(pool.tend())
+        })
+    }));
     services.extend(notifier(args, handles, (committed, clock))?);
     services.extend(audit_writer(args, handles, (committed, stages, audits))?);
     Ok(services)

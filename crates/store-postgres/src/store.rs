@@ -6,7 +6,7 @@ use crate::writer::{Shared, Writer, stopped};
 use crate::{blobs, list, queries, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
-use agentd_store::backend::{ROW_LIMIT, column, hex, is_name};
+use agentd_store::backend::{ROW_LIMIT, is_name};
 use agentd_store::{
     Append, Blob, Charge, Copied, Filter, Integrity, Outcome, Page, Range, Row, SessionLog, Spending,
     StoreError, StoreMetrics, StoredKey, Watched,

@@ -45,7 +45,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use threads::Threads;
 use tokio::sync::watch;
-use values::{column, uid};
 use witness::{Head, Witness};
 use writer::{Weight, Writer};
 
