@@ -243,7 +243,7 @@ impl Api {
         Ok(Fragments(subscription))
     }
 
-    /// What a viewer of this node needs while another node owns the session.
+    /// The relays for a viewer of this node while another node owns the session.
     pub(crate) fn relays(&self, session: SessionId, deltas: bool, decides: bool) -> Vec<Relay> {
         let Some(peers) = &self.parts.peers else {
             return Vec::new();

@@ -28,7 +28,7 @@ impl Drop for Running {
     }
 }
 
-/// The relays of a node, by session, apart for those that only show that somebody may decide.
+/// The relays of a node, by session and by whether they only report that a viewer may decide.
 #[derive(Debug)]
 pub(crate) struct Relays {
     fleet: Arc<dyn Fleet>,

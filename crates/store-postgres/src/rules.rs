@@ -23,7 +23,7 @@ struct Facts {
     pid: i32,
 }
 
-/// What is wrong with the server now: its settings may have changed since it was opened.
+/// The problems of the server now: its settings may have changed since it was opened.
 pub(crate) async fn warnings(client: &Client) -> Result<Vec<String>, StoreError> {
     let facts = facts(client).await?;
     let found = facts.refusal.into_iter().chain(facts.warning);

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a node says of itself when it joins.
+/// The description of a node that joins.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Joining {
     /// Its name, which no other live node has.

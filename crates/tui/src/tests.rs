@@ -459,7 +459,7 @@ fn the_fleet_is_grouped_by_the_values_of_a_label() {
     assert_eq!(view.wanted().rows, 10_000);
     insta::assert_snapshot!("labels_80x24", fleet_screen(&mut view, 80, 24));
     insta::assert_snapshot!("labels_160x50", fleet_screen(&mut view, 160, 50));
-    // What is about a session does nothing here.
+    // Keys that act on a session do nothing here.
     assert_eq!(key(&mut view, KeyCode::Char('x')), None);
     key(&mut view, KeyCode::Down);
     assert_eq!(key(&mut view, KeyCode::Enter), Some(FleetAction::Refresh));

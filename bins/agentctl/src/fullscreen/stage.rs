@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// A view with what it needs: the connection, its requests.
 pub(crate) trait Stage {
-    /// What it waits for.
+    /// Its own events, besides keys and signals.
     type News;
 
     /// Draws a frame.

@@ -206,7 +206,7 @@ fn hanging_files(files: &HangingFiles) -> Check {
     Check::fail("files", hanging(files), fix)
 }
 
-/// What a database server should be set to.
+/// The settings that a database server needs.
 fn database(found: &Value) -> Vec<Check> {
     let warnings = found.get("warnings").and_then(Value::as_array);
     let warnings = warnings.into_iter().flatten().filter_map(Value::as_str);
