@@ -90,6 +90,24 @@ async fn i9_a_node_that_slept_too_long_drops_its_sessions_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_nodes_share_the_limit_of_a_provider() {
+    let Some(fleet) = Fleet::limited("the limit of a provider", 2, Some(2)).await else {
+        return;
+    };
+    let mut sessions = Vec::new();
+    for number in 0..8 {
+        let name = format!("s{number}");
+        let plan = format!("plan:{name} steps=3 first=100;");
+        sessions.push((number % 2, fleet.session(number % 2, &name, &plan).await));
+    }
+    for (node, id) in &sessions {
+        let client = fleet.client(*node).await;
+        Follower::attach(&client, id).await.turn_finished(1).await;
+    }
+    assert_eq!(fleet.model.seen().most, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_on_any_node_reaches_the_session_and_every_node_shows_it() {
     let Some(fleet) = Fleet::start("commands on any node", 2).await else {
         return;

@@ -8,7 +8,7 @@ use crate::ice::{Ice, Kind};
 use crate::measure::median;
 use crate::report::{Report, Target};
 use agentd_client::Client;
-use agentd_protocol::{CancelTurnParams, EndReason, ListParams, SessionId};
+use agentd_protocol::{BulkAction, BulkParams, CancelTurnParams, EndReason, ListParams, SessionId};
 use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,8 +27,10 @@ pub(crate) struct Load {
     pub(crate) frozen: u32,
     pub(crate) healthy: u32,
     pub(crate) steps: u32,
-    /// Rounds of the healthy sessions before the freeze, and again during it.
+    /// Rounds of the healthy sessions in each phase.
     pub(crate) rounds: u32,
+    /// Freezes that are measured, each between two phases without one.
+    pub(crate) cycles: u32,
 }
 
 /// A round, or the median of several.
@@ -45,10 +47,21 @@ struct World<'a> {
     kind: Kind,
     load: Load,
     watch: Watcher,
+    /// The healthy sessions of the current phase.
     healthy: Vec<SessionId>,
     frozen: Vec<SessionId>,
-    /// Turns so far of each healthy and each frozen session.
-    turns: (usize, usize),
+    /// Phases so far.
+    phases: u32,
+    /// Turns so far of each frozen session.
+    frozen_turns: usize,
+}
+
+/// The rounds of one group of healthy sessions.
+struct Phase {
+    /// Their median.
+    round: Round,
+    /// The milliseconds of each listing meanwhile.
+    listed: Vec<f64>,
 }
 
 /// Measures one kind of file system; the names of the figures begin with its name.
@@ -64,62 +77,96 @@ pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut 
     let mut world = World {
         healthy: Vec::new(),
         frozen: Vec::new(),
-        turns: (0, 0),
+        phases: 0,
+        frozen_turns: 0,
         bench,
         kind,
         load,
         watch,
     };
-    world.create(ice.directory()).await?;
-    world.round().await?;
+    world.create_frozen(ice.directory()).await?;
+    world.healthy = world.create_healthy().await?;
+    world.round(1).await?;
     let name = kind.name();
     let idle = world.idle().await?;
-    let (calm, mut listed) = world.rounds().await?;
-    report.percentiles(&format!("{name}.ps_ms.alone"), &mut listed, None::<Target>);
-    ice.freeze()?;
-    world.send_frozen().await?;
-    let (busy, mut listed) = world.rounds().await?;
     report.number(format!("{name}.idle_cpu_ms_per_second.alone"), idle);
-    let idle = world.idle().await?;
-    report.number(format!("{name}.idle_cpu_ms_per_second.with_frozen"), idle);
-    for (phase, round) in [("alone", calm), ("with_frozen", busy)] {
-        report.number(format!("{name}.steps_per_second.{phase}"), round.rate);
-        report.number(format!("{name}.cpu_ms_per_step.{phase}"), round.cpu_ms);
+    // Phases alternate, so that a machine whose speed drifts does not favour either kind.
+    let (mut go_on, mut failed) = (0, 0);
+    let (mut calm, mut busy) = (vec![world.phase().await?], Vec::new());
+    for cycle in 1..=load.cycles {
+        ice.freeze()?;
+        world.send_frozen().await?;
+        busy.push(world.phase().await?);
+        if cycle == load.cycles {
+            let idle = world.idle().await?;
+            report.number(format!("{name}.idle_cpu_ms_per_second.with_frozen"), idle);
+            world.control(ice.directory(), report).await?;
+        }
+        ice.thaw()?;
+        go_on = world.goes_on("thaw", &mut failed).await?;
+        calm.push(world.phase().await?);
     }
-    let ratio = busy.rate / calm.rate;
-    report.aim(format!("{name}.ratio"), ratio, Target::AtLeast(0.9));
-    report.percentiles(
-        &format!("{name}.ps_ms.with_frozen"),
-        &mut listed,
-        Some(Target::AtMost(100.0)),
-    );
-    world.control(ice.directory(), report).await?;
-    ice.thaw()?;
-    world.goes_on("thaw", report).await?;
+    compare(name, &mut calm, &mut busy, report);
+    report.put(format!("{name}.go_on_after_thaw"), go_on);
+    report.put(format!("{name}.failed_calls_after_thaw"), failed);
     ice.freeze()?;
     world.send_frozen().await?;
     world.stop(report).await?;
     ice.thaw()?;
-    world.goes_on("restart", report).await?;
+    let mut failed = 0;
+    let go_on = world.goes_on("restart", &mut failed).await?;
+    report.put(format!("{name}.go_on_after_restart"), go_on);
+    report.put(format!("{name}.failed_calls_after_restart"), failed);
     let all = world.healthy.iter().chain(&world.frozen);
     checks::logs(&world.bench.client, all, report).await
 }
 
+/// Reports the phases of each kind and the ratio of their speeds: each frozen phase against the mean of its neighbours.
+fn compare(name: &str, calm: &mut [Phase], busy: &mut [Phase], report: &mut Report) {
+    let ratios = busy.iter().zip(calm.windows(2)).map(|(busy, around)| {
+        let around: f64 = around.iter().map(|phase| phase.round.rate).sum();
+        2.0 * busy.round.rate / around
+    });
+    let ratio = median(ratios.collect());
+    for (kind, phases) in [("alone", calm), ("with_frozen", busy)] {
+        let of = |figure: fn(&Round) -> f64| phases.iter().map(|phase| figure(&phase.round)).collect();
+        let rates: Vec<f64> = of(|round| round.rate.round());
+        report.put(format!("{name}.phases.{kind}"), rates);
+        report.number(
+            format!("{name}.steps_per_second.{kind}"),
+            median(of(|round| round.rate)),
+        );
+        report.number(
+            format!("{name}.cpu_ms_per_step.{kind}"),
+            median(of(|round| round.cpu_ms)),
+        );
+        let mut listed: Vec<f64> = phases
+            .iter_mut()
+            .flat_map(|phase| phase.listed.drain(..))
+            .collect();
+        report.percentiles(
+            &format!("{name}.ps_ms.{kind}"),
+            &mut listed,
+            Some(Target::AtMost(100.0)),
+        );
+    }
+    report.aim(format!("{name}.ratio"), ratio, Target::AtLeast(0.9));
+}
+
 impl World<'_> {
-    async fn create(&mut self, ice: &Path) -> Result<()> {
-        let mut wanted = Wanted::fleet(
-            self.bench,
-            &format!("{}-healthy", self.kind.name()),
-            self.load.healthy,
-            0,
-        )?;
+    async fn create_healthy(&self) -> Result<Vec<SessionId>> {
+        let prefix = format!("{}-healthy{}", self.kind.name(), self.phases);
+        let mut wanted = Wanted::fleet(self.bench, &prefix, self.load.healthy, 0)?;
         for wanted in &mut wanted {
             wanted.prompt = None;
         }
-        self.healthy = create_all(&self.bench.client, wanted)
+        Ok(create_all(&self.bench.client, wanted)
             .await?
             .into_keys()
-            .collect();
+            .collect())
+    }
+
+    async fn create_frozen(&mut self, ice: &Path) -> Result<()> {
         let mut wanted = Vec::new();
         for n in 0..self.load.frozen {
             let workdir = ice.join(format!("w{n}"));
@@ -145,19 +192,15 @@ impl World<'_> {
         Ok((self.bench.usage()?.cpu_ms - before) / IDLE.as_secs_f64())
     }
 
-    /// Runs a turn of each healthy session.
-    async fn round(&mut self) -> Result<Round> {
-        self.turns.0 += 1;
-        let plan = self
-            .bench
-            .args
-            .tools
-            .plan(&format!("round{}", self.turns.0), self.load.steps);
+    /// Runs a turn of each healthy session, their `turn`th.
+    async fn round(&mut self, turn: usize) -> Result<Round> {
+        let key = format!("phase{}.round{turn}", self.phases);
+        let plan = self.bench.args.tools.plan(&key, self.load.steps);
         let (begun, cpu) = (Instant::now(), self.bench.usage()?.cpu_ms);
         for session in &self.healthy {
             send(&self.bench.client, *session, &plan).await?;
         }
-        self.watch.until_each(&self.healthy, self.turns.0).await?;
+        self.watch.until_each(&self.healthy, turn).await?;
         let steps = f64::from(self.load.steps * self.load.healthy);
         Ok(Round {
             rate: steps / begun.elapsed().as_secs_f64(),
@@ -165,28 +208,41 @@ impl World<'_> {
         })
     }
 
-    /// Runs several rounds. Returns their median, and the milliseconds of the listings meanwhile.
-    async fn rounds(&mut self) -> Result<(Round, Vec<f64>)> {
+    /// Replaces the healthy sessions by new ones, since a step costs more in a longer session, and runs their rounds.
+    async fn phase(&mut self) -> Result<Phase> {
+        let earlier = BulkParams {
+            action: Some(BulkAction::Delete),
+            sessions: self.healthy.iter().map(ToString::to_string).collect(),
+            force: true,
+            ..BulkParams::default()
+        };
+        let deleted = self.bench.client.bulk(&earlier).await?;
+        ensure!(
+            deleted.outcomes.iter().all(|outcome| outcome.fault.is_none()),
+            "cannot delete the sessions of the last phase"
+        );
+        self.phases += 1;
+        self.healthy = self.create_healthy().await?;
         let listing = listing(self.bench.connect().await?);
         let mut rounds = Vec::new();
-        for _ in 0..self.load.rounds {
-            rounds.push(self.round().await?);
+        for turn in 1..=self.load.rounds as usize {
+            rounds.push(self.round(turn).await?);
         }
         listing.stop.send_replace(true);
-        let times = tokio::time::timeout(PATIENCE, listing.task)
+        let listed = tokio::time::timeout(PATIENCE, listing.task)
             .await
             .context("a listing did not end in time")???;
         let round = Round {
             rate: median(rounds.iter().map(|round| round.rate).collect()),
             cpu_ms: median(rounds.iter().map(|round| round.cpu_ms).collect()),
         };
-        Ok((round, times))
+        Ok(Phase { round, listed })
     }
 
     async fn send_frozen(&mut self) -> Result<()> {
-        self.turns.1 += 1;
+        self.frozen_turns += 1;
         for (n, session) in self.frozen.iter().enumerate() {
-            let plan = self.kind.plan(n, &format!("ice{}", self.turns.1));
+            let plan = self.kind.plan(n, &format!("ice{}", self.frozen_turns));
             send(&self.bench.client, *session, &plan).await?;
         }
         Ok(())
@@ -224,7 +280,7 @@ impl World<'_> {
             .frozen
             .iter()
             .copied()
-            .filter(|session| ended(session) < self.turns.1)
+            .filter(|session| ended(session) < self.frozen_turns)
             .collect();
         report.put(format!("{name}.turns_open"), open.len());
         let (begun, mut cancels) = (Instant::now(), Vec::new());
@@ -237,7 +293,7 @@ impl World<'_> {
             let (took, _) = timed(client.cancel_turn(&params)).await?;
             cancels.push(took);
         }
-        let ending = self.watch.until_each(&open, self.turns.1);
+        let ending = self.watch.until_each(&open, self.frozen_turns);
         tokio::time::timeout(PATIENCE, ending)
             .await
             .context("a cancelled turn did not end in time")??;
@@ -247,13 +303,18 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Checks that every turn ends, and that each frozen session can then make a step.
-    async fn goes_on(&mut self, after: &str, report: &mut Report) -> Result<()> {
+    /// Checks that every turn ends, and that each frozen session can then make a step. Returns how many did; adds the calls
+    /// of that step that failed.
+    async fn goes_on(&mut self, after: &str, failed: &mut u64) -> Result<usize> {
         let frozen = self.frozen.clone();
-        timed(self.watch.until_each(&frozen, self.turns.1)).await?.1?;
-        let failed = self.watch.with(|seen| seen.failed_tools);
+        timed(self.watch.until_each(&frozen, self.frozen_turns))
+            .await?
+            .1?;
+        let before = self.watch.with(|seen| seen.failed_tools);
         self.send_frozen().await?;
-        timed(self.watch.until_each(&frozen, self.turns.1)).await?.1?;
+        timed(self.watch.until_each(&frozen, self.frozen_turns))
+            .await?
+            .1?;
         let completed = self.watch.with(|seen| {
             let last = |session| seen.ends.get(session).and_then(|ends| ends.last());
             frozen
@@ -261,14 +322,12 @@ impl World<'_> {
                 .filter(|session| last(*session) == Some(&EndReason::Completed))
                 .count()
         });
-        let failed = self.watch.with(|seen| seen.failed_tools) - failed;
-        report.put(format!("{}.go_on_after_{after}", self.kind.name()), completed);
-        report.put(format!("{}.failed_calls_after_{after}", self.kind.name()), failed);
+        *failed += self.watch.with(|seen| seen.failed_tools) - before;
         ensure!(
             completed == frozen.len(),
-            "sessions that did not continue after the {after}"
+            "some sessions did not continue after the {after}"
         );
-        Ok(())
+        Ok(completed)
     }
 
     /// Stops the daemon and starts the next one on the same data while the file system is frozen.

@@ -48,9 +48,12 @@ pub(crate) struct HostileArgs {
     /// Steps of each turn of an ordinary session
     #[arg(long, default_value_t = 20)]
     steps: u32,
-    /// Turns of each ordinary session next to a frozen file system, and without one
+    /// Turns of each ordinary session in a phase with or without a frozen file system
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Freezes to measure, each between two phases without one
+    #[arg(long, default_value_t = 3)]
+    cycles: u32,
 }
 
 pub(crate) async fn run(bench: &mut Bench, args: &HostileArgs) -> Result<Report> {
@@ -69,6 +72,7 @@ pub(crate) async fn run(bench: &mut Bench, args: &HostileArgs) -> Result<Report>
         healthy: args.healthy,
         steps: args.steps,
         rounds: args.rounds,
+        cycles: args.cycles,
     };
     for kind in kinds {
         if wanted(kind.name()) {

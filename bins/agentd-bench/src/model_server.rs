@@ -48,6 +48,10 @@ pub struct Seen {
     pub requests: u64,
     /// Answers that are streaming now.
     pub open: u64,
+    /// Of these, the answers whose last piece was not sent yet.
+    pub unsaid: u64,
+    /// The largest number of these so far.
+    pub most: u64,
     /// Answers that the client dropped before their end.
     pub dropped: u64,
     /// Answers that were sent completely.

@@ -207,8 +207,10 @@ pub struct ProviderStatus {
     pub running: u32,
     /// Calls that wait for a permit.
     pub waiting: u32,
-    /// All permits.
+    /// How many calls may be in flight: in a fleet, this node's share.
     pub permits: u32,
+    /// The configured limit.
+    pub limit: u32,
     /// No call is admitted before this time.
     pub paused_until: Option<Timestamp>,
     /// The circuit breaker.
@@ -283,6 +285,11 @@ pub enum ModelMsg {
         rates: RatesConfig,
         /// Calls do not wait in line for a pause longer than this.
         patience_ms: u64,
+    },
+    /// This node's share of the limit changed: the other nodes of the fleet have the rest.
+    Share {
+        /// How many calls may be in flight; rates are divided in the same proportion.
+        permits: u32,
     },
     /// Ask for the state of the admission.
     Status {

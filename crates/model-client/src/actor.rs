@@ -17,6 +17,8 @@ pub struct ClientArgs {
     pub provider: String,
     /// The most calls in flight.
     pub permits: u32,
+    /// How many of them this node may have at first; absent: the node is alone and has all.
+    pub share: Option<u32>,
     /// The names of its credentials; empty for servers that need none.
     pub credentials: Vec<String>,
     /// The rate limits of one credential, per minute.
@@ -69,6 +71,7 @@ impl Actor for ModelClient {
     ) -> Result<ClientState, ActorProcessingErr> {
         let setup = Setup {
             permits: args.permits,
+            share: args.share,
             credentials: args.credentials,
             rates: args.rates,
             scheduler: args.scheduler,
@@ -124,6 +127,7 @@ impl Actor for ModelClient {
             } => state
                 .admission
                 .configure(permits, credentials, &rates, patience_ms, now),
+            ModelMsg::Share { permits } => state.admission.share(permits, now),
             ModelMsg::Wake { generation } => state.woken(generation),
             ModelMsg::Status { done } => {
                 done.answer(state.admission.status(now));

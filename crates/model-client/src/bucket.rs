@@ -77,6 +77,15 @@ impl Bucket {
         (per_minute > 0).then(|| Self::full(per_minute, per_minute / BURST, now))
     }
 
+    /// Replaces a configured limit. What was used stays used, so that changing a limit back and forth gains nothing.
+    fn resize(bucket: &mut Option<Self>, per_minute: u64, now: Timestamp) {
+        let mut new = Self::configured(per_minute, now);
+        if let (Some(new), Some(old)) = (new.as_mut(), bucket.as_ref()) {
+            new.level -= i128::from(old.capacity) * MINUTE_MS - old.level(now);
+        }
+        *bucket = new;
+    }
+
     fn level(&self, now: Timestamp) -> i128 {
         let refill = i128::from(now.since_ms(self.at)) * i128::from(self.per_minute);
         (self.level + refill).min(i128::from(self.capacity) * MINUTE_MS)
@@ -155,6 +164,13 @@ impl Buckets {
             input: Bucket::configured(rates.input_tokens, now),
             output: Bucket::configured(rates.output_tokens, now),
         }
+    }
+
+    /// Replaces the configured limits.
+    pub(crate) fn resize(&mut self, rates: &RatesConfig, now: Timestamp) {
+        Bucket::resize(&mut self.requests, rates.requests, now);
+        Bucket::resize(&mut self.input, rates.input_tokens, now);
+        Bucket::resize(&mut self.output, rates.output_tokens, now);
     }
 
     /// Milliseconds until a call with this cost may start.

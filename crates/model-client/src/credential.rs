@@ -160,61 +160,56 @@ pub(crate) struct Call<'a> {
 #[derive(Debug)]
 pub(crate) struct Credentials {
     slots: Vec<Slot>,
+    permits: u32,
+    /// The limits of each credential.
     rates: RatesConfig,
     cooldowns: Cooldowns,
     used: u64,
 }
 
 impl Credentials {
-    /// A server without keys gets one nameless credential.
-    pub(crate) fn new(
-        names: Vec<String>,
-        permits: u32,
-        rates: &RatesConfig,
-        cooldowns: Cooldowns,
-        now: Timestamp,
-    ) -> Self {
-        let mut new = Self {
+    pub(crate) const fn new(cooldowns: Cooldowns) -> Self {
+        Self {
             slots: Vec::new(),
-            rates: *rates,
+            permits: 0,
+            rates: RatesConfig {
+                requests: 0,
+                input_tokens: 0,
+                output_tokens: 0,
+            },
             cooldowns,
             used: 0,
-        };
-        new.configure(names, permits, rates, now);
-        new
+        }
     }
 
-    /// Applies reloaded names and limits. A credential that was refused or out of quota is probed again, because its key
-    /// may have changed.
-    pub(crate) fn configure(
-        &mut self,
-        names: Vec<String>,
-        permits: u32,
-        rates: &RatesConfig,
-        now: Timestamp,
-    ) {
+    /// Applies reloaded names; a server without keys has one nameless credential. A credential that was refused or out of
+    /// quota is probed again, because its key may have changed.
+    pub(crate) fn configure(&mut self, names: Vec<String>, now: Timestamp) {
         let wanted: Vec<Option<String>> = if names.is_empty() {
             vec![None]
         } else {
             names.into_iter().map(Some).collect()
         };
-        let other_rates = self.rates != *rates;
-        self.rates = *rates;
         for slot in &mut self.slots {
             slot.retired = !wanted.contains(&slot.name);
-            slot.window.resize(permits);
-            if other_rates {
-                slot.configured = Buckets::configured(rates, now);
-            }
             for account in slot.accounts.values_mut() {
                 account.health.try_another_key(now);
             }
         }
         for name in wanted {
             if !self.slots.iter().any(|slot| slot.name == name) {
-                let slot = Slot::new(name, permits, Buckets::configured(rates, now));
+                let slot = Slot::new(name, self.permits, Buckets::configured(&self.rates, now));
                 self.slots.push(slot);
             }
+        }
+    }
+
+    /// Applies other limits. What was used of a rate stays used.
+    pub(crate) fn resize(&mut self, permits: u32, rates: &RatesConfig, now: Timestamp) {
+        (self.permits, self.rates) = (permits, *rates);
+        for slot in &mut self.slots {
+            slot.window.resize(permits);
+            slot.configured.resize(rates, now);
         }
     }
 

@@ -9,6 +9,8 @@ use agentd_settings::{RatesConfig, SchedulerConfig};
 pub struct Setup {
     /// The most calls in flight.
     pub permits: u32,
+    /// How many of them this node may have at first; absent: the node is alone and has all.
+    pub share: Option<u32>,
     /// The names of its credentials.
     pub credentials: Vec<String>,
     /// The rate limits of one credential, per minute.

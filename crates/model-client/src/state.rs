@@ -11,6 +11,7 @@ use crate::view::told;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Outlook, Refusal};
 use agentd_protocol::{FailureClass, LastCall, Stamp, Timestamp};
 use agentd_provider::Rates;
+use agentd_settings::RatesConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -47,7 +48,12 @@ struct Refused {
 /// The admission of one provider. `T` is where an answer is delivered.
 #[derive(Debug)]
 pub struct Admission<T> {
-    pub(super) permits: u32,
+    /// The configured limit of calls in flight.
+    pub(super) limit: u32,
+    /// This node's part of it; absent: all.
+    pub(super) share: Option<u32>,
+    /// The configured rates of one credential.
+    pub(super) rates: RatesConfig,
     pub(super) patience_ms: u64,
     /// Whether the caller has stopped waiting.
     gone: fn(&T) -> bool,
@@ -67,15 +73,17 @@ pub struct Admission<T> {
 impl<T> Admission<T> {
     /// An admission without calls; `gone` says whether a caller has stopped waiting.
     pub fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
-        let permits = setup.permits.max(1);
+        let limit = setup.permits.max(1);
         let cooldowns = Cooldowns::of(&setup.scheduler);
-        Self {
-            permits,
+        let mut new = Self {
+            limit,
+            share: setup.share,
+            rates: setup.rates,
             patience_ms: setup.patience_ms,
             gone,
             queue: Queue::new(&setup.scheduler.weights, setup.scheduler.max_waiting),
-            credentials: Credentials::new(setup.credentials, permits, &setup.rates, cooldowns, now),
-            circuit: Circuit::new(&setup.scheduler, permits),
+            credentials: Credentials::new(cooldowns),
+            circuit: Circuit::new(&setup.scheduler, limit),
             pace: Pace::default(),
             running: BTreeMap::new(),
             granted: 0,
@@ -83,7 +91,15 @@ impl<T> Admission<T> {
             refused: BTreeMap::new(),
             wake: None,
             last_call: None,
-        }
+        };
+        new.configure(
+            setup.permits,
+            setup.credentials,
+            &setup.rates,
+            setup.patience_ms,
+            now,
+        );
+        new
     }
 
     /// Queues a call, or refuses it if the queue is full. A call that insists ends its model's pauses: one call probes.
@@ -117,7 +133,7 @@ impl<T> Admission<T> {
         if let Some((model, until, class)) = self.long_pause(now) {
             return self.refuse(&model, until, class, now);
         }
-        if self.running() >= self.permits {
+        if self.running() >= self.permits() {
             return None;
         }
         match self.circuit.flow(now) {

@@ -48,7 +48,8 @@ impl<T> Admission<T> {
         ProviderStatus {
             running: self.running(),
             waiting: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
-            permits: self.permits,
+            permits: self.permits(),
+            limit: self.limit,
             paused_until: self.paused_until(now),
             circuit: self.circuit.told(),
             credentials: self.credentials.told(now),

@@ -304,6 +304,8 @@ fn client_args(args: &ChildArgs, provider: &str) -> ClientArgs {
     ClientArgs {
         provider: provider.to_owned(),
         permits: config.permits,
+        // The other nodes may have all permits until they learn of this one.
+        share: args.backend.fleet().map(|_| 0),
         credentials: config.credentials,
         rates: config.rates,
         scheduler: loaded.settings.scheduler.clone(),

@@ -36,6 +36,7 @@ mod rotated;
 mod sandboxing;
 mod service;
 mod services;
+mod shares;
 mod start;
 mod tool_servers;
 mod trace_lines;

@@ -10,6 +10,7 @@ use crate::node::NodeArgs;
 use crate::reload::Reloader;
 use crate::rotated::Rotated;
 use crate::service::{Phase, Service};
+use crate::shares::Shares;
 use crate::start::Opened;
 use crate::usage_counter::{self, UsageCounter};
 use crate::webhook_notifier::WebhookNotifier;
@@ -82,7 +83,8 @@ pub(crate) fn counts(api: &Arc<Api>) -> Service {
     })
 }
 
-/// What a fleet needs, if there is one: takes over and gives up sessions, and reads what other nodes write.
+/// What a fleet needs, if there is one: takes over and gives up sessions, divides the limits of providers, and reads what
+/// other nodes write.
 pub(crate) fn of_fleet(
     opened: &Opened,
     (handles, api): (&Handles, &Arc<Api>),
@@ -93,6 +95,10 @@ pub(crate) fn of_fleet(
     };
     let placement = member.placement(handles.supervisor.clone(), stop.clone());
     let (feed, gate) = (handles.feed.clone(), handles.gate.clone());
+    let shares = Shares {
+        fleet: Arc::clone(&member.fleet),
+        models: handles.models.clone(),
+    };
     let log = FleetLog::new(Arc::clone(&opened.backend), feed, gate, Arc::clone(api));
     vec![
         Service::new(
@@ -100,6 +106,12 @@ pub(crate) fn of_fleet(
             Phase::Last,
             placement,
             |placement, _| Box::pin(placement.run()),
+        ),
+        Service::new(
+            "the shares of provider limits",
+            Phase::Last,
+            shares,
+            |shares, _| Box::pin(shares.run()),
         ),
         Service::new("the reader of the fleet's log", Phase::Log, log, |log, _| {
             Box::pin(log.run())

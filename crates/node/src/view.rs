@@ -55,6 +55,7 @@ impl NodeView for View {
             for row in rows.iter_mut().filter(|row| row.provider == *provider) {
                 row.running = status.running;
                 row.waiting = status.waiting;
+                row.permits = status.permits;
                 row.paused_until = status.paused_until;
                 row.circuit = status.circuit;
                 row.last_call = status.last_call;

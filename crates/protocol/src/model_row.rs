@@ -33,6 +33,9 @@ pub struct ModelStatus {
     pub running: u32,
     /// Model calls that wait for a permit of its provider.
     pub waiting: u32,
+    /// How many calls its provider may run at once on this node; in a fleet, the node's share of the limit.
+    #[serde(default)]
+    pub permits: u32,
     /// No call to the provider starts before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<Timestamp>,

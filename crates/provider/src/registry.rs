@@ -97,6 +97,7 @@ impl Registry {
             price: entry.spec.as_ref().ok().and_then(|spec| spec.price),
             running: 0,
             waiting: 0,
+            permits: 0,
             paused_until: None,
             circuit: CircuitState::Closed,
             credentials: Vec::new(),

@@ -13,7 +13,7 @@ use crate::namespaces;
 use crate::passing::{receive, send};
 use crate::processes::{next_dead, signal};
 use fork::{Fork, fork};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
@@ -82,10 +82,7 @@ impl ForkServer {
         launch::close_inherited();
         let _ = setsid();
         let _ = set_name(c"agentd-forksrv");
-        let mask = launch::taken_signals();
-        mask.thread_block().map_err(|errno| failed(errno.into()))?;
-        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-            .map_err(|errno| failed(errno.into()))?;
+        let signals = launch::take_signals().map_err(failed)?;
         let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|errno| failed(errno.into()))?;
         // For the rest of a message that has begun, and for an answer that the daemon does not read.
         for way in [Timeout::Recv, Timeout::Send] {

@@ -2,17 +2,36 @@
 
 use crate::controlling;
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Access, access};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// Signals that are read and ignored: only the socket decides when the warden ends.
-pub(crate) fn taken_signals() -> SigSet {
-    use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD].into_iter().collect()
+const TAKEN: [Signal; 5] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGCHLD,
+];
+
+/// Blocks these signals in this thread and returns where to read them.
+///
+/// A handler replaces each action, since an ignored signal stays ignored in the programs that a process starts: under a
+/// daemon that a script runs in the background, ctrl-c would not reach a session's commands.
+pub(crate) fn take_signals() -> Result<SignalFd, std::io::Error> {
+    for signal in TAKEN {
+        signal_hook::flag::register(signal as i32, Arc::default())?;
+    }
+    let mask: SigSet = TAKEN.into_iter().collect();
+    mask.thread_block()?;
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    Ok(SignalFd::with_flags(&mask, flags)?)
 }
 
 /// Closes what the daemon's own parent left open: commands get descriptors 0, 1 and 2 and nothing else.
@@ -102,7 +121,7 @@ fn found(program: &str, env: &[(String, String)]) -> PathBuf {
 
 fn spawn(command: &mut Command) -> Result<u32, std::io::Error> {
     // A command inherits the signal mask of the thread that starts it.
-    let mask = taken_signals();
+    let mask: SigSet = TAKEN.into_iter().collect();
     mask.thread_unblock()?;
     let spawned = command.spawn();
     mask.thread_block()?;

@@ -18,7 +18,7 @@ use crate::processes::{self, below, next_dead, signal, table};
 use crate::recheck::Recheck;
 use crate::spawner::{self, Job, Spawner};
 use crate::watch::Watch;
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use oversight::file_too_large;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -103,9 +103,7 @@ impl Resident {
         let _ = setsid();
         spawner::session_stands_behind();
         set_child_subreaper(Some(getpid()))?;
-        let mask = launch::taken_signals();
-        mask.thread_block()?;
-        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let signals = launch::take_signals()?;
         let socket = File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);
         Ok(Self {
             own: getpid().as_raw_nonzero().get(),

@@ -29,6 +29,7 @@ mod cases {
             a_command_has_a_terminal_of_its_own_and_reads_what_is_typed,
             redteam_38_nothing_is_put_into_the_input_of_another_terminal,
             keys_are_signals_for_what_is_in_the_foreground,
+            a_daemon_that_ignores_ctrl_c_does_not_pass_that_on,
             i5_who_ignores_everything_is_ended_with_what_it_started,
             i6_a_command_that_does_not_read_is_given_up,
             a_program_that_is_not_there_says_so,
@@ -225,6 +226,22 @@ mod cases {
             let (exit, seen) = seat.end().await;
             assert_eq!(exit.code, Some(7), "{level:?}: {seen}");
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the case repeats another one in this program"
+    )]
+    async fn a_daemon_that_ignores_ctrl_c_does_not_pass_that_on() {
+        let ignoring =
+            "trap '' INT QUIT HUP TERM; exec \"$0\" keys_are_signals_for_what_is_in_the_foreground";
+        let program = std::env::current_exe().unwrap();
+        let repeated = tokio::process::Command::new("sh")
+            .args(["-c", ignoring])
+            .arg(program)
+            .status()
+            .await;
+        assert!(repeated.unwrap().success());
     }
 
     async fn i5_who_ignores_everything_is_ended_with_what_it_started() {

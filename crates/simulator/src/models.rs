@@ -98,6 +98,7 @@ impl Models {
         for (_, name, _) in MODELS {
             let setup = Setup {
                 permits: options.get(Knob::Permits),
+                share: None,
                 credentials: credentials.clone(),
                 rates: RatesConfig {
                     requests: options.get(Knob::Rate).into(),

@@ -4,9 +4,10 @@ use crate::error::store_error;
 use crate::queries::{all, change, count_of, first, get, session_of};
 use crate::reads::Reads;
 use crate::server::Server;
+use crate::shares;
 use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
-use agentd_store::{Fleet, Incarnation, Joining, Owner, StoreError};
+use agentd_store::{Demand, Fleet, Incarnation, Joining, Owner, StoreError};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -191,6 +192,13 @@ impl Fleet for Membership {
             change(&client, sql, &[&name, &placing.as_str()]).await
         });
         place.await.map(|changed| changed > 0)
+    }
+
+    async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError> {
+        let (me, demands) = (self.me(), demands.to_vec());
+        self.reads
+            .run(move |client| shares::replace(client, me, demands))
+            .await
     }
 
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {

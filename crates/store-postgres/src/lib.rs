@@ -20,6 +20,7 @@ mod reads;
 mod rules;
 mod schema;
 mod server;
+mod shares;
 mod spending;
 mod store;
 mod upkeep;

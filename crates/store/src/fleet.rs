@@ -1,6 +1,6 @@
 //! Several nodes on one store: who is there, and how the sessions of a node that is gone reach another one.
 
-use crate::{Incarnation, StoreError};
+use crate::{Demand, Incarnation, StoreError};
 use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
 use async_trait::async_trait;
 use std::fmt;
@@ -75,6 +75,9 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;
     /// Says which sessions a node may have. Returns whether there is such a live node.
     async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError>;
+    /// Says what this node wants of each provider's limit. Returns how many of its calls may be in flight, in the same order:
+    /// in sum, the live nodes never have more than the limit.
+    async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError>;
     /// The live node that owns a session or a relative of it, unless it is this one.
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
 }

@@ -27,6 +27,7 @@ mod origin;
 pub mod problem;
 mod read;
 mod row_sum;
+mod shares;
 mod spending;
 mod sqlite;
 pub mod testing;
@@ -55,4 +56,5 @@ pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, StoredKey, Watched,
     WatchedEvent,
 };
+pub use shares::{Demand, Held, share};
 pub use spending::Spending;

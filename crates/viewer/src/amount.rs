@@ -68,10 +68,12 @@ pub fn tidy_usd(usd: f64) -> f64 {
     (usd * PLACES).round() / PLACES
 }
 
-/// An amount of US dollars: `$0`, `$0.0042`, `$1.25`.
+/// An amount of US dollars: `$0`, `<$.0001`, `$0.0042`, `$1.25`.
 pub fn dollars(usd: f64) -> String {
     if usd == 0.0 {
         "$0".to_owned()
+    } else if usd < 0.0001 {
+        "<$.0001".to_owned()
     } else if usd < 0.01 {
         format!("${usd:.4}")
     } else {
@@ -85,4 +87,15 @@ pub fn word(value: &impl Serialize) -> String {
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_too_small_for_its_places_is_not_shown_as_nothing() {
+        let shown = [0.0, 0.000_05, 0.0001, 0.0042, 1.25].map(dollars);
+        assert_eq!(shown, ["$0", "<$.0001", "$0.0001", "$0.0042", "$1.25"]);
+    }
 }

@@ -16,12 +16,19 @@ pub(super) struct Fleet {
     pub(super) server: Postgres,
     url: String,
     shared: TempDir,
-    model: ModelServer,
+    pub(super) model: ModelServer,
+    /// The most model calls at once, if limited.
+    calls: Option<u32>,
 }
 
 impl Fleet {
     /// Starts nodes with a lease of 2 s. `None`: PostgreSQL is not installed, which is reported.
     pub(super) async fn start(test: &str, nodes: usize) -> Option<Self> {
+        Self::limited(test, nodes, None).await
+    }
+
+    /// The same, with a provider that may have this many calls at once.
+    pub(super) async fn limited(test: &str, nodes: usize, calls: Option<u32>) -> Option<Self> {
         let server = Postgres::own(test)?;
         let url = server.create("fleet").url;
         let mut fleet = Self {
@@ -30,6 +37,7 @@ impl Fleet {
             url,
             shared: tempfile::tempdir().unwrap(),
             model: ModelServer::start(false).await.unwrap(),
+            calls,
         };
         for number in 0..nodes {
             let mut node = fleet.launch(&format!("node{number}"));
@@ -40,12 +48,22 @@ impl Fleet {
     }
 
     fn options(&self, name: &str) -> DaemonOptions {
+        let model_url = self.model.url();
+        let limited = self.calls.map(|calls| {
+            format!(
+                "[providers.limited]\ndialect = \"anthropic\"\nbase_url = \"{model_url}\"\nmax_concurrent = {calls}\n\
+                 credentials = [{{ name = \"main\", env = \"AGENTD_TEST_KEY\" }}]\n\
+                 [models.limited]\nprovider = \"limited\"\nmodel = \"claude-test\"\n"
+            )
+        });
+        let default = if limited.is_some() { "limited" } else { "claude" };
         DaemonOptions {
-            model_url: Some(self.model.url()),
+            model_url: Some(model_url),
             config: format!(
-                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\n[model]\ndefault = \"claude\"\n\
-                 [permission]\nmode = \"yolo\"\n",
-                self.url
+                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\n[model]\ndefault = \"{default}\"\n\
+                 [permission]\nmode = \"yolo\"\n{}",
+                self.url,
+                limited.unwrap_or_default()
             ),
             ..DaemonOptions::default()
         }

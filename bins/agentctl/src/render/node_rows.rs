@@ -49,7 +49,10 @@ impl Row for ModelRow {
                 .unwrap_or_default();
             cells.extend([
                 row.dialect.clone(),
-                row.running.to_string(),
+                match row.permits {
+                    0 => row.running.to_string(),
+                    permits => format!("{}/{permits}", row.running),
+                },
                 row.waiting.to_string(),
                 paused,
             ]);

@@ -60,9 +60,14 @@ pub(super) fn stream(saying: Saying, manner: &Manner, shared: &Arc<Shared>) -> R
     let running = Running {
         shared: Arc::clone(shared),
         ended: false,
+        unsaid: true,
         awaited: awaited.then_some((saying.plan.key, saying.done)),
     };
-    running.shared.seen.send_modify(|seen| seen.open += 1);
+    running.shared.seen.send_modify(|seen| {
+        seen.open += 1;
+        seen.unsaid += 1;
+        seen.most = seen.most.max(seen.unsaid);
+    });
     let state = Going {
         chunks: chunks.into_iter(),
         wait: first,
@@ -132,12 +137,15 @@ async fn next(mut going: Going) -> Option<(Result<Frame<Bytes>, Infallible>, Goi
 struct Running {
     shared: Arc<Shared>,
     ended: bool,
+    unsaid: bool,
     awaited: Option<(String, usize)>,
 }
 
 impl Running {
     /// Called when the last piece is sent: the reader then knows what to do next.
     fn said(&mut self) {
+        self.unsaid = false;
+        self.shared.seen.send_modify(|seen| seen.unsaid -= 1);
         if let Some((key, done)) = self.awaited.take()
             && self.shared.cheap
         {
@@ -148,9 +156,10 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let ended = self.ended;
+        let (ended, unsaid) = (self.ended, self.unsaid);
         self.shared.seen.send_modify(|seen| {
             seen.open -= 1;
+            seen.unsaid -= u64::from(unsaid);
             if ended {
                 seen.finished += 1;
             } else {

@@ -80,6 +80,7 @@ impl World {
         let args = ClientArgs {
             provider: "p".into(),
             permits,
+            share: None,
             credentials: credentials.iter().map(|&name| name.to_owned()).collect(),
             rates: RatesConfig::default(),
             scheduler: SchedulerConfig::default(),

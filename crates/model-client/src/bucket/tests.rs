@@ -179,3 +179,19 @@ fn people_see_the_limit_of_each_kind_that_has_less_left() {
     );
     assert_eq!(told(&Buckets::default(), &Buckets::default(), now), []);
 }
+
+#[test]
+fn a_limit_that_changes_back_and_forth_brings_no_second_burst() {
+    let rates = |requests| RatesConfig {
+        requests,
+        ..RatesConfig::default()
+    };
+    let mut buckets = Buckets::configured(&rates(60), T0);
+    assert_eq!(at_once(&mut buckets, T0), 10);
+    for limit in [6, 60, 1, 60] {
+        buckets.resize(&rates(limit), T0);
+        assert_eq!(at_once(&mut buckets, T0), 0, "{limit}");
+    }
+    buckets.resize(&rates(120), T0);
+    assert_eq!(at_once(&mut buckets, T0), 10, "the part of the burst that is new");
+}

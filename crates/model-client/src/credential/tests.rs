@@ -6,13 +6,10 @@ use agentd_settings::SchedulerConfig;
 const T0: Timestamp = Timestamp(100_000_000_000);
 
 fn credentials(names: &[&str], permits: u32) -> Credentials {
-    Credentials::new(
-        names.iter().map(|&name| name.to_owned()).collect(),
-        permits,
-        &RatesConfig::default(),
-        Cooldowns::of(&SchedulerConfig::default()),
-        T0,
-    )
+    let mut credentials = Credentials::new(Cooldowns::of(&SchedulerConfig::default()));
+    credentials.configure(names.iter().map(|&name| name.to_owned()).collect(), T0);
+    credentials.resize(permits, &RatesConfig::default(), T0);
+    credentials
 }
 
 fn call(credential: Index, number: u64) -> Call<'static> {
@@ -134,7 +131,8 @@ fn new_names_and_keys_count_at_once_and_calls_of_a_removed_name_still_come_back(
     goes(&mut credentials, 0, 1);
     credentials.failed(&call(1, 2), Auth, None, T0);
     let now = ["b", "c"].map(str::to_owned).to_vec();
-    credentials.configure(now, 1, &RatesConfig::default(), T0);
+    credentials.configure(now, T0);
+    credentials.resize(1, &RatesConfig::default(), T0);
     assert_eq!(
         choose(&credentials, Some("a")).as_deref(),
         Some("b"),
@@ -143,7 +141,7 @@ fn new_names_and_keys_count_at_once_and_calls_of_a_removed_name_still_come_back(
     goes(&mut credentials, 1, 3);
     assert_eq!(choose(&credentials, None).as_deref(), Some("c"));
     comes_back(&mut credentials, 0, 1);
-    credentials.configure(Vec::new(), 1, &RatesConfig::default(), T0);
+    credentials.configure(Vec::new(), T0);
     assert_eq!(choose(&credentials, None), None, "the one without a name");
     assert_eq!(credentials.choose("m", None, &Charge::default(), T0), Ok(3));
 }

@@ -2,7 +2,7 @@ use super::*;
 use agentd_actor_kit::{Hold, Lane, QueuePosition};
 use agentd_protocol::{CredentialHealth, SessionId, Usage};
 use agentd_provider::Gauge;
-use agentd_settings::{RatesConfig, SchedulerConfig};
+use agentd_settings::SchedulerConfig;
 use std::collections::VecDeque;
 
 mod herd;
@@ -16,6 +16,7 @@ const GONE: u64 = 1 << 40;
 fn setup(permits: u32, credentials: &[&str]) -> Setup {
     Setup {
         permits,
+        share: None,
         credentials: credentials.iter().map(|&name| name.to_owned()).collect(),
         rates: RatesConfig::default(),
         scheduler: SchedulerConfig::default(),
@@ -332,6 +333,22 @@ fn a_configured_rate_is_kept_and_a_gone_asker_costs_nothing_of_it() {
         world.admission.place(ask(3).session, world.now).unwrap().hold,
         Some(Hold::Rate)
     );
+}
+
+#[test]
+fn a_node_of_a_fleet_keeps_to_its_share() {
+    let mut config = setup(64, &["a"]);
+    config.rates.requests = 384;
+    config.share = Some(0);
+    let mut world = World::of(config);
+    (1..=10).for_each(|number| world.wait(number));
+    assert_eq!(world.granted(), [], "nothing before the first share");
+    world.admission.share(2, world.now);
+    assert_eq!(world.granted().len(), 2, "as many calls as permits");
+    world.admission.share(64, world.now);
+    assert_eq!(world.granted().len(), 8);
+    assert_eq!(world.admission.status(world.now).permits, 64);
+    assert_eq!(world.admission.status(world.now).limit, 64);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::kit::Kit;
 use crate::server::Database;
 use agentd_protocol::{Placing, SessionId};
-use agentd_store::{Fleet, Joining, Options, Outcome, StoreError};
+use agentd_store::{Demand, Fleet, Joining, Options, Outcome, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,4 +165,34 @@ async fn a_name_is_taken_while_its_node_lives_unless_it_is_the_same_directory() 
     );
     assert!(other.join(&long).await.unwrap() > first);
     assert!(matches!(a.fleet.beat(TTL).await, Err(StoreError::NodeLost)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
+    let Some(database) = Database::create("shares") else {
+        return;
+    };
+    let (a, b) = (node(&database, "a").await, node(&database, "b").await);
+    let share = async |node: &Node, running, wanted| {
+        let demand = |provider: &str, limit| Demand {
+            provider: provider.to_owned(),
+            limit,
+            running,
+            wanted,
+        };
+        let demands = [demand("p", 10), demand("q", 100)];
+        node.fleet.share(&demands).await.unwrap()
+    };
+    assert_eq!(share(&a, 0, 4).await, [10, 100], "nobody else wants anything");
+    assert_eq!(share(&b, 0, 8).await, [0, 0], "a has all");
+    assert_eq!(
+        share(&a, 9, 9).await,
+        [9, 51],
+        "calls in flight keep their permits"
+    );
+    assert_eq!(share(&b, 0, 8).await, [1, 49]);
+    assert_eq!(share(&a, 4, 4).await, [4, 48]);
+    assert_eq!(share(&b, 0, 8).await, [6, 52]);
+    b.is_alone(&database).await;
+    assert_eq!(share(&b, 6, 8).await, [10, 100], "a is gone");
 }

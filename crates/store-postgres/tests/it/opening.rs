@@ -20,8 +20,29 @@ async fn a_database_of_a_newer_version_is_refused_unchanged() {
     let newer = "UPDATE agentd.version SET version = 99";
     database.run(newer);
     let refused = database.open(Options::default()).await.map(drop);
-    let newer = StoreError::NewerVersion { found: 99, known: 1 };
+    let newer = StoreError::NewerVersion { found: 99, known: 2 };
     assert_eq!(refused.unwrap_err().to_string(), newer.to_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_of_an_older_version_is_upgraded_with_what_it_holds() {
+    let Some(database) = Database::create("an older version") else {
+        return;
+    };
+    database.run(&format!(
+        "CREATE SCHEMA agentd; SET search_path = agentd; CREATE TABLE version(version int NOT NULL);
+         INSERT INTO version VALUES (1); {} INSERT INTO node(name, identity, address, secret, version, standing, lease_until)
+         VALUES ('old', '', '', '', '', 'cordoned', now())",
+        include_str!("../../src/schema/1.sql")
+    ));
+    let backend = database.open(Options::default()).await.unwrap();
+    let nodes = backend.fleet().unwrap().nodes().await.unwrap();
+    assert_eq!(
+        nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
+        ["old"]
+    );
+    assert_eq!(database.run("SELECT version FROM agentd.version"), "2");
+    assert_eq!(database.run("SELECT count(*) FROM agentd.provider_share"), "0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -365,6 +365,7 @@ fn model(name: &str) -> ModelStatus {
         price: None,
         running: 0,
         waiting: 0,
+        permits: 0,
         paused_until: None,
         circuit: CircuitState::Closed,
         credentials: Vec::new(),

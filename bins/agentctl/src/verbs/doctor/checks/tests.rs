@@ -17,6 +17,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         price: None,
         running: 0,
         waiting: 0,
+        permits: 0,
         paused_until: None,
         circuit: CircuitState::Closed,
         credentials: Vec::new(),

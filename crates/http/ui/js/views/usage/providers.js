@@ -80,7 +80,7 @@ function providerRow(model, models) {
   return h('tr', { class: 'provider' },
     h('th', { scope: 'rowgroup' }, oneLine(model.provider, 60), h('span', { class: 'dim' }, ` ${plural(models, 'model')}`)),
     h('td', { class: look ?? '' }, word),
-    h('td', { class: 'num' }, exact(model.running)), h('td', { class: `num${model.waiting ? ' s-limited' : ''}` }, exact(model.waiting)),
+    h('td', { class: 'num' }, model.permits ? `${exact(model.running)} of ${exact(model.permits)}` : exact(model.running)), h('td', { class: `num${model.waiting ? ' s-limited' : ''}` }, exact(model.waiting)),
     h('td', { colspan: 2 }, call ? ['last call ', h('span', { class: call.failed ? 's-failed' : 's-good' }, call.failed ? call.failed.replaceAll('_', ' ') : 'answered'), h('span', { class: 'dim' }, ' ', ageOf(call.at), ' ago')] : h('span', { class: 'dim' }, 'no call yet')));
 }
 
