@@ -38,6 +38,7 @@ mod strike;
 mod terminal;
 mod tree;
 mod viewers;
+mod workspaces;
 
 use anyhow::Result;
 use clap::Parser;

@@ -17,8 +17,10 @@ use agentd_actor_kit::{Clock, Traced};
 use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
+use agentd_settings::{Live, Loaded};
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
+use agentd_workspace::Workspaces;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -157,6 +159,24 @@ pub(crate) fn reloads(
             |reloader, _| Box::pin(reloader.watch_keys()),
         ),
     ]
+}
+
+/// Removes workspaces that nobody needs.
+pub(crate) fn workspaces(
+    all: &Workspaces,
+    (backend, clock): (&Arc<dyn Backend>, Clock),
+    settings: Live<Loaded>,
+) -> Service {
+    let parts = (all.clone(), Arc::clone(backend), settings);
+    Service::new(
+        "upkeep of workspaces",
+        Phase::Log,
+        parts,
+        move |(all, backend, settings), _| {
+            let upkeep = crate::workspaces::upkeep(all.clone(), Arc::clone(backend), settings.clone(), clock);
+            Box::pin(upkeep)
+        },
+    )
 }
 
 /// The readers of the log, the upkeep of the store, and the watch over the modes of private files.
