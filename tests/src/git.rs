@@ -15,6 +15,8 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
             "-c",
             "protocol.file.allow=always",
         ])
+        // Otherwise a commit starts it in the background.
+        .args(["-c", "maintenance.auto=false"])
         .args(args)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("HOME", "/nonexistent")

@@ -222,8 +222,9 @@ mod tests {
             "the verbs of rule are list, remove"
         );
         assert!(
-            hint("coffee")
-                .ends_with("fleet, input, mcp, model, node, rule, session, token, tool, turn, usage")
+            hint("coffee").ends_with(
+                "fleet, input, mcp, model, node, rule, session, token, tool, turn, usage, workspace"
+            )
         );
         let far = method("make.coffee.with.milk").unwrap_err();
         assert_eq!(

@@ -128,16 +128,9 @@ impl Node {
         services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
-        services.push(services::workspaces(
-            &workspaces,
-            (&backend, clock),
-            tree.child_args().present.settings.clone(),
-        ));
-        services.extend(services::beside(
-            &args,
-            (&handles, &backend, clock),
-            (told, audits),
-        )?);
+        services.push(services::workspaces(workspaces, tree.child_args()));
+        let logs = (told, audits);
+        services.extend(services::beside(&args, (&handles, &backend, clock), logs)?);
         let root = tree.start(services).await?;
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,

@@ -2,7 +2,7 @@
 
 use crate::audit_log::Audit;
 use crate::audit_writer::AuditWriter;
-use crate::children::Handles;
+use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
 use crate::fleet_log::FleetLog;
 use crate::log_follower::LogFollower;
@@ -17,7 +17,6 @@ use agentd_actor_kit::{Clock, Traced};
 use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
-use agentd_settings::{Live, Loaded};
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use agentd_workspace::Workspaces;
@@ -162,12 +161,9 @@ pub(crate) fn reloads(
 }
 
 /// Removes workspaces that nobody needs.
-pub(crate) fn workspaces(
-    all: &Workspaces,
-    (backend, clock): (&Arc<dyn Backend>, Clock),
-    settings: Live<Loaded>,
-) -> Service {
-    let parts = (all.clone(), Arc::clone(backend), settings);
+pub(crate) fn workspaces(all: Workspaces, of: &ChildArgs) -> Service {
+    let (clock, settings) = (of.clock, of.present.settings.clone());
+    let parts = (all, Arc::clone(&of.backend), settings);
     Service::new(
         "upkeep of workspaces",
         Phase::Log,

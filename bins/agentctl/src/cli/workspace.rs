@@ -7,8 +7,8 @@ use clap_complete::ArgValueCompleter;
 /// `workspace`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl run --workspace worktree \"...\"   # a session with a workspace of its own\
-\n  agentctl workspace ls\n  agentctl workspace du                    # disk space, and work that was not fetched\
+    after_help = "Examples:\n  agentctl run --workspace worktree \"...\"   # it works on its own tree\
+\n  agentctl workspace ls\n  agentctl workspace du            # disk space, and work that was not fetched\
 \n  agentctl workspace prune --days 7        # of sessions that are closed"
 )]
 pub(crate) struct WorkspaceArgs {

@@ -29,6 +29,8 @@ pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
             "-c",
             "init.defaultBranch=main",
         ])
+        // Otherwise a commit starts it in the background.
+        .args(["-c", "maintenance.auto=false"])
         .args(args)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("HOME", "/nonexistent")
