@@ -17,6 +17,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         http(settings),
         sandbox(settings),
         index(settings),
+        workspace(settings),
     ]
     .concat()
 }
@@ -119,6 +120,15 @@ fn sandbox(s: &Settings) -> Vec<Row> {
         ),
         ("sandbox.max_file_bytes", b.max_file_bytes, 1 << 20, 65_536 * GIB),
         ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
+    ]
+}
+
+fn workspace(s: &Settings) -> Vec<Row> {
+    let w = &s.workspace;
+    vec![
+        ("workspace.max_file_bytes", w.max_file_bytes, 1, GIB),
+        ("workspace.max_files", w.max_files, 1, 10_000_000),
+        ("workspace.max_bytes", w.max_bytes, w.max_file_bytes, 1_024 * GIB),
     ]
 }
 

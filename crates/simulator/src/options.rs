@@ -100,6 +100,8 @@ knobs! {
     Fork "fork" [0, 0, 0, 6],
     /// Percent of actions that import a forged log.
     Import "import" [0, 0, 0, 6],
+    /// When files are recorded: 0 never, 1 in each turn, 2 after each step.
+    Checkpoints "checkpoints" [0, 1, 2, 2],
 }
 
 /// A bug injected on purpose, to check that it is found.

@@ -122,6 +122,10 @@ impl Harness {
             audit: audit_tx,
             peers: None,
             daily: Arc::clone(&daily),
+            checkpoints: agentd_checkpoint::Keeper::new(
+                &dir.path().join("checkpoints"),
+                agentd_checkpoint::Limits::default(),
+            ),
         };
         Self {
             api: Arc::new(Api::new(parts)),
