@@ -48,11 +48,9 @@ struct Refused {
 /// The admission of one provider. `T` is where an answer is delivered.
 #[derive(Debug)]
 pub struct Admission<T> {
-    /// The configured limit of calls in flight.
+    /// The configured limit of calls in flight, and this node's part of it; absent: all.
     pub(super) limit: u32,
-    /// This node's part of it; absent: all.
     pub(super) share: Option<u32>,
-    /// The configured rates of one credential.
     pub(super) rates: RatesConfig,
     pub(super) patience_ms: u64,
     /// Whether the caller has stopped waiting.
@@ -73,17 +71,15 @@ pub struct Admission<T> {
 impl<T> Admission<T> {
     /// An admission without calls; `gone` says whether a caller has stopped waiting.
     pub fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
-        let limit = setup.permits.max(1);
-        let cooldowns = Cooldowns::of(&setup.scheduler);
         let mut new = Self {
-            limit,
+            limit: 1,
             share: setup.share,
             rates: setup.rates,
             patience_ms: setup.patience_ms,
             gone,
             queue: Queue::new(&setup.scheduler.weights, setup.scheduler.max_waiting),
-            credentials: Credentials::new(cooldowns),
-            circuit: Circuit::new(&setup.scheduler, limit),
+            credentials: Credentials::new(Cooldowns::of(&setup.scheduler)),
+            circuit: Circuit::new(&setup.scheduler, 1),
             pace: Pace::default(),
             running: BTreeMap::new(),
             granted: 0,
