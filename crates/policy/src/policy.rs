@@ -1,7 +1,7 @@
 //! The rules in force, in shared layers.
 
 use crate::pattern::Pattern;
-use crate::rule::{Rule, Source};
+use crate::rule::Rule;
 use crate::tools::READ;
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::VerdictKind;
@@ -75,15 +75,6 @@ impl Policy {
     pub fn lines(&self) -> Vec<String> {
         self.rules()
             .map(|rule| format!("{}: {}", rule.source, rule.line()))
-            .collect()
-    }
-
-    /// Rules of people and operators that match none of these tools, most likely because of a typo.
-    #[must_use]
-    pub fn unmatched(&self, tools: &[&str]) -> Vec<String> {
-        self.rules()
-            .filter(|rule| rule.source != Source::Builtin && !tools.iter().any(|tool| rule.names(tool)))
-            .map(Rule::line)
             .collect()
     }
 

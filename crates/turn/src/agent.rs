@@ -27,7 +27,11 @@ impl Agent {
     /// The agent of a session without a log.
     #[must_use]
     pub fn new(session: SessionId, config: Arc<Config>) -> Self {
-        Self::from_snapshot(Durable::new(session), config)
+        Self {
+            config,
+            durable: Durable::new(session),
+            volatile: Volatile::default(),
+        }
     }
 
     /// Builds the agent from its log. Give it [`Input::Recover`] next.
@@ -44,16 +48,6 @@ impl Agent {
             agent.apply(event)?;
         }
         Ok(agent)
-    }
-
-    /// Restores the agent from a snapshot; [`Self::apply`] the events after it, then give it [`Input::Recover`].
-    #[must_use]
-    pub fn from_snapshot(durable: Durable, config: Arc<Config>) -> Self {
-        Self {
-            config,
-            durable,
-            volatile: Volatile::default(),
-        }
     }
 
     /// Folds one more event of the log.
@@ -124,11 +118,5 @@ impl Agent {
     #[must_use]
     pub fn awaits(&self, question: QuestionId) -> bool {
         self.volatile.questions.awaits(question)
-    }
-
-    /// The number of tool calls that are running now.
-    #[must_use]
-    pub fn running_tools(&self) -> usize {
-        self.volatile.running.len()
     }
 }

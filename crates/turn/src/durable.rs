@@ -19,7 +19,7 @@ use agentd_protocol::{
     QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId,
     TurnError, TurnId, Usage,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
 pub use crate::durable::phase::{Attempt, Phase};
@@ -35,7 +35,7 @@ pub(crate) const MAX_TEXT_BYTES: usize = 65_536;
     clippy::struct_excessive_bools,
     reason = "facts of a log that do not depend on each other"
 )]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Durable {
     /// The session that the log belongs to.
     pub session: SessionId,
@@ -50,7 +50,7 @@ pub struct Durable {
     /// When and why it was paused.
     pub paused: Option<Mark>,
     /// It was paused because its parent was, and resumes with the parent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub paused_with_parent: bool,
     /// When and why it was closed.
     pub closed: Option<Mark>,
@@ -67,7 +67,7 @@ pub struct Durable {
     /// Rules that a person granted for this session.
     pub grants: Vec<String>,
     /// The grants that were given permanently: they hold no longer than the fleet-wide rule derived from them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<String>,
     /// Sums over all turns.
     pub totals: Totals,
@@ -76,57 +76,41 @@ pub struct Durable {
     /// The model has been warned that a budget is nearly used up.
     pub budget_warned: bool,
     /// What model calls pass on to later ones: credentials, lessons, stand-ins, the prompt cache.
-    #[serde(default)]
     pub outer: Outer,
     /// The hooks have been notified that the session begins.
-    #[serde(default)]
     pub greeted: bool,
     /// The agent's to-do list.
-    #[serde(default)]
     pub todo: Vec<TodoItem>,
     /// Background jobs that run.
-    #[serde(default)]
     pub jobs: Vec<RunningJob>,
     /// The number of the last background job.
-    #[serde(default)]
     pub jobs_started: u32,
     /// How jobs ended, as text that the model has not read yet.
-    #[serde(default)]
     pub job_news: Vec<String>,
     /// Open work on files or history; no turn starts meanwhile.
-    #[serde(default)]
     pub history: Option<OpenHistory>,
     /// The mode and the date that the model knows.
-    #[serde(default)]
     pub told: Surroundings,
     /// The permission mode to restore after plan mode.
-    #[serde(default)]
     pub before_plan: Option<PermissionMode>,
     /// The current plan.
-    #[serde(default)]
     pub plan: Plan,
     /// Sub-agents that have not ended.
-    #[serde(default)]
     pub children: BTreeMap<SessionId, Child>,
     /// The number of sub-agents started so far.
-    #[serde(default)]
     pub subagents: u32,
     /// What ended sub-agents spent, including their descendants.
-    #[serde(default)]
     pub below: Spent,
     /// For a sub-agent: the text of its last turn, which is its result.
-    #[serde(default)]
     pub last_words: String,
     /// A principal has asked for a compaction.
-    #[serde(default)]
     pub compaction_asked: bool,
     /// A summary of the session so far, in a few sentences.
-    #[serde(default)]
     pub summary: Option<String>,
 }
 
 /// Work on files or history that has started and not ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OpenHistory {
     /// The seq of its `history.started`.
     pub seq: Seq,
@@ -135,7 +119,7 @@ pub struct OpenHistory {
 }
 
 /// When and why something began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mark {
     /// When it began.
     pub at: Timestamp,
@@ -144,7 +128,7 @@ pub struct Mark {
 }
 
 /// A queued input.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Waiting {
     /// Its entry in the queue listing.
     pub queued: QueuedInput,
@@ -155,7 +139,7 @@ pub struct Waiting {
 }
 
 /// Sums over all turns.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Totals {
     /// Steps.
     pub steps: u64,
@@ -170,7 +154,7 @@ pub struct Totals {
 }
 
 /// How the last turn ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LastTurn {
     /// When.
     pub at: Timestamp,
@@ -181,7 +165,7 @@ pub struct LastTurn {
 }
 
 /// The running turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Turn {
     /// Its id.
     pub id: TurnId,
@@ -214,22 +198,16 @@ pub struct Turn {
     /// The counters of the guards.
     pub guards: crate::steps::guards::Guards,
     /// How often hooks made it continue when it was about to end.
-    #[serde(default)]
     pub stops: u32,
     /// The hook that requested another model call.
-    #[serde(default)]
     pub goes_on: Option<String>,
     /// Whether it starts with a plan.
-    #[serde(default)]
     pub planning: TurnPlan,
     /// What determined the intent of its inputs, once that is done.
-    #[serde(default)]
     pub classified: Option<IntentSource>,
     /// Compactions because the conversation was too long for the model.
-    #[serde(default)]
     pub compactions: u32,
     /// The number of compactions in a row without a step between them, and the step of the last one.
-    #[serde(default)]
     pub compacted: (u32, u32),
 }
 

@@ -14,7 +14,7 @@ use agentd_protocol::{
     InputId, IntentClassified, IntentSource, NoteInjected, NoteKind, PermissionMode, PlanStatus, PlanStep,
     PlanUpdated, Planning, SidePurpose, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A call's message about the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum PlanRequest {
 }
 
 /// Whether a turn starts with a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnPlan {
     /// It does not.
@@ -62,7 +62,7 @@ impl TurnPlan {
 }
 
 /// The plan of the current work.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Plan {
     /// Its steps.
     pub steps: Vec<PlanStep>,

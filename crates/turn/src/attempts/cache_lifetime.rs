@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::input::ModelFacts;
 use agentd_protocol::{Price, RequestPart, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Providers keep a cached prefix for at least this long after its last use.
 pub(crate) const SHORT_MS: u64 = 300_000;
@@ -14,8 +14,7 @@ const HOUR_MS: u64 = 3_600_000;
 
 /// Pauses between an answer and the next call that a prompt in the provider's cache did not survive in five minutes:
 /// a person answered late, or a tool took long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Pauses {
     /// Those of at most an hour.
     pub within_hour: u32,

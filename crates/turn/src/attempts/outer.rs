@@ -2,7 +2,7 @@
 
 use crate::attempts::cache_lifetime::Pauses;
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long the session stays with the other model after a fallback.
@@ -13,8 +13,7 @@ pub(crate) const NEW_ROUND_MS: u64 = 60_000;
 const REMEMBERED: usize = 64;
 
 /// The remedies that one model call has tried.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Tries {
     /// The configured name of the model that the call was meant for.
     pub own: String,
@@ -87,8 +86,7 @@ impl Tries {
 }
 
 /// The facts learned from a model's errors.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Taught {
     /// The thinking level to request instead of the configured one.
     pub thinking: Option<ThinkingLevel>,
@@ -97,7 +95,7 @@ pub struct Taught {
 }
 
 /// A temporary switch of calls to another model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Away {
     /// The model that is replaced.
     pub own: String,
@@ -108,7 +106,7 @@ pub struct Away {
 }
 
 /// The state of the provider's prompt cache after the last answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warm {
     /// The time of the answer.
     pub at: Timestamp,
@@ -121,15 +119,13 @@ pub struct Warm {
     /// Tokens.
     pub left: u64,
     /// The provider keeps them for an hour, not for five minutes.
-    #[serde(default)]
     pub hour: bool,
     /// The conversation has been made shorter since.
     pub shortened: bool,
 }
 
 /// The state that the session carries over from one model call to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Outer {
     /// The credential last used per provider, because its prompt cache is warm.
     pub pins: BTreeMap<String, String>,

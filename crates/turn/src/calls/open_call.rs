@@ -1,11 +1,11 @@
 //! One tool call of the current step, from the model's request to its one result.
 
 use agentd_protocol::{ApprovalId, Binding, EffectClass, SandboxLevel, Timestamp, ToolCallId, ToolStatus};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// A tool call of the current step. Closed ones keep only what the guards need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OpenCall {
     /// Our id.
     pub id: ToolCallId,
@@ -18,12 +18,12 @@ pub struct OpenCall {
     /// Its progress.
     pub stage: Stage,
     /// The approved binding: the call runs only if this still matches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Binding>,
 }
 
 /// The progress of a tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Stage {
     /// It is part of the model's answer.
     Named,
@@ -46,7 +46,7 @@ pub enum Stage {
 }
 
 /// The content of `tool.started`; enough to run an idempotent call again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Started {
     /// The time of the start.
     pub at: Timestamp,

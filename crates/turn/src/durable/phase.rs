@@ -2,10 +2,10 @@
 
 use crate::attempts::outer::Tries;
 use agentd_protocol::{ApprovalId, CallId, FailureClass, Remedy, StopReason, ThinkingLevel, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The current activity of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Phase {
     /// A model call comes next.
     Ready,
@@ -24,13 +24,11 @@ pub enum Phase {
         /// The provider's message.
         message: String,
         /// The change in the next attempt.
-        #[serde(default)]
         remedy: Option<Remedy>,
     },
     /// The model call failed for good; the turn ends.
     GaveUp {
         /// The configured name of the model that failed last.
-        #[serde(default)]
         model: String,
         /// The failure class.
         class: FailureClass,
@@ -68,7 +66,7 @@ impl Phase {
 }
 
 /// One attempt of a model call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attempt {
     /// The logical call.
     pub call: CallId,
@@ -87,21 +85,15 @@ pub struct Attempt {
     /// How many of them the stutter guard failed.
     pub stutters: u32,
     /// The configured name of the model.
-    #[serde(default)]
     pub model: String,
     /// The provider's name.
-    #[serde(default)]
     pub provider: String,
     /// The credential of the first request.
-    #[serde(default)]
     pub credential: Option<String>,
     /// The thinking level.
-    #[serde(default)]
     pub thinking: Option<ThinkingLevel>,
     /// The request asks the provider to keep the prompt cached for an hour.
-    #[serde(default)]
     pub cache_hour: bool,
     /// The attempts of the call so far.
-    #[serde(default)]
     pub tries: Tries,
 }

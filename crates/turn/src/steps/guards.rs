@@ -2,7 +2,7 @@
 
 use crate::words;
 use agentd_protocol::LoopLimits;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The error message of an attempt that the stutter guard failed.
@@ -12,14 +12,13 @@ pub(crate) const STUTTER: &str = "the answer repeats the same few characters ove
 const FAILING_TOLD: u32 = 3;
 
 /// The guards' counters for a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Guards {
     /// The number of nudges since the last tool call.
     pub nudges: u32,
     /// Steps in a row in which every call failed, since the model was last warned.
     pub failing_steps: u32,
     /// How often in a row the model was warned about failing steps without a successful one since.
-    #[serde(default)]
     pub failing_told: u32,
     /// The fingerprint of the last call's name and arguments.
     pub last_call: u64,
@@ -28,7 +27,6 @@ pub struct Guards {
     /// The value of `repeats` when the model was warned.
     pub told_at: Option<u32>,
     /// Answers without a call while the turn had produced no text at all.
-    #[serde(default)]
     pub empty_answers: u32,
 }
 
@@ -109,7 +107,7 @@ impl Guards {
 }
 
 /// A hash that is equal for equal calls, whatever the order of their arguments. Stable across versions, because
-/// snapshots contain it.
+/// the states of golden logs contain it.
 fn fingerprint(name: &str, input: &Value) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     hash.bytes(name.to_ascii_lowercase().as_bytes());

@@ -5,13 +5,13 @@ use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::{inbox, words};
 use agentd_protocol::{NoteInjected, NoteKind, PermissionMode, SessionCreated, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The length of a date in RFC 3339, in characters.
 const DATE: usize = 10;
 
 /// The model's knowledge of its surroundings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Surroundings {
     /// The model was last told the date of this moment.
     pub at: Timestamp,
@@ -22,7 +22,6 @@ pub struct Surroundings {
     /// The system prompt says that plan mode is on.
     pub first_plan: bool,
     /// The model has been told about plan mode at some time.
-    #[serde(default)]
     pub ever_plan: bool,
 }
 

@@ -41,7 +41,7 @@ fn an_asked_call_shows_what_will_happen_and_waits() {
     );
     world.decide(Decision::Allow, Scope::Once).unwrap();
     assert_eq!(world.step.events[0].by, ana());
-    assert_eq!(world.agent.running_tools(), 1);
+    assert_eq!(world.agent.volatile.running.len(), 1);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn the_first_valid_answer_wins_and_the_second_is_told() {
         message: None,
     };
     assert_eq!(world.command(other).unwrap_err().class, FaultClass::NotFound);
-    assert_eq!(world.agent.running_tools(), 1);
+    assert_eq!(world.agent.volatile.running.len(), 1);
 }
 
 #[test]

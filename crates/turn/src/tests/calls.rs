@@ -81,10 +81,10 @@ fn no_more_reads_run_together_than_allowed() {
     world.call(&["Read", "Read", "Read", "Read", "Read"]);
     world.judge_all(Allow);
     for left in [2, 2, 2, 2, 1] {
-        assert_eq!(world.agent.running_tools(), left);
+        assert_eq!(world.agent.volatile.running.len(), left);
         world.end_tool(ok());
     }
-    assert_eq!(world.agent.running_tools(), 0);
+    assert_eq!(world.agent.volatile.running.len(), 0);
 }
 
 #[test]

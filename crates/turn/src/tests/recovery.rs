@@ -241,22 +241,6 @@ fn an_input_accepted_while_draining_starts_its_turn_after_the_restart() {
     assert_eq!(world.joined(), [vec![input]]);
 }
 
-#[test]
-fn a_snapshot_goes_on_like_the_log() {
-    let mut world = World::running(LoopLimits::default());
-    world.call(&["Read", "Bash"]);
-    world.judge(VerdictKind::Allow);
-    world.judge(VerdictKind::Ask);
-    world.send("also");
-    let json = serde_json::to_string(world.agent.durable()).unwrap();
-    let durable: Durable = serde_json::from_str(&json).unwrap();
-    assert_eq!(&durable, world.agent.durable());
-    assert_eq!(
-        Agent::from_snapshot(durable, config()).durable(),
-        world.agent.durable()
-    );
-}
-
 /// Found by the simulator: such a session was never woken, and lists showed a streaming model.
 #[test]
 fn i6_an_attempt_that_is_lost_in_a_pause_does_not_run_for_ever() {

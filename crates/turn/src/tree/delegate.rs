@@ -14,7 +14,7 @@ use agentd_protocol::{
     Spent, Status, SubagentFinished, SubagentStarted, Timestamp, ToolCallId, ToolFinished, ToolOutcome,
     ToolStarted, ToolStatus, TurnError, WaitReason, child_of,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The most characters of a result that `subagent.finished` repeats.
 const PREVIEW_CHARS: usize = 200;
@@ -31,7 +31,7 @@ pub struct Delegation {
 }
 
 /// A child that has not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Child {
     /// The call that it answers.
     pub tool_call: ToolCallId,
