@@ -46,12 +46,13 @@ pub enum WebError {
     Connection(String),
     /// The HTTP client or its TLS set-up is unusable.
     #[error("cannot create the HTTP client: {0}")]
-    Client(#[source] reqwest::Error),
+    Client(String),
     /// An entry of the configuration is invalid.
     #[error("tools.web.allow_private contains {0:?}, which is not a network, address or host")]
     Config(String),
 }
 
+#[cfg(feature = "fetch")]
 impl WebError {
     /// The innermost cause of a failed request, without its address.
     pub(crate) fn of(error: &reqwest::Error) -> Self {

@@ -4,6 +4,7 @@ use crate::content::{self, Content, Kind};
 use crate::error::WebError;
 use crate::guard::Guard;
 use crate::hops::{Hop, Hops, NoOpinion};
+use crate::page::{Elsewhere, Fetch, Page};
 use crate::pins::Pins;
 use crate::resolver::{Resolver, SystemResolver};
 use crate::target::Target;
@@ -21,45 +22,6 @@ const MAX_REDIRECTS: u32 = 5;
 const MAX_ADDRESSES: usize = 64;
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/json;q=0.9, text/*;q=0.8, */*;q=0.1";
-
-/// The result of a fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetch {
-    /// A page.
-    Page(Page),
-    /// A redirect that needs permission first.
-    Elsewhere(Elsewhere),
-}
-
-/// A fetched page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// The final address.
-    pub url: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// The content type that the server declares; may be empty.
-    pub content_type: String,
-    /// The page's title.
-    pub title: Option<String>,
-    /// The text; HTML as Markdown, without invisible characters.
-    pub text: String,
-    /// The number of bytes read.
-    pub bytes: u64,
-    /// Whether a part is missing: the server had more, or the conversion stopped early.
-    pub cut: bool,
-}
-
-/// A redirect that was not followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elsewhere {
-    /// The redirecting address.
-    pub from: String,
-    /// The target.
-    pub to: String,
-    /// The HTTP status.
-    pub status: u16,
-}
 
 /// Fetches pages one after another; keeps no connection between them.
 #[derive(Debug)]
@@ -273,5 +235,5 @@ fn client(pins: &Pins) -> Result<Client, WebError> {
         .build()
         // A machine without root certificates can still fetch pages without TLS.
         .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
-        .map_err(WebError::Client)
+        .map_err(|error| WebError::Client(error.to_string()))
 }

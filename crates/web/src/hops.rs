@@ -23,9 +23,11 @@ pub trait Hops: Debug + Send + Sync {
 }
 
 /// Leaves every redirect unjudged.
+#[cfg(feature = "fetch")]
 #[derive(Debug)]
 pub(crate) struct NoOpinion;
 
+#[cfg(feature = "fetch")]
 impl Hops for NoOpinion {
     fn judge(&self, _: &str) -> Pin<Box<dyn Future<Output = Hop> + Send + '_>> {
         Box::pin(std::future::ready(Hop::Unjudged))

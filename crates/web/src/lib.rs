@@ -11,24 +11,36 @@
 //!
 //! Flow: text -> [`Target::parse`] -> [`Guard`] -> look-up -> [`Guard`] -> GET -> [`Fetch`].
 
+#[cfg(feature = "fetch")]
 mod address;
+#[cfg(feature = "fetch")]
 mod charset;
+#[cfg(feature = "fetch")]
 mod content;
 mod error;
+#[cfg_attr(not(feature = "fetch"), path = "no_fetch.rs")]
 mod fetch;
+#[cfg(feature = "fetch")]
 mod guard;
 mod hops;
-#[cfg_attr(not(feature = "html"), path = "no_markdown.rs")]
+#[cfg(feature = "fetch")]
 mod markdown;
+mod page;
+#[cfg(feature = "fetch")]
 mod pins;
+#[cfg(feature = "fetch")]
 mod resolver;
 mod target;
 
+#[cfg(feature = "fetch")]
 pub use address::not_public;
 pub use error::WebError;
-pub use fetch::{Elsewhere, Fetch, Fetcher, Page};
+pub use fetch::Fetcher;
+#[cfg(feature = "fetch")]
 pub use guard::Guard;
 pub use hops::{Hop, Hops};
+pub use page::{Elsewhere, Fetch, Page};
+#[cfg(feature = "fetch")]
 pub use resolver::{Looking, Resolver, SystemResolver};
 pub use target::Target;
 

@@ -76,7 +76,10 @@ impl Target {
     pub fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or_default()
     }
+}
 
+#[cfg(feature = "fetch")]
+impl Target {
     pub(crate) const fn url(&self) -> &Url {
         &self.0
     }
