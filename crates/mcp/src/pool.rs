@@ -14,7 +14,7 @@ use agentd_tools::ToolEntry;
 use futures_util::future::join_all;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -70,7 +70,7 @@ type ServerKey = (String, Option<PathBuf>);
 type Servers = Option<HashMap<ServerKey, Arc<Server>>>;
 
 impl Pool {
-    /// Creates a pool; starts no server yet. Must be called in a runtime.
+    /// Creates a pool; starts no server yet. [`Pool::tend`] ends idle servers.
     ///
     /// # Errors
     /// A server's configuration is invalid, or two servers have the same name.
@@ -102,19 +102,33 @@ impl Pool {
                 });
             }
         }
-        let idle = servers.iter().map(|spec| spec.limits.idle).min();
-        let inner = Arc::new(Inner {
+        Ok(Self(Arc::new(Inner {
             specs: servers.into_iter().map(Arc::new).collect(),
             ways: Ways { launch, http },
             bounds,
             servers: Mutex::new(Some(HashMap::new())),
             changes: Arc::default(),
-        });
-        if let Some(idle) = idle {
-            let every = (idle / 4).clamp(Duration::from_secs(1), Duration::from_secs(60));
-            tokio::spawn(sweep(Arc::downgrade(&inner), every));
+        })))
+    }
+
+    /// Ends idle servers; never returns. The root of the node runs it, and runs it again if it fails.
+    pub async fn tend(&self) {
+        let idle = self.0.specs.iter().map(|spec| spec.limits.idle).min();
+        let often = idle.unwrap_or_default() / 4;
+        let mut ticks = interval(often.clamp(Duration::from_secs(1), Duration::from_secs(60)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let servers: Vec<Arc<Server>> = {
+                let servers = self.0.servers();
+                servers.iter().flat_map(HashMap::values).map(Arc::clone).collect()
+            };
+            let rest = |server: &Arc<Server>| {
+                let server = Arc::clone(server);
+                async move { server.rest_if_idle(server.spec.limits.idle).await }
+            };
+            join_all(servers.iter().map(rest)).await;
         }
-        Ok(Self(inner))
     }
 
     /// Whether no server is configured.
@@ -318,27 +332,4 @@ fn make_room(servers: &mut HashMap<ServerKey, Arc<Server>>) -> Result<(), McpErr
     };
     tokio::spawn(async move { server.close().await });
     Ok(())
-}
-
-/// Ends idle servers, until the pool is dropped.
-async fn sweep(pool: Weak<Inner>, every: Duration) {
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        let Some(pool) = pool.upgrade() else { return };
-        let servers: Vec<Arc<Server>> = pool
-            .servers()
-            .iter()
-            .flatten()
-            .map(|(_, server)| Arc::clone(server))
-            .collect();
-        drop(pool);
-        join_all(
-            servers
-                .iter()
-                .map(|server| server.rest_if_idle(server.spec.limits.idle)),
-        )
-        .await;
-    }
 }

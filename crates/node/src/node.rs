@@ -122,12 +122,12 @@ impl Node {
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
-        services.push(services::counts(&api));
         services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.extend(services::beside(
             &args,
+            servers.clone(),
             (&handles, &backend, clock),
             (told, audits),
         )?);

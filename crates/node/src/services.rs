@@ -18,6 +18,7 @@ use agentd_actor_kit::{Clock, Traced};
 use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
+use agentd_mcp::Pool;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use serde_json::Value;
@@ -31,7 +32,8 @@ use tokio::time::{MissedTickBehavior, interval};
 /// How often the fleet is counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The servers: of the control socket, and of HTTP if it is on. They share the limit of connections.
+/// What works on the API: the servers of the control socket and of HTTP, if it is on, and the counter of the fleet. The
+/// servers share the limit of connections.
 pub(crate) fn servers(
     listener: Listener,
     socket: PathBuf,
@@ -42,6 +44,7 @@ pub(crate) fn servers(
     let http = http.map(|bound| crate::http::server(bound, Arc::clone(api), Arc::clone(&connections)));
     std::iter::once(control(listener, socket, connections))
         .chain(http)
+        .chain([counts(api)])
         .collect()
 }
 
@@ -68,7 +71,7 @@ fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -
 }
 
 /// Counts the fleet each minute, for its history.
-pub(crate) fn counts(api: &Arc<Api>) -> Service {
+fn counts(api: &Arc<Api>) -> Service {
     Service::new("the fleet counter", Phase::Last, Arc::clone(api), |api, _| {
         Box::pin(async move {
             let mut minutes = interval(MINUTE);
@@ -171,9 +174,10 @@ pub(crate) fn reloads(
     ]
 }
 
-/// The readers of the log, the upkeep of the store, and the watch over the modes of private files.
+/// The readers of the log, the upkeep of the store, the pool of tool servers, and the watch over the modes of private files.
 pub(crate) fn beside(
     args: &NodeArgs,
+    tool_servers: Option<Pool>,
     (handles, backend, clock): (&Handles, &Arc<dyn Backend>, Clock),
     (stages, audits): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
 ) -> Result<Vec<Service>, NodeError> {
@@ -190,6 +194,11 @@ pub(crate) fn beside(
             Box::pin(crate::modes::watch(modes))
         }),
     ];
+    services.extend(tool_servers.map(|pool| {
+        Service::new("the pool of tool servers", Phase::Log, pool, |pool, _| {
+            Box::pin(pool.tend())
+        })
+    }));
     services.extend(notifier(args, handles, (committed, clock))?);
     services.extend(audit_writer(args, handles, (committed, stages, audits))?);
     Ok(services)

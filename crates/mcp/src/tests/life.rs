@@ -92,6 +92,8 @@ async fn a_server_that_says_nothing_at_the_start_is_given_up() {
 async fn an_idle_server_is_ended_and_its_tools_stay_known() {
     let fake = Fake::good();
     let pool = pool(&fake, vec![spec("fake")]);
+    let tended = pool.clone();
+    tokio::spawn(async move { tended.tend().await });
     echo(&pool).await;
     assert_eq!(pool.status()[0].state, ServerState::Running);
     fake.ended
