@@ -1,30 +1,43 @@
-//! Opens the store in a PostgreSQL database, with the password from where the settings say.
+//! Opens the store that `store.url` names: one arm for each backend.
 
 use crate::error::NodeError;
-use agentd_settings::StoreConfig;
+use crate::node::NodeArgs;
+use crate::start::joined;
+use agentd_settings::{StoreConfig, StoreKind};
 use agentd_store::{Backend, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Connections for reads and small changes.
+/// Connections to PostgreSQL for reads and small changes.
 const READERS: usize = 8;
 
-/// Opens the database that `store.url` names.
+/// Opens the store.
 ///
 /// # Errors
-/// There is no password where the settings say; the database cannot be reached or used.
-pub(crate) async fn open(
-    store: &StoreConfig,
-    environment: &BTreeMap<String, String>,
-    options: Options,
-) -> Result<Arc<dyn Backend>, NodeError> {
-    let password = password(store, environment)?;
+/// The store cannot be reached, opened or used; there is no password where the settings say.
+#[expect(clippy::disallowed_methods, reason = "no session works yet")]
+pub(crate) async fn open(args: &NodeArgs, store: &StoreConfig) -> Result<Arc<dyn Backend>, NodeError> {
     let options = Options {
-        readers: READERS,
-        ..options
+        accept_loss: args.accept_loss,
+        address: args.paths.socket.display().to_string(),
+        ..Options::default()
     };
-    Ok(agentd_store_postgres::open(&store.url, password.as_deref(), options).await?)
+    match store.kind() {
+        Some(StoreKind::Postgres) => {
+            let password = password(store, &args.environment)?;
+            let options = Options {
+                readers: READERS,
+                ..options
+            };
+            Ok(agentd_store_postgres::open(&store.url, password.as_deref(), options).await?)
+        }
+        Some(StoreKind::Sqlite | StoreKind::Memory) | None => {
+            let (url, data_dir) = (store.url.clone(), args.paths.data_dir.clone());
+            let open = move || agentd_store::open(&url, &data_dir, options);
+            Ok(joined(tokio::task::spawn_blocking(open).await)??)
+        }
+    }
 }
 
 fn password(

@@ -14,7 +14,7 @@ use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
 use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Settings, ToolsConfig};
-use agentd_store::{Backend, Joining, Mirror, Options};
+use agentd_store::{Backend, Joining, Mirror};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use std::collections::BTreeMap;
@@ -77,18 +77,7 @@ impl Opened {
         let (paths, accept_loss) = (&args.paths, args.accept_loss);
         let of_http = Arc::clone(settings);
         let http = tokio::task::spawn_blocking(move || http(&of_http));
-        let options = Options {
-            accept_loss,
-            address: paths.socket.display().to_string(),
-            ..Options::default()
-        };
-        let backend = if settings.store.is_postgres() {
-            crate::database::open(&settings.store, &args.environment, options).await?
-        } else {
-            let (url, data_dir) = (settings.store.url.clone(), paths.data_dir.clone());
-            let open = move || agentd_store::open(&url, &data_dir, options);
-            joined(tokio::task::spawn_blocking(open).await)??
-        };
+        let backend = crate::database::open(args, &settings.store).await?;
         let (of_check, of_store, logs) = (Arc::clone(&backend), Arc::clone(settings), paths.logs());
         let now = agentd_store::Clock::system().now();
         let check = move || crate::lost::check(&of_store, &logs, of_check.as_ref(), accept_loss, now);
@@ -142,7 +131,7 @@ impl Opened {
     }
 }
 
-fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {
+pub(crate) fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {
     done.map_err(|error| NodeError::Unsupported(format!("a startup task failed: {error}")))
 }
 

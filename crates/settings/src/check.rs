@@ -10,6 +10,7 @@ use crate::error::Problem;
 use crate::load::Loaded;
 use crate::ranges::ranges;
 use crate::settings::Settings;
+use crate::store::StoreKind;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
 use crate::webhook::{OnExpiry, is_address};
@@ -128,18 +129,16 @@ impl Check<'_> {
 
     fn store(&mut self) {
         let store = &self.settings().store;
-        let (url, postgres) = (&store.url, store.is_postgres());
-        let path = url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
-        let good = path || url == "memory:" || postgres;
+        let (url, kind) = (&store.url, store.kind());
         // Everything that shows a URL hides the password before the host only.
-        let in_query = postgres && url.contains("password=");
+        let in_query = kind == Some(StoreKind::Postgres) && url.contains("password=");
         let both = !store.password_env.is_empty() && !store.password_file.is_empty();
         let what = format!("{:?} is not a store URL", crate::view::mask_url(url));
         self.require(
-            good,
+            kind.is_some(),
             "store.url",
             &what,
-            "give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
+            &format!("give {}", StoreKind::URLS),
         );
         self.require(
             !in_query,

@@ -1,40 +1,7 @@
-//! `[store]`, `[control]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
+//! `[control]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// `[store]`: where sessions are stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StoreConfig {
-    /// `sqlite:PATH`, `memory:` or `postgres://…`.
-    pub url: String,
-    /// The environment variable that holds the password of a `postgres://` URL; empty: none.
-    pub password_env: String,
-    /// The file that holds the password; surrounding white space is removed. Empty: none.
-    pub password_file: String,
-    /// Mirror each session into one JSONL file of this directory; empty: no mirror.
-    pub jsonl_dir: String,
-}
-
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self {
-            url: "sqlite:agentd.db".to_owned(),
-            password_env: String::new(),
-            password_file: String::new(),
-            jsonl_dir: String::new(),
-        }
-    }
-}
-
-impl StoreConfig {
-    /// Whether the store is a PostgreSQL database.
-    #[must_use]
-    pub fn is_postgres(&self) -> bool {
-        self.url.starts_with("postgres://") || self.url.starts_with("postgresql://")
-    }
-}
 
 /// `[control]`: what clients on the control socket may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

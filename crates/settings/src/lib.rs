@@ -30,6 +30,7 @@ mod session;
 mod session_limits;
 mod settings;
 mod side_calls;
+mod store;
 mod suggest;
 mod unsupported;
 mod view;
@@ -38,7 +39,7 @@ mod webhook;
 
 pub use agentd_protocol::ToolProtocol;
 pub use agents::{AgentsConfig, MapInPrompt};
-pub use daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig};
+pub use daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
 pub use http::{HttpConfig, TlsFiles};
@@ -60,6 +61,7 @@ pub use session::{
 pub use session_limits::{AboveCeiling, CLIENT, LimitOverrides};
 pub use settings::{SHIPPED, Settings};
 pub use side_calls::SideCallsConfig;
+pub use store::{StoreConfig, StoreKind};
 pub use view::{Shown, mask_url};
 pub use web::{Opened, OpenedPlace, WebConfig};
 pub use webhook::{OnExpiry, WebhookConfig};

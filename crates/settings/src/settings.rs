@@ -1,7 +1,7 @@
 //! All settings together, and the shipped file that documents them.
 
 use crate::agents::AgentsConfig;
-use crate::daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig};
+use crate::daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig};
 use crate::hooks::HooksConfig;
 use crate::http::HttpConfig;
 use crate::index::IndexConfig;
@@ -12,6 +12,7 @@ use crate::models::{
 use crate::sandbox::SandboxConfig;
 use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, ToolsConfig};
 use crate::side_calls::SideCallsConfig;
+use crate::store::StoreConfig;
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

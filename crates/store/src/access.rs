@@ -1,9 +1,6 @@
 //! The tokens of programs and people, and which content a token's labels reach.
 
-use crate::StoreError;
 use agentd_protocol::{Labels, Principal, Timestamp};
-use async_trait::async_trait;
-use std::fmt::Debug;
 
 /// The maximum number of tokens, ended ones included.
 pub const MAX_TOKENS: usize = 4_096;
@@ -47,22 +44,6 @@ impl StoredToken {
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.end().is_none_or(|end| now < end)
     }
-}
-
-/// Who may do what.
-#[async_trait]
-pub trait Access: Send + Sync + Debug {
-    /// All tokens, by name. An unreadable one is left out, so that it opens nothing (I7).
-    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
-    /// Adds a token, and forgets those that had ended before `forget`. Returns false, and adds nothing, if the name is
-    /// taken or there are [`MAX_TOKENS`].
-    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError>;
-    /// Ends a token. Returns false if there is no such token, or it was revoked before.
-    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError>;
-    /// Records a use of a token.
-    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError>;
-    /// Whether a session with all of these labels keeps this blob.
-    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError>;
 }
 
 /// Whether all wanted labels are among those that a session has.

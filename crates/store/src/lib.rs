@@ -39,7 +39,7 @@ extern crate self as agentd_store;
 #[cfg(test)]
 mod tests;
 
-pub use access::{Access, MAX_TOKENS, StoredToken};
+pub use access::{MAX_TOKENS, StoredToken};
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;
@@ -47,7 +47,7 @@ pub use error::{DAMAGED_ROW, ELSEWHERE, Loss, StoreError};
 pub use fleet::{Fleet, Joining, Lease, Owner};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use lock::StoreLock;
-pub use log::{Backend, Claim, Copied, Incarnation, Placement, SessionLog};
+pub use log::{Access, Backend, Claim, Copied, Incarnation, Placement, SessionLog};
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
 pub use open::{Options, open};

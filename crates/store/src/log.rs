@@ -1,8 +1,8 @@
-//! The two traits that every backend implements.
+//! The three traits that every backend implements.
 
 use crate::{
-    Access, Append, Charge, Filter, Fleet, Integrity, Loss, Outcome, Page, Range, Row, Spending, StoreError,
-    StoreMetrics, StoredKey, Watched,
+    Append, Charge, Filter, Fleet, Integrity, Loss, Outcome, Page, Range, Row, Spending, StoreError,
+    StoreMetrics, StoredKey, StoredToken, Watched,
 };
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -120,6 +120,22 @@ pub trait Placement: Send + Sync + Debug {
     fn fleet(&self) -> Option<Arc<dyn Fleet>> {
         None
     }
+}
+
+/// Who may do what.
+#[async_trait]
+pub trait Access: Send + Sync + Debug {
+    /// All tokens, by name. An unreadable one is left out, so that it opens nothing (I7).
+    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError>;
+    /// Adds a token, and forgets those that had ended before `forget`. Returns false, and adds nothing, if the name is
+    /// taken or there are [`MAX_TOKENS`](crate::MAX_TOKENS).
+    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError>;
+    /// Ends a token. Returns false if there is no such token, or it was revoked before.
+    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError>;
+    /// Records a use of a token.
+    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError>;
+    /// Whether a session with all of these labels keeps this blob.
+    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError>;
 }
 
 /// A complete backend.
