@@ -88,7 +88,7 @@ impl Api {
         let grant = Secret::read(params.code.expose()).and_then(|code| self.codes.take(&code, now));
         let Some(grant) = grant else {
             return Err(Fault::denied("bad_code", "the link is not valid")
-                .hint("a link works once and for five minutes; `agentctl open` makes a new one"));
+                .hint("a link works once, within five minutes; `agentctl open` makes a new one"));
         };
         let name = page_name(&grant.by)?;
         let make = |secret: &Secret, now| {

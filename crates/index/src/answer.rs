@@ -64,7 +64,8 @@ pub(crate) async fn answer(
             Err(why) => {
                 tracing::warn!(why, "got no vector for a query; searching by words");
                 notes.push(
-                    "The embedding model does not answer: these results come from words alone.".to_owned(),
+                    "The embedding model does not answer: these results come from word search alone."
+                        .to_owned(),
                 );
                 no_vector();
                 None

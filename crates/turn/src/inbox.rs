@@ -18,8 +18,10 @@ pub(crate) fn send(draft: &mut Draft<'_, '_>, new: NewInput) -> Result<Reply, Fa
     let turn_runs = draft.turn().is_some();
     let delivery = match (new.delivery, turn_runs) {
         (Some(Delivery::Steer), false) => {
-            return Err(Fault::conflict("no_turn", "no turn runs that could be steered")
-                .hint("send it without `--steer`; it starts a turn then"));
+            return Err(
+                Fault::conflict("no_turn", "no turn is running, so there is nothing to steer")
+                    .hint("send it without `--steer`; it starts a turn then"),
+            );
         }
         (None | Some(Delivery::Start), true) | (Some(Delivery::Steer), _) => Delivery::Steer,
         (None | Some(Delivery::Start), false) => Delivery::Start,

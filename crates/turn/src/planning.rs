@@ -143,7 +143,7 @@ impl Plan {
         }
         if evidence.trim().is_empty() {
             return Err(format!(
-                "Step {number} is not done yet: do its check ({}) and say in `evidence` what it gave.",
+                "Step {number} is not done yet: do its check ({}) and give the result in `evidence`.",
                 step.check
             ));
         }

@@ -115,7 +115,7 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
     match stop {
         StopReason::MaxTokens => {
             let message =
-                "the model's output limit cut the answer; raise max_output or ask for less at a time";
+                "the model's output limit cut off the answer; raise max_output or ask for less at a time";
             return end(EndReason::Truncated, "truncated", message);
         }
         StopReason::ContextWindow => {
@@ -124,7 +124,7 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
             return end(EndReason::Truncated, "truncated", message);
         }
         StopReason::Refusal | StopReason::ContentFilter => {
-            let message = "the provider refused to answer; say it differently";
+            let message = "the provider refused to answer; rephrase the request";
             return end(EndReason::Refused, "content_filter", message);
         }
         StopReason::EndTurn

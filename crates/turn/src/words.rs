@@ -118,7 +118,7 @@ pub(crate) fn sum_up(cap: u32) -> String {
 /// Note when a budget is nearly used up.
 pub(crate) fn near_the_end(limit: LimitKind) -> String {
     let what = limit_name(limit);
-    format!("At least 90 % of this session's {what} budget is used. Bring the work to a good end soon.")
+    format!("At least 90 % of this session's {what} budget is used. Finish the work soon.")
 }
 
 /// The most files that a note lists.
@@ -218,7 +218,7 @@ pub(crate) fn make_a_plan(plan: &Plan, limits: &Planning) -> String {
     let open = plan.open();
     if !open.is_empty() {
         return format!(
-            "Steps {} of your plan are open. Go on with them, or change the plan with the tool Plan if the task is another now.",
+            "Steps {} of your plan are open. Go on with them, or change the plan with the tool Plan if the task has changed.",
             numbers(&open)
         );
     }

@@ -60,7 +60,7 @@ impl Check {
     }
 }
 
-/// The models that `doctor` warns of because their conversations read nothing from the cache, each with the fix.
+/// Warnings about models whose conversations read nothing from the prompt cache, each with its fix.
 pub(crate) async fn unread_models(client: &agentd_client::Client) -> Vec<String> {
     let line = |check: Check| match check.fix {
         Some(fix) => format!("{}: {fix}", check.message),

@@ -73,7 +73,7 @@ pub(super) fn of(route: &Route, book: &mut Book) -> Value {
                 let nothing = book.named(Shown::of::<Nothing>());
                 add(
                     "202",
-                    json_response("The page is kept; further ones follow.", &nothing),
+                    json_response("The page was stored; send the next one.", &nothing),
                 );
             }
         }

@@ -197,7 +197,7 @@ async fn when_the_embedding_model_fails_a_search_uses_words_and_says_so() {
     let found = running.handle.search(&world.workdir(), query).await.unwrap();
     assert_eq!(found.hits[0].path, "a.rs");
     assert!(
-        found.notes[0].contains("come from words alone"),
+        found.notes[0].contains("come from word search alone"),
         "{:?}",
         found.notes
     );

@@ -10,7 +10,7 @@ mod random;
 
 const T0: Timestamp = Timestamp(100_000_000_000);
 
-/// The callers at places from here on are gone.
+/// Callers whose place is this or more are gone.
 const GONE: u64 = 1 << 40;
 
 fn setup(permits: u32, credentials: &[&str]) -> Setup {

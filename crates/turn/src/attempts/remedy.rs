@@ -120,7 +120,7 @@ const CONTENT_FILTER: Row = Row {
     name: "content_filter",
     elsewhere: Elsewhere::Yes,
     end: EndReason::Refused,
-    fix: "the provider's policy forbids it; say it differently",
+    fix: "the provider's policy forbids it; rephrase the request",
     ..INVALID_REQUEST
 };
 const INTERNAL: Row = Row {

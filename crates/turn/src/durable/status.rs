@@ -122,11 +122,11 @@ impl Agent {
     fn waits_before_a_step(&self) -> &'static str {
         let questions = &self.volatile.questions;
         if questions.is_pending(&Subject::Side(SidePurpose::Intent)) {
-            "a model is asked what the input wants"
+            "a model classifies the input"
         } else if questions.is_pending(&Subject::TokenCount) {
             "the provider counts the next request"
         } else if lifecycle::holds_up(&self.volatile) {
-            "hooks are asked about what comes next"
+            "hooks run before the next step"
         } else {
             "the next step is about to begin"
         }

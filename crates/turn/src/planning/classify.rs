@@ -167,7 +167,7 @@ pub(crate) fn classify(text: &str) -> Classified {
         (Some(word), Some(_)) if !question => found(
             Intent::CodingTask,
             0.7,
-            format!("it says {word:?} and is no question"),
+            format!("it says {word:?} and is not a question"),
         ),
         (_, Some(word)) => found(Intent::RepoAnalysis, 0.7, format!("it says {word:?}")),
         (None, None) if names_code(&lower) => found(Intent::CodingTask, 0.5, "it names code".to_owned()),
