@@ -21,6 +21,7 @@ use crate::{
     calls::judging,
     context::overflow,
     steps::{ending, limits},
+    tree::shared_budget,
     words,
 };
 use agentd_protocol::{
@@ -41,6 +42,10 @@ pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
         _ => None,
     };
     due.is_some_and(|last| {
+        // A parent may have stopped waiting during a long back-off, or while this session was faulted.
+        if !shared_budget::is_known(draft) {
+            return false;
+        }
         if let Some((reason, error)) = limits::spent_before_retry(draft) {
             ending::finish(draft, reason, Some(error));
             return true;

@@ -121,6 +121,8 @@ fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {
 
 fn resume(draft: &mut Draft<'_, '_>, reason: String) -> Result<Reply, Fault> {
     if draft.durable().paused_with_parent {
+        // It may have missed the end of the pause.
+        following::look(draft);
         let message = "it is paused because the session that it works for is";
         return Err(
             Fault::conflict("paused_with_parent", message).hint("resume that one; this one goes on with it")

@@ -6,7 +6,7 @@ use crate::durable::Phase;
 use crate::{
     calls::{self, jobs},
     history,
-    tree::delegate,
+    tree::{delegate, following},
     words,
 };
 use agentd_protocol::{
@@ -16,6 +16,9 @@ use agentd_protocol::{
 /// Records what was in flight, and closes or repeats it. Writes nothing if nothing was in flight.
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     delegate::recover(draft);
+    if draft.durable().paused_with_parent {
+        following::look(draft);
+    }
     let lost_attempt = lost_attempt(draft);
     let dangling = dangling(draft);
     let lost_jobs = jobs::lost(draft);

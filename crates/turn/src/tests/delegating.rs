@@ -211,20 +211,28 @@ fn i7_a_child_takes_no_step_before_it_is_known_what_its_tree_spent() {
     assert_eq!(world.told[0].reason, Some(EndReason::Budget));
 
     let mut world = child(1);
-    let number = world.tree.unwrap();
-    let unwanted = TreeSpent {
-        wanted: false,
-        others: spent(0),
-        budget,
-        above: None,
-    };
-    world.reply_to(number, Answer::TreeSpending(unwanted));
+    world.look_in_vain();
     assert_eq!(world.told[0].reason, Some(EndReason::Cancelled));
 
     let mut world = child(1);
     let number = world.tree.unwrap();
     world.reply_to(number, Answer::Nobody("it cannot be read".into()));
     assert_eq!(world.told[0].reason, Some(EndReason::Budget));
+}
+
+/// Found by the simulator: its parent took a faulted child for ended, and a person resumed it.
+#[test]
+fn i5_a_child_whose_parent_stopped_waiting_makes_no_other_attempt() {
+    let mut world = child(1);
+    world.look_above(PermissionMode::Default, false);
+    world.fail(FailureClass::Transient);
+    world.restart();
+    world.fire(TimerKey::Backoff);
+    assert!(world.models.is_empty(), "it looks first");
+    world.look_in_vain();
+    assert!(world.models.is_empty());
+    assert_eq!(world.told[0].reason, Some(EndReason::Cancelled));
+    world.check_log();
 }
 
 #[test]

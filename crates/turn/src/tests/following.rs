@@ -97,6 +97,24 @@ fn a_child_is_paused_with_its_parent_and_goes_on_with_it() {
     world.check_log();
 }
 
+/// Found by the simulator: the parent takes a faulted child for ended, and does not tell it of the end of the pause.
+#[test]
+fn i6_a_child_that_is_paused_with_a_parent_that_is_gone_ends() {
+    let mut world = child(1);
+    world.look_above(PermissionMode::Default, true);
+    world.restart();
+    assert!(!world.agent.at_rest(), "it looks");
+    world.look_above(PermissionMode::Default, true);
+    assert_eq!(world.state(), RunState::Paused);
+    let refused = world.command(resume()).unwrap_err();
+    assert_eq!(refused.code, "paused_with_parent");
+    world.look_in_vain();
+    assert_ne!(world.state(), RunState::Paused);
+    world.look_in_vain();
+    assert_eq!(world.told[0].reason, Some(EndReason::Cancelled));
+    world.check_log();
+}
+
 #[test]
 fn a_pause_of_the_child_alone_outlives_that_of_its_parent() {
     let mut world = child(1);

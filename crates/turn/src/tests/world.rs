@@ -691,6 +691,18 @@ impl World {
         self.reply_to(id, Answer::TreeSpending(spent))
     }
 
+    /// The parent does not wait any more.
+    pub(super) fn look_in_vain(&mut self) -> &Step {
+        let id = self.tree.take().unwrap();
+        let spent = TreeSpent {
+            wanted: false,
+            others: Spent::default(),
+            budget: Budget::default(),
+            above: None,
+        };
+        self.reply_to(id, Answer::TreeSpending(spent))
+    }
+
     /// A child reports its end.
     pub(super) fn end_child(&mut self, child: SessionId, reason: EndReason) -> Result<Reply, Fault> {
         let ended = Box::new(Ended {

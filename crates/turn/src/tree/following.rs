@@ -42,6 +42,14 @@ pub(crate) fn look(draft: &mut Draft<'_, '_>) {
     }
 }
 
+/// No parent waits any more, so none ends the pause: the session goes on, and ends before its next step.
+pub(crate) fn let_go(draft: &mut Draft<'_, '_>) {
+    if draft.durable().paused_with_parent && draft.durable().closed.is_none() {
+        let reason = words::NOT_WANTED.to_owned();
+        draft.emit(SessionResumed { reason });
+    }
+}
+
 /// Follows the parent's state. A looser mode is never inherited (I7), and a pause of this session alone stays.
 pub(crate) fn follow(draft: &mut Draft<'_, '_>, above: Option<Above>) {
     let Some(Above { mode, paused }) = above else {

@@ -85,6 +85,8 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, spent: Option<TreeSpent>) {
             if for_step {
                 let error = limits::error("cancelled", words::NOT_WANTED);
                 ending::finish(draft, EndReason::Cancelled, Some(error));
+            } else {
+                following::let_go(draft);
             }
             return;
         }
