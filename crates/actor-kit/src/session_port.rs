@@ -1,15 +1,16 @@
 //! The messages of a session loop. Only the loop supervisor keeps references to loops; workers get theirs as arguments.
 
 use crate::model_port::QueuePosition;
+use crate::supervisor_port::Routed;
 use crate::tool_port::CallDetail;
-use agentd_actor_core::{Done, Down};
+use agentd_actor_core::Down;
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
-use agentd_protocol::{CallId, Delta, Fault, Principal, ToolCallId, ToolOutcome};
-use agentd_store::{Blob, IdempotencyKey, Outcome};
+use agentd_protocol::{CallId, Delta, ToolCallId, ToolOutcome};
+use agentd_store::{Blob, Outcome};
 use agentd_tools::{FilesSeen, JobNews, Offered};
 use agentd_transcript::Transcript;
-use agentd_turn::{Answer, Command, ModelAnswer, ModelFailure, QuestionId, Reply, Reworked, TimerKey};
+use agentd_turn::{Answer, ModelAnswer, ModelFailure, QuestionId, Reworked, TimerKey};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The task of a worker; together with the attempt it is the generation that every message of a worker carries.
@@ -91,16 +92,7 @@ pub enum RunEvent {
 #[derive(Debug)]
 pub enum SessionMsg {
     /// A principal's command; answered once it is durable.
-    Command {
-        /// The command.
-        command: Box<Command>,
-        /// The principal.
-        by: Principal,
-        /// The idempotency key to store with it.
-        key: Option<IdempotencyKey>,
-        /// The answer.
-        done: Done<Result<Reply, Fault>>,
-    },
+    Command(Routed),
     /// Progress of a model call.
     Model {
         /// The call.

@@ -5,8 +5,12 @@ use agentd_actor_core::{Done, Down};
 use agentd_protocol::{Fault, Principal, Seq, SessionId, Status, Timestamp};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Reply};
-use ractor::{ActorId, ActorRef};
+use ractor::ActorRef;
 use std::collections::BTreeMap;
+
+/// One incarnation of a session's loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoopId(pub u64);
 
 /// A command on its way to a session.
 #[derive(Debug)]
@@ -45,11 +49,11 @@ pub struct LiveStatus {
     pub status: Status,
 }
 
-/// The outcome of waking a cold session.
+/// Why a session has no loop after a load.
 #[derive(Debug)]
-pub enum Woken {
-    /// Its loop runs.
-    Hot(ActorRef<SessionMsg>),
+pub enum NotLoaded {
+    /// Its loop has died already.
+    Died,
     /// Its log cannot be interpreted; a person must act.
     Faulted(String),
     /// It cannot be loaded now; the waiting commands get this fault.
@@ -66,7 +70,7 @@ pub enum SupervisorMsg {
         /// The session.
         session: SessionId,
         /// The incarnation of the loop.
-        who: ActorId,
+        who: LoopId,
         /// The number of commands that it has handled.
         handled: u64,
         /// When the session continues by itself.
@@ -77,7 +81,7 @@ pub enum SupervisorMsg {
         /// The session.
         session: SessionId,
         /// The incarnation of the loop.
-        who: ActorId,
+        who: LoopId,
         /// The status.
         status: LiveStatus,
     },
@@ -92,13 +96,13 @@ pub enum SupervisorMsg {
         session: SessionId,
         /// The load; an outdated one is undone.
         ticket: u64,
-        /// The outcome.
-        woken: Woken,
+        /// The running loop.
+        loaded: Result<ActorRef<SessionMsg>, NotLoaded>,
     },
     /// A loop went down; the supervisor re-queues this to itself.
     Down {
         /// The incarnation of the loop.
-        who: ActorId,
+        who: LoopId,
         /// The cause.
         why: Down,
     },

@@ -4,23 +4,19 @@
 //! I6, a crashing loop affects only its own session, and three crashes in five minutes fault that session and no other;
 //! I9, a session is claimed, and so fenced, before its log is read. A cold session has no entry.
 //!
-//! Flow: `SupervisorMsg::Route` -> hot: cast; cold: claim and fold in a task -> `Loaded` -> waiting commands.
+//! Flow: a message -> `Supervisor`, which is pure -> actions, which the shell carries out. `SupervisorMsg::Route` -> hot:
+//! cast; cold: claim and fold in a task -> `Loaded` -> waiting commands.
 
 mod actor;
 mod args;
-mod crashes;
-mod drain;
-mod loading;
-mod passivation;
-mod routing;
-mod slot;
-mod state;
-mod wakes;
-mod waking;
+mod jobs;
+mod machine;
+mod shell;
 
 #[cfg(test)]
 mod tests;
 
 pub use actor::LoopSupervisor;
 pub use args::{Bounds, SupervisorArgs};
-pub use state::State;
+pub use machine::{Action, Supervisor, SupervisorMutant, wake_time};
+pub use shell::Shell;

@@ -1,5 +1,6 @@
 //! Real supervisor, loops, core and in-memory store; the workers, gate, tools and feed are controlled by the tests.
 
+mod alone;
 mod beside;
 mod cancelling;
 mod compacting;

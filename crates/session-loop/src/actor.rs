@@ -78,13 +78,8 @@ impl Actor for SessionLoop {
 impl Shell {
     async fn take(&mut self, message: SessionMsg) -> Result<(), LoopError> {
         match message {
-            SessionMsg::Command {
-                command,
-                by,
-                key,
-                done,
-            } => {
-                self.core.command(*command, by, key, done);
+            SessionMsg::Command(routed) => {
+                self.core.command(routed);
                 self.run_followers().await
             }
             SessionMsg::Model { call, attempt, event } => self.model_news(call, attempt, event).await,

@@ -39,14 +39,3 @@ pub enum LoopError {
     #[error("cannot encode an event: {0}")]
     Encode(StoreError),
 }
-
-impl LoopError {
-    /// Whether loading again cannot help.
-    #[must_use]
-    pub const fn is_fault(&self) -> bool {
-        matches!(
-            self,
-            Self::Fold(_) | Self::Line { .. } | Self::Damaged { .. } | Self::Short { .. }
-        )
-    }
-}

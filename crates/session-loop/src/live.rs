@@ -1,7 +1,7 @@
 //! The live status: the log's status, plus what is known only at this moment (such as waiting for a permit).
 
 use crate::shell::Shell;
-use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, QueuePosition, SupervisorMsg};
+use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, LoopId, QueuePosition, SupervisorMsg};
 use agentd_protocol::{Delta, RunState, Seq, Status, Timestamp, WaitReason};
 
 /// The last reported status.
@@ -59,7 +59,7 @@ impl Shell {
             self.live.seq = seq;
             let _ = self.supervisor.cast(SupervisorMsg::Status {
                 session: self.session,
-                who: self.me.get_id(),
+                who: LoopId(self.me.get_id().pid()),
                 status: LiveStatus {
                     seq: Some(seq),
                     status: status.clone(),

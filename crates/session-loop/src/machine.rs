@@ -50,7 +50,6 @@ pub struct Machine {
     draining: bool,
     /// The reason why the loop must stop, if it must.
     stop: Option<&'static str>,
-    #[cfg(debug_assertions)]
     mutant: Option<Mutant>,
 }
 
@@ -102,7 +101,6 @@ impl Machine {
             handled: 0,
             draining: false,
             stop: None,
-            #[cfg(debug_assertions)]
             mutant: None,
         }
     }

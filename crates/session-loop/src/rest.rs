@@ -2,7 +2,7 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
-use agentd_actor_kit::{Alarm, SessionMsg, SupervisorMsg, Work};
+use agentd_actor_kit::{Alarm, LoopId, SessionMsg, SupervisorMsg, Work};
 use std::time::Duration;
 
 impl Shell {
@@ -37,7 +37,7 @@ impl Shell {
     fn ask_to_sleep(&self) {
         let idle = SupervisorMsg::Idle {
             session: self.session,
-            who: self.me.get_id(),
+            who: LoopId(self.me.get_id().pid()),
             handled: self.core.handled(),
             wake_at: self.core.wake_at(self.services.clock.now()),
         };

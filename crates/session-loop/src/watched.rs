@@ -1,23 +1,21 @@
 //! A watcher of the loop in debug builds: it checks the invariants from outside, at every append, every request and every
-//! run of a tool. Release builds have an empty version.
+//! run of a tool. Release builds watch nothing.
 
 use agentd_protocol::{CallId, Event, Seq, ToolCallId};
-#[cfg(debug_assertions)]
 use agentd_turn::{Held, Witness};
 
 /// Watches the log of one loop.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    /// `None`: another program wrote the log, and it breaks invariants that only our own logs have to keep.
-    #[cfg(debug_assertions)]
-    witness: Option<Witness>,
+    /// `None`: this is a release build, or another program wrote the log, and it breaks invariants that only our own logs
+    /// have to keep.
+    witness: Option<Box<Witness>>,
 }
 
-#[cfg(debug_assertions)]
 impl Watched {
     /// Watches a log from its beginning.
     pub(crate) fn new() -> Self {
-        let witness = Some(Witness::default());
+        let witness = cfg!(debug_assertions).then(Box::default);
         Self { witness }
     }
 
@@ -45,24 +43,9 @@ impl Watched {
     }
 
     fn expect(&mut self, ask: impl FnOnce(&mut Witness) -> Held) {
-        if let Some(Err(violation)) = self.witness.as_mut().map(ask) {
+        if let Some(Err(violation)) = self.witness.as_deref_mut().map(ask) {
             self.witness = None;
             debug_assert!(false, "{violation}");
         }
     }
-}
-
-#[cfg(not(debug_assertions))]
-impl Watched {
-    pub(crate) const fn new() -> Self {
-        Self {}
-    }
-
-    pub(crate) const fn learn(&mut self, _: &Event) {}
-
-    pub(crate) const fn see(&mut self, _: &Event) {}
-
-    pub(crate) const fn asks_model(&mut self, _: CallId, _: u32) {}
-
-    pub(crate) const fn runs_tool(&mut self, _: ToolCallId, _: Seq) {}
 }

@@ -45,7 +45,7 @@ impl World {
             self.done(&order).answer(answer);
             return self.take_answers();
         }
-        self.route(order);
+        self.route(&order);
     }
 
     /// Processes the answers that have arrived.

@@ -1,8 +1,13 @@
-//! An independent record of what was promised: the gate's verdicts, the runs of tools, the answers.
+//! An independent record of what was promised: the gate's verdicts, the runs of tools, the answers, the crashes.
 
-use agentd_protocol::{Event, EventBody, InputId, SessionId, ToolCallId, VerdictKind};
+use agentd_protocol::{Event, EventBody, InputId, SessionId, Timestamp, ToolCallId, VerdictKind};
 use agentd_turn::{Held, Reply, Violation};
 use std::collections::BTreeMap;
+
+/// A session is faulted when its loop crashes this often
+const CRASHES: usize = 3;
+/// within this time.
+const WITHIN_MS: u64 = 300_000;
 
 /// The data that the checks compare against.
 #[derive(Debug, Default)]
@@ -13,6 +18,8 @@ pub(crate) struct Book {
     runs: BTreeMap<(SessionId, ToolCallId), u32>,
     /// The answer given for each key.
     keys: BTreeMap<String, InputId>,
+    /// When the loops of each session crashed since it was last faulted.
+    crashes: BTreeMap<SessionId, Vec<Timestamp>>,
     /// The number of answered commands, for statistics.
     pub(crate) answered: u64,
 }
@@ -60,6 +67,20 @@ impl Book {
         match known == *input {
             true => Ok(()),
             false => Err(Violation::of("I1", format!("key {key} made two inputs"))),
+        }
+    }
+
+    pub(crate) fn crashed(&mut self, session: SessionId, now: Timestamp) {
+        self.crashes.entry(session).or_default().push(now);
+    }
+
+    /// I6: only its own crashes fault a session.
+    pub(crate) fn is_faulted(&mut self, session: SessionId, now: Timestamp) -> Held {
+        let crashes = self.crashes.remove(&session).unwrap_or_default();
+        let recent = crashes.iter().filter(|at| now.since_ms(**at) <= WITHIN_MS);
+        match recent.count() {
+            CRASHES.. => Ok(()),
+            few => Err(Violation::of("I6", format!("{few} crashes fault a session"))),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The end of a run: no more faults are injected, people answer what they are asked, and everything must come to rest
 //! in bounded time (I6). Then all logs are checked once more, on their own.
 
+use crate::hot::Hot;
 use crate::messages::Happening;
 use crate::node::conversation;
 use crate::world::World;
+use agentd_actor_kit::LoopId;
 use agentd_protocol::{EventBody, RunState, SessionId};
 use agentd_turn::{Agent, Command, Held, Violation, Witness};
 use std::collections::BTreeSet;
@@ -56,6 +58,16 @@ impl World {
         if let Some(hot) = self.loops.values().find(|hot| !hot.core.quiet()) {
             return Some(format!("loop {} is busy", hot.number));
         }
+        let stray = |hot: &&Hot| self.supervisor.hot(hot.session) != Some(LoopId(hot.number));
+        if let Some(hot) = self.loops.values().find(stray) {
+            return Some(format!(
+                "loop {} runs, and the supervisor does not know it",
+                hot.number
+            ));
+        }
+        if let Some(session) = self.faulted().first() {
+            return Some(format!("session {} is faulted", session.short()));
+        }
         if !self.tree_messages.is_empty() {
             return Some(format!(
                 "{} words are on their way between sessions",
@@ -89,6 +101,12 @@ impl World {
         if !self.alive {
             return;
         }
+        let resume = || Command::Resume {
+            reason: "calm".to_owned(),
+        };
+        for session in self.faulted() {
+            self.order(session, resume(), None);
+        }
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
         for session in sessions {
             let Some(row) = self.disk.row(session) else {
@@ -99,20 +117,25 @@ impl World {
                 self.settle_question(session, open);
             }
             if summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1 && self.is_held(session) {
-                let reason = "calm".to_owned();
-                self.order(session, Command::Resume { reason }, None);
+                self.order(session, resume(), None);
             }
         }
     }
 
-    /// Whether the session is paused or its model call parked. The row of a cold session may differ: it shows the state
-    /// at the last event.
+    fn faulted(&self) -> Vec<SessionId> {
+        let states = self.supervisor.overlay().into_iter();
+        let faulted = states.filter(|(_, live)| live.status.state == RunState::Faulted);
+        faulted.map(|(session, _)| session).collect()
+    }
+
+    /// Whether the session waits until a person resumes it: it is paused. A parked one continues by itself. The row of a cold
+    /// session may differ: it shows the state at the last event.
     fn is_held(&self, session: SessionId) -> bool {
         let events = self.disk.events(session, 0, self.disk.head(session));
         let agent = events
             .ok()
             .and_then(|events| Agent::fold(session, Arc::clone(&self.config), &events).ok());
-        agent.is_some_and(|agent| agent.durable().paused.is_some() || agent.durable().parked())
+        agent.is_some_and(|agent| agent.durable().paused.is_some())
     }
 
     /// The row of a cold session matches its log.
@@ -156,8 +179,8 @@ impl World {
         witness.settled()?;
         let agent = Agent::fold(session, Arc::clone(&self.config), &events)
             .map_err(|error| Violation::of("fold", error.to_string()))?;
-        let number = self.slots.get(&session).and_then(|slot| slot.hot);
-        let Some(hot) = number.and_then(|number| self.loops.get(&number)) else {
+        let who = self.supervisor.hot(session);
+        let Some(hot) = who.and_then(|who| self.loops.get(&who.0)) else {
             return self.row_is_true(session, &agent);
         };
         if agent.durable() != hot.core.agent().durable() {

@@ -3,7 +3,7 @@
 use crate::messages::Order;
 use crate::sides::Side;
 use crate::world::World;
-use agentd_actor_kit::Done;
+use agentd_actor_kit::{Done, Routed};
 use agentd_policy::Judgement;
 use agentd_protocol::{
     CallId, ContextCompacted, Event, EventBody, Fault, Message, Principal, SessionId, ToolCallId,
@@ -55,8 +55,6 @@ pub(crate) struct Hot {
     pub(crate) jobs: BTreeMap<u32, u64>,
     pub(crate) last_job: u32,
     pub(crate) idle: u64,
-    /// It goes cold.
-    pub(crate) cold: bool,
     /// Checks everything that this loop decides.
     pub(crate) witness: Witness,
     /// Folds the encoded events; must always equal the agent.
@@ -89,7 +87,6 @@ impl Hot {
             jobs: BTreeMap::new(),
             last_job,
             idle: 0,
-            cold: false,
             witness,
             sent: None,
         }
@@ -169,6 +166,21 @@ impl World {
         }
     }
 
+    /// A command on its way to its session.
+    pub(crate) fn routed(&self, order: &Order) -> Routed {
+        let by = match order.message {
+            Some(_) => Principal::agentd(),
+            None => ana(),
+        };
+        Routed {
+            session: order.session,
+            by,
+            key: order.key.as_ref().map(|key| idempotency_key(key, order)),
+            done: self.done(order),
+            command: Box::new(order.command.clone()),
+        }
+    }
+
     /// The channel for the answer to a command.
     pub(crate) fn done(&self, order: &Order) -> Done<Result<Reply, Fault>> {
         let (answers, ticket) = (Arc::clone(&self.answers), order.ticket);
@@ -184,7 +196,7 @@ pub(crate) fn ana() -> Principal {
     Principal::user("ana")
 }
 
-pub(crate) fn idempotency_key(key: &str, order: &Order) -> IdempotencyKey {
+fn idempotency_key(key: &str, order: &Order) -> IdempotencyKey {
     IdempotencyKey {
         principal: ana(),
         key: key.to_owned(),

@@ -1,10 +1,11 @@
 //! A loop's messages, its appends to the store, and how it comes to rest.
 
-use crate::hot::{Hot, ana, idempotency_key};
-use crate::messages::{Happening, Message, News, Order};
+use crate::hot::Hot;
+use crate::messages::{Happening, Message, News};
 use crate::options::{Flaw, Knob};
 use crate::world::World;
-use agentd_protocol::{CallId, Principal, ToolCallId, ToolOutcome};
+use agentd_actor_kit::Down;
+use agentd_protocol::{CallId, ToolCallId, ToolOutcome};
 use agentd_session_loop::{Committed, Lost};
 use agentd_store::Append;
 use agentd_turn::{Input, Violation};
@@ -18,18 +19,19 @@ impl World {
     /// Delivers a message to a loop, if the loop is still running.
     pub(crate) fn deliver(&mut self, number: u64, message: Message) {
         let Some(mut hot) = self.loops.remove(&number) else {
-            return self.undelivered(message);
+            // Callers learn that there will be no answer.
+            drop(message);
+            return self.take_answers();
         };
-        if matches!(message, Message::Idle(idle) if idle != hot.idle) {
+        if matches!(message, Message::Idle(Some(idle)) if idle != hot.idle) {
             // The alarm has been set again in the meantime.
             self.loops.insert(number, hot);
             return;
         }
         self.say(|| format!("loop {number} <- {}", message.line()));
-        let asked = matches!(message, Message::Idle(_));
         if self.permille(Knob::Crash) {
-            self.undelivered(message);
-            return self.crash(hot);
+            drop(message);
+            return self.ended(hot, Down::Failed("it panics".to_owned()));
         }
         self.take(&mut hot, message);
         self.take_answers();
@@ -37,29 +39,23 @@ impl World {
             return;
         }
         self.flush(&mut hot);
-        self.settle_down(&mut hot, asked);
+        self.settle_down(&mut hot);
         if let Err(violation) = self.looks(&hot) {
             return self.fail(violation);
         }
         match hot.core.stop() {
-            Some(reason) => self.stopped(hot, reason),
-            None if hot.cold => self.stopped(hot, "cold"),
+            Some(reason) => self.ended(hot, Down::Killed(reason.to_owned())),
             None => drop(self.loops.insert(number, hot)),
-        }
-    }
-
-    /// A mailbox was dropped: its callers learn that there will be no answer.
-    fn undelivered(&mut self, message: Message) {
-        if let Message::Command(order) = message {
-            drop(self.done(&order));
-            self.take_answers();
         }
     }
 
     fn take(&mut self, hot: &mut Hot, message: Message) {
         match message {
             Message::Start => self.start(hot),
-            Message::Command(order) => self.command(hot, order),
+            Message::Command(routed) => {
+                hot.core.command(*routed);
+                self.run_followers(hot);
+            }
             Message::Model { call, attempt, news } => self.model_news(hot, (call, attempt), news),
             Message::Tool {
                 tool_call,
@@ -108,11 +104,7 @@ impl World {
                 self.run_followers(hot);
             }
             Message::SummaryOverdue { id } => self.hurry_summary(hot, Some(id)),
-            Message::Idle(number) => {
-                if number == hot.idle && self.rests(hot) {
-                    hot.cold = true;
-                }
-            }
+            Message::Idle(_) => self.idle_asked(hot),
             Message::Drain => self.drain(hot),
         }
     }
@@ -136,17 +128,6 @@ impl World {
             }
         }
         self.advance(hot, Input::Recover);
-    }
-
-    fn command(&mut self, hot: &mut Hot, order: Box<Order>) {
-        let by = match order.message {
-            Some(_) => Principal::agentd(),
-            None => ana(),
-        };
-        let key = order.key.as_ref().map(|key| idempotency_key(key, &order));
-        let done = self.done(&order);
-        hot.core.command(order.command, by, key, done);
-        self.run_followers(hot);
     }
 
     fn model_news(&mut self, hot: &mut Hot, (call, attempt): (CallId, u32), news: News) {

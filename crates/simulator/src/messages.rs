@@ -1,9 +1,10 @@
 //! The events of the schedule, and the messages to a loop.
 
-use agentd_actor_kit::{Earlier, Published};
+use crate::node::NodeEvent;
+use agentd_actor_kit::{Earlier, Published, Routed};
 use agentd_policy::Judgement;
 use agentd_protocol::{CallId, Fault, InputId, SessionId, ToolCallId, ToolOutcome};
-use agentd_store::{Append, Claim, Outcome};
+use agentd_store::{Append, Outcome};
 use agentd_turn::{
     Answer, Command, JobEnd, ModelAnswer, ModelFailure, QuestionId, Reply, Reworked, TimerKey,
 };
@@ -29,18 +30,8 @@ pub(crate) enum Happening {
         provider: &'static str,
         number: u64,
     },
-    /// The node begins to load a session.
-    Load { era: u64, session: SessionId },
-    /// The disk processes that load's claim.
-    Claim { era: u64, session: SessionId },
-    /// The claimed session's log has been read.
-    Folded {
-        era: u64,
-        session: SessionId,
-        claim: Claim,
-    },
-    /// The node checks a session whose loop went down.
-    Look { era: u64, session: SessionId },
+    /// Something reaches the supervisor, or its tasks.
+    Node { era: u64, event: NodeEvent },
     /// A command reaches the node.
     Send(Box<Order>),
     /// A message between sessions makes an attempt.
@@ -80,7 +71,7 @@ pub(crate) struct Order {
 #[derive(Debug)]
 pub(crate) enum Message {
     Start,
-    Command(Box<Order>),
+    Command(Box<Routed>),
     Model {
         call: CallId,
         attempt: u32,
@@ -133,7 +124,8 @@ pub(crate) enum Message {
     SummaryOverdue {
         id: QuestionId,
     },
-    Idle(u64),
+    /// Report whether the loop may go cold; its own alarm has a number.
+    Idle(Option<u64>),
     Drain,
 }
 
@@ -152,7 +144,7 @@ impl Message {
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Start => "start".into(),
-            Self::Command(order) => format!("command {} {}", order.ticket, name(&order.command)),
+            Self::Command(routed) => format!("command {}", name(&routed.command)),
             Self::Model { attempt, news, .. } => format!("model attempt {attempt}: {}", news.line()),
             Self::Tool {
                 tool_call, outcome, ..

@@ -2,7 +2,7 @@
 //! that is always on hides bugs that need it off.
 
 use crate::dice::Dice;
-#[cfg(debug_assertions)]
+use agentd_loop_supervisor::SupervisorMutant;
 use agentd_session_loop::Mutant;
 use std::fmt;
 use std::str::FromStr;
@@ -100,6 +100,8 @@ knobs! {
     Fork "fork" [0, 0, 0, 6],
     /// Percent of actions that import a forged log.
     Import "import" [0, 0, 0, 6],
+    /// The most sessions in memory.
+    Hot "hot" [64, 64, 64, 3, 2, 1],
 }
 
 /// A bug injected on purpose, to check that it is found.
@@ -108,20 +110,12 @@ pub enum Flaw {
     /// No bug.
     #[default]
     None,
+    /// A bug in the shipped machine of the session loop.
+    Loop(Mutant),
+    /// A bug in the shipped machine of the supervisor.
+    Supervisor(SupervisorMutant),
     /// The store acknowledges an append without keeping it.
     LostAppend,
-    /// A command is answered before it is durable.
-    EarlyAnswer,
-    /// An effect is executed before its intent is durable.
-    EarlyEffect,
-    /// A commit drops the effects that waited for it.
-    LostEffect,
-    /// The failure of a model call is ignored.
-    LostDown,
-    /// A tool is started twice.
-    DoubleStart,
-    /// A loop that lost its log continues.
-    Deaf,
     /// A call that was started before a crash runs again.
     RunAgain,
     /// The permit of a killed call is not returned.
@@ -132,16 +126,8 @@ pub enum Flaw {
     Orphan,
     /// A gate that does not answer counts as an approval.
     OpenGate,
-    /// A back-off never ends.
-    LostTimer,
-    /// A list row does not show that its session continues by itself.
-    Forgotten,
     /// A command whose key was used before is executed again.
     TwiceByKey,
-    /// After a loop went down, its row is read while its last append is still in flight (a bug that existed).
-    EarlyLook,
-    /// A child is created before its parent's log records it.
-    EarlyChild,
     /// The report of a child's end is lost, and the child believes that it arrived.
     LostReport,
     /// A child whose call ended is not stopped and does not check whether it is still needed.
@@ -158,24 +144,32 @@ pub enum Flaw {
 
 impl Flaw {
     /// All flaws, by name.
-    pub const ALL: [(&'static str, Self); 23] = [
+    pub const ALL: [(&'static str, Self); 28] = [
         ("lost-append", Self::LostAppend),
-        ("early-answer", Self::EarlyAnswer),
-        ("early-effect", Self::EarlyEffect),
-        ("lost-effect", Self::LostEffect),
-        ("lost-down", Self::LostDown),
-        ("double-start", Self::DoubleStart),
-        ("deaf", Self::Deaf),
+        ("early-answer", Self::Loop(Mutant::EarlyAnswer)),
+        ("early-effect", Self::Loop(Mutant::EarlyEffect)),
+        ("lost-effect", Self::Loop(Mutant::LostEffect)),
+        ("lost-down", Self::Loop(Mutant::LostDown)),
+        ("double-start", Self::Loop(Mutant::DoubleStart)),
+        ("deaf", Self::Loop(Mutant::Deaf)),
         ("run-again", Self::RunAgain),
         ("lost-permit", Self::LostPermit),
         ("lost-frame", Self::LostFrame),
         ("orphan", Self::Orphan),
         ("open-gate", Self::OpenGate),
-        ("lost-timer", Self::LostTimer),
-        ("forgotten", Self::Forgotten),
+        ("lost-timer", Self::Loop(Mutant::LostTimer)),
+        ("forgotten", Self::Loop(Mutant::Forgotten)),
         ("twice-by-key", Self::TwiceByKey),
-        ("early-look", Self::EarlyLook),
-        ("early-child", Self::EarlyChild),
+        ("early-look", Self::Supervisor(SupervisorMutant::EarlyLook)),
+        ("lost-exit", Self::Supervisor(SupervisorMutant::LostExit)),
+        ("double-load", Self::Supervisor(SupervisorMutant::DoubleLoad)),
+        ("lost-command", Self::Supervisor(SupervisorMutant::LostCommand)),
+        ("lost-wake", Self::Supervisor(SupervisorMutant::LostWake)),
+        (
+            "miscounted-crash",
+            Self::Supervisor(SupervisorMutant::MiscountedCrash),
+        ),
+        ("early-child", Self::Loop(Mutant::EarlyChild)),
         ("lost-report", Self::LostReport),
         ("stray-child", Self::StrayChild),
         ("lost-spent", Self::LostSpent),
@@ -184,21 +178,22 @@ impl Flaw {
         ("trusted-import", Self::TrustedImport),
     ];
 
-    /// The bug to plant in the shipped loop; `None`: the simulated world has it.
-    #[cfg(debug_assertions)]
-    pub(crate) const fn mutant(self) -> Option<Mutant> {
-        Some(match self {
-            Self::EarlyAnswer => Mutant::EarlyAnswer,
-            Self::EarlyEffect => Mutant::EarlyEffect,
-            Self::EarlyChild => Mutant::EarlyChild,
-            Self::LostEffect => Mutant::LostEffect,
-            Self::LostDown => Mutant::LostDown,
-            Self::DoubleStart => Mutant::DoubleStart,
-            Self::Deaf => Mutant::Deaf,
-            Self::LostTimer => Mutant::LostTimer,
-            Self::Forgotten => Mutant::Forgotten,
-            _ => return None,
-        })
+    /// The bug to plant in a session loop.
+    pub(crate) const fn in_loop(self) -> Option<Mutant> {
+        if let Self::Loop(mutant) = self {
+            Some(mutant)
+        } else {
+            None
+        }
+    }
+
+    /// The bug to plant in the supervisor.
+    pub(crate) const fn in_supervisor(self) -> Option<SupervisorMutant> {
+        if let Self::Supervisor(mutant) = self {
+            Some(mutant)
+        } else {
+            None
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::hot::Hot;
 use crate::messages::{Happening, Message};
+use crate::node::{MAIL_MS, NodeEvent};
 use crate::world::World;
+use agentd_actor_kit::LoopId;
 use agentd_session_loop::Timing;
 use std::time::Duration;
 
@@ -24,21 +26,35 @@ impl World {
         rests.then(|| hot.core.grace(self.now, &TIMING)).flatten()
     }
 
-    pub(crate) fn rests(&self, hot: &Hot) -> bool {
-        self.grace(hot).is_some() && self.routed(hot) == hot.core.handled()
+    /// The supervisor, or the loop's own alarm, asks whether this loop may go cold.
+    pub(crate) fn idle_asked(&mut self, hot: &Hot) {
+        if self.grace(hot).is_some() {
+            self.ask_to_sleep(hot);
+        }
+    }
+
+    fn ask_to_sleep(&mut self, hot: &Hot) {
+        let idle = NodeEvent::Idle {
+            session: hot.session,
+            who: LoopId(hot.number),
+            handled: hot.core.handled(),
+            wake_at: hot.core.wake_at(self.now),
+        };
+        self.mail(MAIL_MS, idle);
     }
 
     /// After each message: starts or restarts the idle timer.
-    pub(crate) fn settle_down(&mut self, hot: &mut Hot, asked: bool) {
+    pub(crate) fn settle_down(&mut self, hot: &mut Hot) {
         hot.idle += 1;
-        if let Some(grace) = self.grace(hot) {
-            let least = if asked {
-                TIMING.parked
-            } else {
-                Duration::from_millis(1)
-            };
-            let after = u64::try_from(grace.max(least).as_millis()).unwrap_or(u64::MAX);
-            self.post(after, Happening::Loop(hot.number, Message::Idle(hot.idle)));
-        }
+        let Some(grace) = self.grace(hot) else { return };
+        let after = if grace.is_zero() {
+            self.ask_to_sleep(hot);
+            // The supervisor may not know this loop yet.
+            TIMING.parked
+        } else {
+            grace
+        };
+        let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        self.post(after, Happening::Loop(hot.number, Message::Idle(Some(hot.idle))));
     }
 }

@@ -75,6 +75,20 @@ fn i4_i6_mutants_of_the_shipped_loop_are_found() {
     assert!(["I6", "fold"].contains(&lost.as_str()), "{lost}");
 }
 
+/// Bugs planted in the shipped supervisor.
+#[test]
+fn i1_i6_mutants_of_the_shipped_supervisor_are_found() {
+    assert_eq!(found("lost-exit", "crash=15,tools=85", 40), "I6");
+    assert_eq!(found("double-load", "crash=15,actions=80,sessions=1", 80), "I6");
+    assert_eq!(found("lost-command", "actions=80", 80), "I1");
+    assert_eq!(found("early-look", "overdue=40,actions=40", 80), "I6");
+    assert_eq!(found("lost-wake", "fail=70,actions=40", 80), "I6");
+    assert_eq!(
+        found("miscounted-crash", "crash=15,sessions=5,actions=80", 80),
+        "I6"
+    );
+}
+
 #[test]
 fn i4_a_sub_agent_that_no_log_tells_of_is_found() {
     assert_eq!(
@@ -122,7 +136,6 @@ fn i6_what_never_comes_to_rest_is_found() {
     assert_eq!(found("lost-permit", "permits=1,cancel=25,slow=30", 80), "I6");
     assert_eq!(found("lost-timer", "fail=70", 40), "I6");
     assert_eq!(found("forgotten", "node=12,tools=85", 80), "I6");
-    assert_eq!(found("early-look", "overdue=40,actions=40", 80), "I6");
 }
 
 #[test]

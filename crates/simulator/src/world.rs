@@ -7,7 +7,7 @@ use crate::fixed;
 use crate::hot::Hot;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
-use crate::node::Slot;
+use crate::node::supervisor;
 use crate::options::{Knob, Options};
 use crate::rules::Rules;
 use crate::trace::Trace;
@@ -15,7 +15,8 @@ use crate::tree_messages::TreeMessage;
 use crate::viewers::Watcher;
 use crate::workers::Worker;
 use agentd_actor_kit::Published;
-use agentd_protocol::{Fault, SessionId, Timestamp};
+use agentd_loop_supervisor::Supervisor;
+use agentd_protocol::{Fault, Timestamp};
 use agentd_session_store::{FeedLimits, FeedState};
 use agentd_store::{Append, Outcome};
 use agentd_tools::Registry;
@@ -47,7 +48,9 @@ pub(crate) struct World {
     pub(crate) alive: bool,
     /// Counts the starts of the node.
     pub(crate) era: u64,
-    pub(crate) slots: BTreeMap<SessionId, Slot>,
+    pub(crate) supervisor: Supervisor,
+    /// The number of the timer for wake-ups.
+    pub(crate) tick: u64,
     pub(crate) loops: BTreeMap<u64, Hot>,
     pub(crate) last_loop: u64,
     pub(crate) workers: BTreeMap<u64, Worker>,
@@ -56,8 +59,6 @@ pub(crate) struct World {
     /// Messages in transit between sessions.
     pub(crate) tree_messages: BTreeMap<u64, TreeMessage>,
     pub(crate) last_message: u64,
-    /// The era of the node that is draining.
-    pub(crate) draining: Option<u64>,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
     pub(crate) last_ticket: u64,
     pub(crate) answers: Answers,
@@ -87,7 +88,8 @@ impl World {
             config: fixed::config_of(&options),
             alive: true,
             era: 0,
-            slots: BTreeMap::new(),
+            supervisor: supervisor(&options),
+            tick: 0,
             loops: BTreeMap::new(),
             last_loop: 0,
             workers: BTreeMap::new(),
@@ -95,7 +97,6 @@ impl World {
             viewers: BTreeMap::new(),
             tree_messages: BTreeMap::new(),
             last_message: 0,
-            draining: None,
             tickets: BTreeMap::new(),
             last_ticket: 0,
             answers: Answers::default(),
@@ -146,18 +147,12 @@ impl World {
                 provider,
                 number,
             } if current(era, self) => self.alarm(provider, number),
-            Happening::Load { era, session } if current(era, self) => self.load(session),
-            Happening::Claim { era, session } if current(era, self) => self.claim(session),
-            Happening::Folded { era, session, claim } if current(era, self) => self.folded(session, &claim),
-            Happening::Look { era, session } if current(era, self) => self.look(session),
+            Happening::Node { era, event } if current(era, self) => self.node(event),
             Happening::Kill { era } if current(era, self) => self.die(),
             Happening::Disk { .. }
             | Happening::Feed { .. }
             | Happening::Alarm { .. }
-            | Happening::Load { .. }
-            | Happening::Claim { .. }
-            | Happening::Folded { .. }
-            | Happening::Look { .. }
+            | Happening::Node { .. }
             | Happening::Kill { .. } => {}
             Happening::Person => self.person(),
             Happening::Send(order) => self.ask(order),
@@ -233,11 +228,17 @@ impl World {
             match happening {
                 Happening::Disk { era, append, .. } => appends.push((era, *append)),
                 // Mailboxes are gone; callers notice by their dropped tickets.
-                Happening::Loop(_, Message::Command(order)) => drop(self.done(&order)),
+                Happening::Loop(_, Message::Command(routed)) => drop(routed),
                 other => drop(self.schedule.insert(at, other)),
             }
         }
         appends
+    }
+
+    /// Whether a command is on its way to the loop.
+    pub(crate) fn has_mail(&self, number: u64) -> bool {
+        let mut all = self.schedule.values();
+        all.any(|next| matches!(next, Happening::Loop(to, Message::Command(_)) if *to == number))
     }
 
     /// True with this probability, while faults may be injected.

@@ -43,25 +43,45 @@ pub(crate) fn lib_files(tree: &Tree) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// The pure part of a loop: its folder and its first file.
-const MACHINE: &str = "crates/session-loop/src/machine";
+/// Each pure part of an actor: its folder and its first file, what only it may contain, and what others use.
+const MACHINES: [(&str, &str, &str); 2] = [
+    (
+        "crates/session-loop/src/machine",
+        r"\bScene \{|\bOutbox::new\b|\bwaits_for_commit\(",
+        "a second loop; use `Machine`",
+    ),
+    (
+        "crates/loop-supervisor/src/machine",
+        r"\bSlot::(Hot|Loading)\b|\bWakes::|\bCrashes::",
+        "a second supervisor; use `Supervisor`",
+    ),
+];
 
-/// A loop's decisions, outbox and commits exist once, and need no actor: the simulator runs what ships.
+/// The decisions of a loop and of the supervisor exist once, and need no actor: the simulator runs what ships.
 pub(crate) fn one_machine(tree: &Tree) -> Result<Vec<String>> {
-    let second = Regex::new(r"\bScene \{|\bOutbox::new\b|\bwaits_for_commit\(")?;
     let impure = Regex::new(r"\bractor\b|\btokio\b|\basync\b|\.await\b")?;
-    let shipped = tree.sources.iter().filter(|source| {
-        let path = &source.path;
-        !source.is_test() && path.starts_with("crates/") && !path.starts_with("crates/turn/")
-    });
+    let shipped: Vec<&Source> = tree
+        .sources
+        .iter()
+        .filter(|source| {
+            let path = &source.path;
+            !source.is_test() && path.starts_with("crates/") && !path.starts_with("crates/turn/")
+        })
+        .collect();
     let mut findings = Vec::new();
-    for source in shipped {
-        let (path, text) = (&source.path, source.without_tests());
-        if !path.starts_with(MACHINE) {
-            let found = second.find(text).map(|found| found.as_str());
-            findings.extend(found.map(|found| format!("{path}: `{found}`: a second loop; use `Machine`")));
-        } else if let Some(found) = impure.find(text) {
-            findings.push(format!("{path}: `{}` in the pure part of a loop", found.as_str()));
+    for (machine, second, instead) in MACHINES {
+        let second = Regex::new(second)?;
+        for source in &shipped {
+            let (path, text) = (&source.path, source.without_tests());
+            if !path.starts_with(machine) {
+                let found = second.find(text).map(|found| found.as_str());
+                findings.extend(found.map(|found| format!("{path}: `{found}`: {instead}")));
+            } else if let Some(found) = impure.find(text) {
+                findings.push(format!(
+                    "{path}: `{}` in the pure part of an actor",
+                    found.as_str()
+                ));
+            }
         }
     }
     Ok(findings)

@@ -73,7 +73,7 @@ fn logic_in_lib_rs_is_found() {
 }
 
 #[test]
-fn a_second_loop_and_an_impure_machine_are_found() {
+fn a_second_loop_or_supervisor_and_an_impure_machine_are_found() {
     let found = |path, text| one_machine(&tree(&[(path, text)])).unwrap();
     let scene = "fn decide() { agent.step(input, Scene { stamp }) }";
     let second = found("crates/simulator/src/hot.rs", scene);
@@ -85,6 +85,14 @@ fn a_second_loop_and_an_impure_machine_are_found() {
     assert_eq!(found(machine, scene), [""; 0]);
     assert_eq!(found(machine, "use tokio::time;").len(), 1);
     assert_eq!(found("crates/turn/src/agent.rs", "pub struct Scene {"), [""; 0]);
+    let slots = "fn heat() { slots.insert(session, Slot::Hot(hot)) }";
+    assert_eq!(
+        found("crates/simulator/src/node.rs", slots),
+        ["crates/simulator/src/node.rs: `Slot::Hot`: a second supervisor; use `Supervisor`"]
+    );
+    let supervisor = "crates/loop-supervisor/src/machine.rs";
+    assert_eq!(found(supervisor, slots), [""; 0]);
+    assert_eq!(found(supervisor, "use ractor::ActorRef;").len(), 1);
 }
 
 #[test]

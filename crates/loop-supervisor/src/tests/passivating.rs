@@ -3,7 +3,7 @@
 use super::puppets::bash;
 use super::world::{World, input, rename};
 use crate::Bounds;
-use agentd_actor_kit::SupervisorMsg;
+use agentd_actor_kit::{LoopId, SupervisorMsg};
 use agentd_protocol::{
     Decision, EventBody, FailureClass, LoopLimits, Scope, SessionId, ToolStatus, VerdictKind,
 };
@@ -111,7 +111,7 @@ async fn i1_a_loop_that_wants_to_sleep_stays_for_a_command_on_its_way() {
     let mut world = World::new().await;
     let session = world.create().await;
     let model = world.model().await;
-    let who = model.job.to.get_id();
+    let who = LoopId(model.job.to.get_id().pid());
     // The loop reported one command as handled when a second one was already in its mailbox.
     let answer = world.post(session, rename("in time"));
     let idle = SupervisorMsg::Idle {

@@ -6,37 +6,27 @@ use crate::answer::{Asked, again};
 use crate::conceal;
 use crate::machine::Machine;
 use crate::work::Task;
-use agentd_actor_kit::Done;
-use agentd_protocol::{Fault, Principal};
-use agentd_store::IdempotencyKey;
-use agentd_turn::{Command, Input, Reply};
+use agentd_actor_kit::Routed;
+use agentd_protocol::Fault;
+use agentd_turn::{Command, Input};
 
 impl Machine {
     /// Takes a command. The answer comes when the command is durable, or immediately when it is refused.
-    pub fn command(
-        &mut self,
-        command: Command,
-        by: Principal,
-        key: Option<IdempotencyKey>,
-        done: Done<Result<Reply, Fault>>,
-    ) {
+    pub fn command(&mut self, routed: Routed) {
         self.handled = self.handled.saturating_add(1);
-        if let Some(fault) = self.refusal(&command) {
+        let Routed { by, key, done, .. } = routed;
+        if let Some(fault) = self.refusal(&routed.command) {
             return done.answer(Err(fault));
         }
-        let command = conceal::command(command);
+        let command = conceal::command(*routed.command);
         let asked = Asked::of(&command);
         let asker = Asker {
             done,
             keyed: key.is_some(),
             urgent: is_urgent(&command),
         };
-        self.push(Task::of_command(
-            Input::Command { command, by },
-            asker,
-            asked,
-            key,
-        ));
+        let input = Input::Command { command, by };
+        self.push(Task::of_command(input, asker, asked, key));
     }
 
     fn refusal(&self, command: &Command) -> Option<Fault> {

@@ -1,24 +1,28 @@
 //! Routing: every command passes through here, so none is lost when a session goes cold.
 
-use crate::slot::Slot;
-use crate::state::State;
-use agentd_actor_kit::{Routed, SessionMsg};
+use super::slot::Slot;
+use super::{Action, Supervisor, SupervisorMutant};
+use agentd_actor_kit::{LoopId, Routed};
 use agentd_protocol::{Fault, SessionId};
 use agentd_turn::Command;
-use ractor::MessagingErr;
 
 /// The shortest interval between two sweeps for idle loops.
 const SWEEP_MS: u64 = 1_000;
 
-impl State {
+impl Supervisor {
     /// Passes a command to its session; a cold session is loaded first.
-    pub(crate) fn route(&mut self, routed: Routed) {
+    pub fn route(&mut self, routed: Routed) {
         if let Some(fault) = self.refused_by_drain(&routed) {
             return routed.done.answer(Err(fault));
         }
         let most = self.bounds.waiting_per_session;
+        let twice = self.has(SupervisorMutant::DoubleLoad);
         match self.slots.get_mut(&routed.session) {
-            Some(Slot::Hot(_)) => self.send(routed),
+            Some(Slot::Hot(hot)) => {
+                hot.routed = hot.routed.saturating_add(1);
+                let who = hot.who;
+                self.act(Action::Send(who, routed));
+            }
             Some(Slot::Loading(loading)) if loading.waiting.len() >= most => {
                 let fault = Fault::busy(
                     "session_loading",
@@ -26,6 +30,7 @@ impl State {
                 );
                 routed.done.answer(Err(fault.hint("try again in a moment")));
             }
+            Some(Slot::Loading(_)) if twice => self.load(routed.session, Some(routed)),
             Some(Slot::Loading(loading)) => loading.waiting.push_back(routed),
             Some(Slot::Faulted { .. }) if matches!(*routed.command, Command::Resume { .. }) => {
                 self.vacate(routed.session);
@@ -37,48 +42,15 @@ impl State {
         }
     }
 
-    /// Sends to a hot loop. If the loop has just died, the session is loaded again; the exit is reported later.
-    pub(crate) fn send(&mut self, routed: Routed) {
-        let session = routed.session;
-        let Some(Slot::Hot(hot)) = self.slots.get_mut(&session) else {
-            return self.route(routed);
-        };
-        let Routed {
-            command,
-            by,
-            key,
-            done,
-            ..
-        } = routed;
-        match hot.actor.cast(SessionMsg::Command {
-            command,
-            by,
-            key,
-            done,
-        }) {
-            Ok(()) => hot.routed = hot.routed.saturating_add(1),
-            Err(MessagingErr::SendErr(SessionMsg::Command {
-                command,
-                by,
-                key,
-                done,
-            })) => {
-                self.vacate(session);
-                self.wake_for(Routed {
-                    session,
-                    command,
-                    by,
-                    key,
-                    done,
-                });
-            }
-            Err(_) => {}
-        }
+    /// A loop has died and cannot take a command: the session is loaded again. The exit is reported later.
+    pub fn undelivered(&mut self, who: LoopId, routed: Routed) {
+        self.gone(routed.session, who);
+        self.route(routed);
     }
 
     /// Loads a cold session for a command as soon as there is room.
     fn wake_for(&mut self, routed: Routed) {
-        if self.has_room() {
+        if self.has_room_for(&routed) {
             return self.load(routed.session, Some(routed));
         }
         if self.queue.len() >= self.bounds.waiting_for_room {
@@ -86,31 +58,35 @@ impl State {
                 .hint("try again in a moment, or raise limits.sessions_hot");
             return routed.done.answer(Err(fault));
         }
-        self.queue.push_back(routed);
+        if reports(&routed) {
+            self.queue.push_front(routed);
+        } else {
+            self.queue.push_back(routed);
+        }
         self.sweep();
     }
 
-    pub(crate) fn has_room(&self) -> bool {
+    pub(super) const fn has_room(&self) -> bool {
         self.awake < self.bounds.hot
+    }
+
+    /// A sub-agent that reports stays in memory until its parent has the report, so its parent does not wait for that
+    /// room (I6).
+    fn has_room_for(&self, routed: &Routed) -> bool {
+        self.has_room() || reports(routed) && self.awake < self.bounds.hot.saturating_mul(2)
     }
 
     /// Asks all loops to report if they are idle.
     fn sweep(&mut self) {
-        let now = self.now();
-        if now.since_ms(self.swept_at) < SWEEP_MS {
-            return;
-        }
-        self.swept_at = now;
-        for slot in self.slots.values() {
-            if let Slot::Hot(hot) = slot {
-                let _ = hot.actor.cast(SessionMsg::Idle);
-            }
+        if self.now.since_ms(self.swept_at) >= SWEEP_MS {
+            self.swept_at = self.now;
+            self.act(Action::AskIdle);
         }
     }
 
     /// There is room again: waiting commands go first, then sessions that wake by themselves.
-    pub(crate) fn room_made(&mut self) {
-        while self.has_room()
+    pub(super) fn room_made(&mut self) {
+        while self.queue.front().is_some_and(|next| self.has_room_for(next))
             && let Some(routed) = self.queue.pop_front()
         {
             self.route(routed);
@@ -120,8 +96,13 @@ impl State {
     }
 }
 
+/// Whether a sub-agent tells its parent that it ended.
+fn reports(routed: &Routed) -> bool {
+    matches!(*routed.command, Command::ChildEnded { .. })
+}
+
 /// The error for commands to a faulted session.
-pub(crate) fn faulted(session: SessionId, why: &str) -> Fault {
+pub(super) fn faulted(session: SessionId, why: &str) -> Fault {
     Fault::conflict(
         "faulted",
         format!("session {} is faulted: {why}", session.short()),

@@ -1,13 +1,12 @@
 //! The supervisor's state for a session that is not cold.
 
-use agentd_actor_kit::{LiveStatus, Routed, SessionMsg};
+use agentd_actor_kit::{LiveStatus, LoopId, Routed};
 use agentd_protocol::Timestamp;
-use ractor::{ActorId, ActorRef};
 use std::collections::VecDeque;
 
 /// A session that is not cold.
 #[derive(Debug)]
-pub(crate) enum Slot {
+pub(super) enum Slot {
     /// Its log is being folded.
     Loading(Loading),
     /// Its loop is running.
@@ -23,33 +22,33 @@ pub(crate) enum Slot {
 
 /// A load in progress.
 #[derive(Debug)]
-pub(crate) struct Loading {
+pub(super) struct Loading {
     /// The number of the load; the result of an outdated one is discarded.
-    pub(crate) ticket: u64,
+    pub(super) ticket: u64,
     /// Commands that wait for it.
-    pub(crate) waiting: VecDeque<Routed>,
+    pub(super) waiting: VecDeque<Routed>,
     /// The session wakes by itself, without a command: a refused load is retried.
-    pub(crate) by_itself: bool,
+    pub(super) by_itself: bool,
     /// When the load began.
-    pub(crate) since: Timestamp,
+    pub(super) since: Timestamp,
 }
 
 /// A session with a loop.
 #[derive(Debug)]
-pub(crate) struct Hot {
+pub(super) struct Hot {
     /// The loop.
-    pub(crate) actor: ActorRef<SessionMsg>,
+    pub(super) who: LoopId,
     /// The number of commands sent to it.
-    pub(crate) routed: u64,
+    pub(super) routed: u64,
     /// The last status that it reported.
-    pub(crate) status: Option<LiveStatus>,
+    pub(super) status: Option<LiveStatus>,
 }
 
 impl Slot {
     /// The hot session, if its loop is this incarnation.
-    pub(crate) fn hot(&mut self, who: ActorId) -> Option<&mut Hot> {
+    pub(super) fn hot(&mut self, who: LoopId) -> Option<&mut Hot> {
         match self {
-            Self::Hot(hot) if hot.actor.get_id() == who => Some(hot),
+            Self::Hot(hot) if hot.who == who => Some(hot),
             Self::Hot(_) | Self::Loading(_) | Self::Faulted { .. } => None,
         }
     }

@@ -1,39 +1,27 @@
 //! How loops end: passivation, crash, eviction.
 
-use crate::slot::Slot;
-use crate::state::State;
-use agentd_actor_kit::{Done, Down, Routed};
-use agentd_fault_points as fault;
+use super::slot::Slot;
+use super::{Action, Supervisor, SupervisorMutant};
+use agentd_actor_kit::{Done, Down, LoopId, Routed};
 use agentd_protocol::{Fault, SessionId, Timestamp};
 use agentd_session_loop::LOST;
-use ractor::ActorId;
 use std::collections::VecDeque;
 
-impl State {
+impl Supervisor {
     /// A loop reports that it is idle. It goes cold only if it is the current one and has processed everything sent to
     /// it: a command that is still in its mailbox keeps it hot (I1).
-    pub(crate) fn idle(
-        &mut self,
-        session: SessionId,
-        who: ActorId,
-        handled: u64,
-        wake_at: Option<Timestamp>,
-    ) {
+    pub fn idle(&mut self, session: SessionId, who: LoopId, handled: u64, wake_at: Option<Timestamp>) {
+        let careless = self.has(SupervisorMutant::LostCommand);
         let hot = self.slots.get_mut(&session).and_then(|slot| slot.hot(who));
-        let Some(actor) = hot
-            .filter(|hot| hot.routed == handled)
-            .map(|hot| hot.actor.clone())
-        else {
-            return;
-        };
-        if fault::point(fault::SESSION_COLD).is_err() {
+        if !hot.is_some_and(|hot| hot.routed == handled || careless) {
             return;
         }
         self.vacate(session);
         self.loops.remove(&who);
-        actor.stop(Some("passivated".to_owned()));
+        self.act(Action::Stop(who));
         if let Some(at) = wake_at
             && self.draining.is_none()
+            && !self.has(SupervisorMutant::LostWake)
         {
             self.wakes.set(session, at);
         }
@@ -42,23 +30,20 @@ impl State {
     }
 
     /// A loop went down without being told to stop.
-    pub(crate) fn down(&mut self, who: ActorId, why: Down) {
+    pub fn down(&mut self, who: LoopId, why: Down) {
+        if self.has(SupervisorMutant::LostExit) {
+            return;
+        }
         let Some(session) = self.loops.remove(&who) else {
             return;
         };
-        if self
-            .slots
-            .get_mut(&session)
-            .and_then(|slot| slot.hot(who))
-            .is_some()
-        {
-            self.vacate(session);
-            self.tell_cold(session);
-        }
+        self.gone(session, who);
         match why {
             Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
             // Its last append may still be in flight: a claim is ordered after it, but the row could be read too early.
-            Down::Killed(why) if why == LOST => self.wake_soon(session),
+            Down::Killed(why) if why == LOST && !self.has(SupervisorMutant::EarlyLook) => {
+                self.wake_soon(session);
+            }
             // Fenced or evicted: the log shows whether there is work to continue.
             Down::Killed(_) => self.look_again(session),
         }
@@ -66,9 +51,13 @@ impl State {
     }
 
     /// Counts a crash, then reloads the session or faults it.
-    pub(crate) fn crashed(&mut self, session: SessionId, why: &str, waiting: VecDeque<Routed>) {
+    pub(super) fn crashed(&mut self, session: SessionId, why: &str, waiting: VecDeque<Routed>) {
         tracing::error!(%session, why, "session loop crashed");
-        if !self.crashes.forgive(session, self.now()) {
+        let counted = match self.has(SupervisorMutant::MiscountedCrash) {
+            true => SessionId::NIL,
+            false => session,
+        };
+        if !self.crashes.forgive(counted, self.now) {
             return self.fault_awake(
                 session,
                 format!("its loop crashed too often, last: {why}"),
@@ -87,8 +76,8 @@ impl State {
         match self.vacate(session) {
             Some(Slot::Loading(loading)) => waiting.extend(loading.waiting),
             Some(Slot::Hot(hot)) => {
-                self.loops.remove(&hot.actor.get_id());
-                hot.actor.kill();
+                self.loops.remove(&hot.who);
+                self.act(Action::Kill(hot.who));
                 self.tell_cold(session);
             }
             Some(Slot::Faulted { .. }) | None => {}
@@ -98,15 +87,12 @@ impl State {
     }
 
     /// Kills a loop without notifying it. The next command folds the log again.
-    pub(crate) fn evict(&mut self, session: SessionId, done: Done<()>) {
+    pub fn evict(&mut self, session: SessionId, done: Done<()>) {
         self.wakes.remove(session);
-        match self.slots.get(&session) {
-            Some(Slot::Hot(hot)) => {
-                hot.actor.kill();
-                self.evictions.entry(session).or_default().push(done);
-                return;
-            }
-            Some(Slot::Loading(_) | Slot::Faulted { .. }) | None => {}
+        if let Some(who) = self.hot(session) {
+            self.act(Action::Kill(who));
+            self.evictions.entry(session).or_default().push(done);
+            return;
         }
         if let Some(Slot::Loading(loading)) = self.vacate(session) {
             for routed in loading.waiting {
@@ -119,14 +105,14 @@ impl State {
         self.room_made();
     }
 
-    /// Revives a faulted session at a person's request.
-    pub(crate) fn revive(&mut self, session: SessionId) -> bool {
+    /// Revives a faulted session at a person's request. True if it was faulted.
+    pub fn revive(&mut self, session: SessionId) -> bool {
         if !matches!(self.slots.get(&session), Some(Slot::Faulted { .. })) || self.draining.is_some() {
             return false;
         }
         self.vacate(session);
         self.crashes.forget(session);
-        self.wakes.set(session, self.now());
+        self.wakes.set(session, self.now);
         self.arm_tick();
         true
     }
