@@ -148,9 +148,10 @@ pub(super) fn forge(
     let end = events.iter().position(|event| event["type"] == upto).unwrap();
     events.truncate(end + 1);
     change(&mut events);
-    // Each of them may be a separate session on one daemon.
+    // Each of them may be a separate session on one daemon, next to the base, whose own id may end in `number`.
     let mut id = created(&mut events)["session"].as_str().unwrap().to_owned();
-    id.replace_range(34.., &format!("{number:02x}"));
+    let other = if id.as_bytes()[33] == b'0' { '1' } else { '0' };
+    id.replace_range(33.., &format!("{other}{number:02x}"));
     let session = id.parse().unwrap();
     Attack {
         name,
