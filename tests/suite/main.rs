@@ -58,6 +58,7 @@ mod remote;
 mod requests;
 mod sandbox;
 mod screen_fleet;
+mod screen_looks;
 mod screen_session;
 mod screens;
 mod search;

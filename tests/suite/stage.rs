@@ -138,4 +138,9 @@ impl Stage {
         })
         .await;
     }
+
+    /// The window with its escape sequences.
+    pub(crate) fn styled(&self, window: &str) -> String {
+        self.terminals.captured(window, &["-e"])
+    }
 }

@@ -3,8 +3,11 @@
 pub(crate) mod fleet;
 mod history;
 mod job;
+mod palette;
+mod picture;
 mod requests;
 mod session;
+pub(crate) mod snapshot;
 mod stage;
 mod terminal;
 

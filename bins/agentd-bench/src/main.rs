@@ -23,6 +23,7 @@ mod measure;
 mod mode;
 mod model_process;
 mod open_loop;
+mod played_fleet;
 mod probe;
 mod pty;
 mod repo_map;

@@ -2,17 +2,16 @@
 
 use crate::attaching::grow;
 use crate::daemon::Bench;
-use crate::drive::{Wanted, create_all, send};
+use crate::drive::send;
+use crate::played_fleet::PlayedFleet;
 use crate::pty::Pty;
 use crate::report::{Report, Target};
 use crate::tree;
-use agentd_client::Client;
-use agentd_protocol::{SessionId, UpdateParams};
-use anyhow::{Context as _, Result, ensure};
+use agentd_protocol::SessionId;
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// The size of the terminal.
@@ -22,8 +21,6 @@ const ROWS: u16 = 50;
 const LETTERS: std::ops::RangeInclusive<char> = 'а'..='я';
 /// Milliseconds between two events of a streaming answer: 200 a second.
 pub(crate) const GAP_MS: u64 = 5;
-/// Concurrent changes of sessions.
-const IN_FLIGHT: usize = 128;
 
 /// How much.
 #[derive(Debug, Clone, Args)]
@@ -181,72 +178,55 @@ async fn memory(terminals: &Terminals<'_>, args: &TerminalArgs, report: &mut Rep
 /// The fleet, idle and changing.
 async fn fleet(terminals: &Terminals<'_>, args: &TerminalArgs, report: &mut Report) -> Result<()> {
     let bench = terminals.bench;
-    let workdir = bench.workdir.clone();
-    let wanted = (0..args.sessions).map(|n| Wanted {
-        name: format!("session {n}"),
-        workdir: workdir.clone(),
-        prompt: None,
-    });
-    let sessions: Vec<SessionId> = create_all(&bench.client, wanted).await?.into_keys().collect();
-    let mut terminal = terminals.open(&["top"])?;
-    terminal.until("sessions").await?;
+    let socket = bench.data().join("played.sock");
+    let client = bench.connect().await?;
+    let fleet = PlayedFleet::start(&socket, client, args.sessions, args.changes)?;
+    let played = Terminals {
+        bench,
+        agentctl: terminals.agentctl.clone(),
+        socket: socket.display().to_string(),
+    };
+    let mut terminal = played.open(&["top"])?;
+    terminal.until("session 10").await?;
     sleep(Duration::from_secs(3)).await;
+    terminal.skip();
     let before = tree::cpu_ms(terminal.pid);
     sleep(args.span()).await;
     let idle = tree::cpu_ms(terminal.pid) - before;
     report.aim(
         "top.idle_cpu_percent",
         percent(idle, args.span()),
-        Target::AtMost(1.0),
+        Target::AtMost(0.1),
     );
-    // The most recently changed first, so that every frame differs.
-    terminal.press("s")?;
-    let (before, daemon) = (tree::cpu_ms(terminal.pid), bench.usage()?.cpu_ms);
-    let begun = Instant::now();
-    let changed = change(&bench.client, &sessions, args).await?;
-    let took = begun.elapsed();
-    let spent = tree::cpu_ms(terminal.pid) - before;
-    report.number("top.changes_per_second", f64::from(changed) / took.as_secs_f64());
-    report.aim("top.cpu_percent", percent(spent, took), Target::AtMost(20.0));
-    report.number(
-        "top.daemon_cpu_percent",
-        percent(bench.usage()?.cpu_ms - daemon, took),
-    );
-    report.number("top.rss_mb", bench_memory(&terminal)?);
-    ensure!(terminal.skip() > 1_000, "top drew nothing");
+    report.put("top.idle_bytes_written", terminal.skip());
+    // The most recently changed first, so that every row of every frame differs.
+    terminal.press("sssss")?;
+    for (name, keys) in [("top", ""), ("top.labels", "l")] {
+        terminal.press(keys)?;
+        fleet.lively(true);
+        sleep(Duration::from_secs(2)).await;
+        terminal.skip();
+        let (begun, before, counts) = (Instant::now(), tree::cpu_ms(terminal.pid), fleet.counts());
+        sleep(args.span()).await;
+        let (took, spent) = (begun.elapsed(), tree::cpu_ms(terminal.pid) - before);
+        let (changed, asked) = fleet.counts();
+        let rate = |count| per_second(count, took);
+        report.number(format!("{name}.changes_per_second"), rate(changed - counts.0));
+        report.number(format!("{name}.lists_per_second"), rate(asked - counts.1));
+        report.aim(
+            format!("{name}.cpu_percent"),
+            percent(spent, took),
+            Target::AtMost(20.0),
+        );
+        report.number(format!("{name}.rss_mb"), bench_memory(&terminal)?);
+        ensure!(terminal.skip() > 1_000, "{name} drew nothing");
+    }
     terminal.end().await
 }
 
-/// Changes sessions at a rate for a while. Returns how many.
-async fn change(client: &Client, sessions: &[SessionId], args: &TerminalArgs) -> Result<u32> {
-    let mut running = JoinSet::new();
-    let mut ticks = tokio::time::interval(Duration::from_secs(1) / args.changes.max(1));
-    let begun = Instant::now();
-    let mut changed = 0;
-    for session in sessions.iter().cycle() {
-        if begun.elapsed() >= args.span() {
-            break;
-        }
-        ticks.tick().await;
-        if running.len() >= IN_FLIGHT {
-            running.join_next().await.context("one runs")???;
-        }
-        changed += 1;
-        let (client, session) = (client.clone(), session.to_string());
-        let title = format!("changed {changed}");
-        running.spawn(async move {
-            let params = UpdateParams {
-                session,
-                title: Some(title),
-                ..UpdateParams::default()
-            };
-            anyhow::Ok(client.update(&params).await.map(drop)?)
-        });
-    }
-    while let Some(done) = running.join_next().await {
-        done??;
-    }
-    Ok(changed)
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn per_second(count: u64, span: Duration) -> f64 {
+    count as f64 / span.as_secs_f64()
 }
 
 fn percent(cpu_ms: f64, span: Duration) -> f64 {

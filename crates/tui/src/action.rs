@@ -40,6 +40,8 @@ pub enum Action {
     Copy(String),
     /// Show the whole transcript in the pager.
     Pager,
+    /// Show the images of this event.
+    Images(Seq),
     /// Edit the message in the person's editor.
     Editor(String),
     /// Find files whose path begins like this.

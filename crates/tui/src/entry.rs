@@ -22,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) open: Option<bool>,
     /// Changes whenever the content changes.
     pub(crate) revision: u64,
+    /// The event that has its images.
+    pub(crate) images: Option<Seq>,
 }
 
 /// What an entry shows.
@@ -189,6 +191,7 @@ impl Entry {
             kind,
             open: None,
             revision: 0,
+            images: None,
         }
     }
 

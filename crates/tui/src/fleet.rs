@@ -118,8 +118,11 @@ impl FleetView {
         }
     }
 
-    /// Takes in what the daemon tells. The selection stays with its session.
-    pub fn refresh(&mut self, shot: Snapshot, now: Timestamp) {
+    /// Takes in what the daemon tells; false if the rows are as before. The selection stays with its session.
+    pub fn refresh(&mut self, shot: Snapshot, now: Timestamp) -> bool {
+        let same = (&shot.rows, shot.counts, shot.approvals)
+            == (&self.shot.rows, self.shot.counts, self.shot.approvals);
+        let changed = !(self.asked && same);
         let selected = self.current().map(|row| row.session);
         self.now = now;
         self.lost = false;
@@ -151,6 +154,7 @@ impl FleetView {
                 self.tell("the question is answered".to_owned());
             }
         }
+        changed
     }
 
     /// The daemon does not answer.
@@ -204,7 +208,13 @@ impl FleetView {
     #[must_use]
     pub fn next_change(&self) -> Option<Timestamp> {
         let guard = self.panel.as_ref().filter(|panel| !panel.ready(self.now));
-        guard.map(Panel::ready_at)
+        let shown = self.shot.rows.iter().skip(self.top).take(self.height);
+        let counts = shown
+            .filter_map(|row| row.status.until)
+            .any(|until| until > self.now);
+        let fades = self.notice.is_some();
+        let second = (counts || fades).then(|| self.now.plus_ms(1_000 - self.now.0 % 1_000));
+        guard.map(Panel::ready_at).or(second)
     }
 }
 

@@ -169,7 +169,7 @@ impl FleetView {
             (None, None) => {
                 let direction = if self.ascending { "ascending" } else { "descending" };
                 let mut text = format!(
-                    "by {}, {direction} · Enter attach · / filter · s sort · a answer · ? help · q quit",
+                    "by {}, {direction} · Enter attach · ? help · q quit · / filter · s sort · a answer",
                     word(&self.sort)
                 );
                 if let Some(groups) = &self.groups {

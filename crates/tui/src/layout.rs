@@ -1,6 +1,7 @@
 //! Entries as lines of the terminal's width, and a cache of them.
 
 use crate::entry::{Card, Entry, Kind, Place, Stage};
+use crate::live::Live;
 use crate::markdown::markdown;
 use crate::syntax::{Code, Diff};
 use crate::theme::Theme;
@@ -33,24 +34,14 @@ pub(crate) struct Look {
 }
 
 type Key = (Look, u64, bool, u64);
-type Lines = Rc<Vec<Line<'static>>>;
+pub(crate) type Lines = Rc<Vec<Line<'static>>>;
 
 /// Laid-out entries. Only what is on the screen is laid out, and only when it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Layouts {
     kept: RefCell<HashMap<u64, (Key, Lines)>>,
     code: Code,
-    /// The text that streams has a memory of its own.
-    live: Code,
-    streamed: RefCell<Streamed>,
-}
-
-/// The blocks of the text that streams which more text does not change: they are laid out once.
-#[derive(Debug, Default)]
-struct Streamed {
-    look: Option<Look>,
-    text: String,
-    lines: Vec<Line<'static>>,
+    live: RefCell<Live>,
 }
 
 impl Layouts {
@@ -67,56 +58,21 @@ impl Layouts {
         if kept.len() >= KEPT {
             kept.clear();
         }
-        let lines = Rc::new(laid_out(entry, look, open, now, &self.code));
+        // The end of an answer that streamed: its blocks are laid out already.
+        let streamed = match &entry.kind {
+            Kind::Said(text) => self.live.borrow_mut().whole(text, look),
+            Kind::User { .. } | Kind::Thought(_) | Kind::Tool(_) | Kind::Line(_) => None,
+        };
+        let lines = streamed.unwrap_or_else(|| laid_out(entry, look, open, now, &self.code));
+        let lines = Rc::new(lines);
         kept.insert(entry.id, (key, Rc::clone(&lines)));
         lines
     }
 
-    /// The model's text while it streams.
-    pub(crate) fn live(&self, text: &str, look: Look) -> Vec<Line<'static>> {
-        let mut kept = self.streamed.borrow_mut();
-        if kept.look != Some(look) || !text.starts_with(&kept.text) {
-            *kept = Streamed {
-                look: Some(look),
-                ..Streamed::default()
-            };
-        }
-        let rest = text.get(kept.text.len()..).unwrap_or_default();
-        let (blocks, rest) = rest.split_at(settled(rest));
-        if !blocks.is_empty() {
-            join(&mut kept.lines, said(blocks, look, &self.live));
-            kept.text.push_str(blocks);
-        }
-        let mut lines = kept.lines.clone();
-        join(&mut lines, said(rest, look, &self.live));
-        lines
+    /// What streams: the reasoning and the text so far.
+    pub(crate) fn streaming(&self, thinking: &str, text: &str, look: Look) -> Vec<Lines> {
+        self.live.borrow_mut().lines(thinking, text, look)
     }
-}
-
-/// Appends blocks behind an empty line.
-fn join(lines: &mut Vec<Line<'static>>, more: Vec<Line<'static>>) {
-    if !lines.is_empty() && !more.is_empty() {
-        lines.push(Line::default());
-    }
-    lines.extend(more);
-}
-
-/// The length of the blocks of a Markdown text that whatever follows leaves as they are. The next block begins with a
-/// letter behind an empty line, outside of code: it belongs to no list, no quote and no table.
-fn settled(text: &str) -> usize {
-    let (mut at, mut end) = (0, 0);
-    let (mut fenced, mut empty) = (false, false);
-    for line in text.split_inclusive('\n') {
-        let begins = line.chars().next().is_some_and(char::is_alphabetic);
-        if empty && begins && !fenced {
-            end = at;
-        }
-        let inner = line.trim_start();
-        fenced ^= inner.starts_with("```") || inner.starts_with("~~~");
-        empty = inner.is_empty();
-        at += line.len();
-    }
-    end
 }
 
 /// What changes a running call's lines although no event does.
@@ -189,7 +145,7 @@ fn user(text: &str, place: Place, look: Look) -> Vec<Line<'static>> {
 }
 
 /// The model's text.
-fn said(text: &str, look: Look, code: &Code) -> Vec<Line<'static>> {
+pub(crate) fn said(text: &str, look: Look, code: &Code) -> Vec<Line<'static>> {
     markdown(&for_terminal(text), look.width, look.theme, code)
 }
 
@@ -354,32 +310,4 @@ fn output(text: &str, look: Look, most: usize, keep: Keep, indent: &[Span<'stati
         more(&mut lines);
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::theme::{Depth, Ground};
-
-    #[test]
-    fn text_that_streams_looks_like_the_whole_text_at_every_length() {
-        let look = Look {
-            width: 30,
-            theme: Theme::new(Depth::Indexed, Ground::Dark),
-            open: false,
-        };
-        let text = "# Title\n\nSome *text*\nof two lines.\n\nMore.\n\n- one\n\n- two\n\n  inside\n\nAfter it.\n\n\
-            > quoted\n\n```rust\nfn main() {\n\nlet x = 1;\n}\n```\n\nBetween.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n1. first\n\n\
-            2. second\n\nThe end. 結果\n\nAnd more";
-        let growing = Layouts::default();
-        let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-        for end in ends {
-            let part = &text[..end];
-            let whole = said(part, look, &Code::default());
-            assert_eq!(growing.live(part, look), whole, "{part:?}");
-        }
-        assert!(growing.streamed.borrow().text.ends_with("結果\n\n"));
-        // Another answer begins anew.
-        assert_eq!(growing.live("x", look), said("x", look, &Code::default()));
-    }
 }

@@ -20,6 +20,7 @@ mod fleet_rate;
 mod fleet_table;
 mod labels;
 mod layout;
+mod live;
 mod log;
 mod markdown;
 mod mouse;

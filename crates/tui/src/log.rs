@@ -148,6 +148,7 @@ impl Log {
         self.last = event.seq;
         self.head = self.head.max(event.seq);
         self.fold(event);
+        self.images(event);
     }
 
     fn trim(&mut self, end: End) {
@@ -171,6 +172,24 @@ impl Log {
         self.next_id += 1;
         self.bytes += entry.weight();
         self.entries.push_back(entry);
+    }
+
+    /// Notes which event has the images of an entry.
+    fn images(&mut self, event: &Event) {
+        let image = |block: &Block| matches!(block, Block::Image { .. });
+        let of = match &event.body {
+            EventBody::InputAccepted(accepted) if accepted.content.iter().any(image) => None,
+            EventBody::ToolFinished(call) if !call.outcome.media.is_empty() => Some(call.tool_call),
+            _ => return,
+        };
+        let its = |entry: &&mut Entry| match (&entry.kind, of) {
+            (Kind::Tool(card), Some(call)) => card.call == call,
+            (Kind::User { .. }, None) => true,
+            _ => false,
+        };
+        if let Some(entry) = self.entries.iter_mut().rev().find(its) {
+            entry.images = Some(event.seq);
+        }
     }
 
     /// The card of a call, newest first.

@@ -12,11 +12,15 @@ const MOST_ROWS: usize = 500;
 /// The narrowest column of a table that is cut.
 const NARROWEST: usize = 6;
 
+/// What is understood beyond CommonMark.
+pub(crate) const OPTIONS: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS);
+
 /// The text as lines. It must already be safe for a terminal.
 pub(crate) fn markdown(text: &str, width: usize, theme: Theme, painter: &Code) -> Vec<Line<'static>> {
     let mut page = Page::new(width, theme, painter);
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    for event in Parser::new_ext(text, options) {
+    for event in Parser::new_ext(text, OPTIONS) {
         page.event(event);
     }
     page.flush();

@@ -2,7 +2,7 @@
 //! is off the screen is ever laid out.
 
 use crate::entry::Entry;
-use crate::layout::{Layouts, Look, apart};
+use crate::layout::{Layouts, Lines, Look, apart};
 use agentd_protocol::Timestamp;
 use ratatui::text::Line;
 use std::collections::VecDeque;
@@ -31,28 +31,52 @@ pub(crate) struct Rows<'a> {
     pub(crate) layouts: &'a Layouts,
     pub(crate) look: Look,
     pub(crate) now: Timestamp,
-    /// What streams below the entries.
-    pub(crate) live: &'a [Line<'static>],
+    /// What streams below the entries, in parts.
+    pub(crate) live: &'a [Lines],
 }
 
-impl Rows<'_> {
+/// The rows of one entry. Nothing is copied before it is on the screen.
+struct Block<'a> {
+    /// Whether an empty line separates it from the entry before.
+    gap: bool,
+    entry: Option<Lines>,
+    live: &'a [Lines],
+}
+
+impl Block<'_> {
+    fn len(&self) -> usize {
+        let parts = self.entry.iter().chain(self.live);
+        usize::from(self.gap) + parts.map(|part| part.len()).sum::<usize>()
+    }
+
+    /// The rows from one on, at most this many.
+    fn rows(&self, from: usize, most: usize) -> impl Iterator<Item = Line<'static>> {
+        let gap = self.gap.then(Line::default);
+        let parts = self.entry.iter().chain(self.live);
+        let lines = parts.flat_map(|part| part.iter());
+        let first = gap.filter(|_| from == 0);
+        let from = from.saturating_sub(usize::from(self.gap));
+        let rows = first.into_iter().chain(lines.skip(from).cloned());
+        rows.take(most)
+    }
+}
+
+impl<'a> Rows<'a> {
     /// The rows of one entry, with the empty line before it. Index `len` is what streams.
-    fn block(&self, index: usize) -> Vec<Line<'static>> {
+    fn block(&self, index: usize) -> Block<'a> {
         let before = index.checked_sub(1).and_then(|before| self.entries.get(before));
         let Some(entry) = self.entries.get(index) else {
-            let mut lines = Vec::new();
-            if !self.live.is_empty() && before.is_some() {
-                lines.push(Line::default());
-            }
-            lines.extend(self.live.iter().cloned());
-            return lines;
+            return Block {
+                gap: !self.live.is_empty() && before.is_some(),
+                entry: None,
+                live: self.live,
+            };
         };
-        let mut lines = Vec::new();
-        if before.is_some_and(|before| apart(before, entry)) {
-            lines.push(Line::default());
+        Block {
+            gap: before.is_some_and(|before| apart(before, entry)),
+            entry: Some(self.layouts.lines(entry, self.look, self.now)),
+            live: &[],
         }
-        lines.extend(self.layouts.lines(entry, self.look, self.now).iter().cloned());
-        lines
     }
 
     fn id(&self, index: usize) -> u64 {
@@ -98,9 +122,9 @@ impl Rows<'_> {
         let mut shown = Vec::new();
         while shown.len() < height && index <= self.entries.len() {
             let entry = self.id(index);
-            let lines = self.block(index).into_iter().skip(row);
             let left = height - shown.len();
-            shown.extend(lines.take(left).map(|line| Shown { entry, line }));
+            let block = self.block(index);
+            shown.extend(block.rows(row, left).map(|line| Shown { entry, line }));
             (index, row) = (index + 1, 0);
         }
         shown

@@ -2,10 +2,10 @@
 
 use crate::action::{Action, Focus, Setup};
 use crate::composer::{Composer, Proposal};
-use crate::entry::Kind;
+use crate::entry::{Kind, MOST_TEXT};
 use crate::facts::Facts;
 use crate::family::Family;
-use crate::layout::{Layouts, Look, thought};
+use crate::layout::{Layouts, Look};
 use crate::log::Log;
 use crate::panel::Panel;
 use crate::scroll::{Position, Rows, Shown};
@@ -14,7 +14,6 @@ use agentd_protocol::{
 };
 use agentd_viewer::{Asks, Early, LiveText, decided_by, decided_how};
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 /// The view of one session.
 #[derive(Debug)]
@@ -178,7 +177,7 @@ impl SessionView {
             Delta::Text(fragment) => self.piece(fragment),
             Delta::Thinking(fragment) => {
                 let known = u64::try_from(self.thinking.len()).unwrap_or(u64::MAX);
-                if fragment.offset >= known && self.thinking.len() < crate::entry::MOST_TEXT {
+                if fragment.offset >= known && self.thinking.len() < MOST_TEXT {
                     self.thinking.push_str(&fragment.text);
                 }
             }
@@ -207,6 +206,7 @@ impl SessionView {
         if let Some(fragment) = self.early.admit(fragment) {
             let more = self.live.fragment(&fragment);
             self.text.push_str(&more);
+            shorten(&mut self.text);
         }
     }
 
@@ -325,26 +325,10 @@ impl SessionView {
         }
     }
 
-    /// What streams.
-    fn streaming(&self) -> Vec<Line<'static>> {
-        let look = self.look();
-        let mut lines = Vec::new();
-        if !self.thinking.trim().is_empty() {
-            lines.extend(thought(&self.thinking, look, self.open));
-        }
-        if !self.text.trim().is_empty() {
-            if !lines.is_empty() {
-                lines.push(Line::default());
-            }
-            lines.extend(self.layouts.live(&self.text, look));
-        }
-        lines
-    }
-
     /// Works on the transcript as rows.
     pub(crate) fn rows<T>(&self, work: impl FnOnce(&Rows<'_>) -> T) -> T {
         let live = if self.log.at_end() {
-            self.streaming()
+            self.layouts.streaming(&self.thinking, &self.text, self.look())
         } else {
             Vec::new()
         };
@@ -370,5 +354,14 @@ impl SessionView {
         let counts = self.facts.busy() || self.facts.status.until.is_some();
         let fades = self.notice.is_some() || self.cancelling.is_some();
         (counts || fades || self.lost).then(|| self.now.plus_ms(1_000 - self.now.0 % 1_000))
+    }
+}
+
+/// Keeps the last part of a long text that streams. It begins with a line.
+fn shorten(text: &mut String) {
+    if text.len() > MOST_TEXT {
+        let from = text.ceil_char_boundary(text.len() - MOST_TEXT / 2);
+        let line = text.get(from..).and_then(|rest| rest.find('\n'));
+        text.drain(..line.map_or(from, |line| from + line + 1));
     }
 }

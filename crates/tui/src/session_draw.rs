@@ -5,7 +5,7 @@ use crate::panel::Panel;
 use crate::session::SessionView;
 use crate::wrap::{columns, cut};
 use agentd_protocol::{Delivery, TodoStatus};
-use agentd_text::one_line;
+use agentd_text::{for_terminal, one_line};
 use agentd_viewer::word;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -15,6 +15,8 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 /// How long a message of this program stays.
 const NOTICE_MS: u64 = 8_000;
+/// The most questions that are named behind the open one.
+const MOST_NEXT: usize = 5;
 /// The most rows of proposals.
 const PROPOSALS: usize = 8;
 
@@ -28,7 +30,7 @@ question    y allow, s for this session, a always, n [reason] deny, 1-9 choose
 transcript  PgUp, PgDn, Shift-Up, Shift-Down scroll; Ctrl-O unfolds everything
             Tab goes there: j, k select; Enter unfolds; g, G: begin, end
             / search, n, N: next; [ ] turn; { } error; < > approval
-            y copies; e: pager; Esc: back to the message
+            y copies; e: pager; v: image; Esc: back to the message
 sub-agents  F2 or t: the tree; o opens the one of the selected call
 leave       Ctrl-C or Ctrl-P Ctrl-Q: the session continues; Ctrl-Z suspends
 commands    /cancel /resume /compact /detach; of the daemon: /plan /mode /model
@@ -222,8 +224,13 @@ impl SessionView {
         };
         let mut title = " your decision ".to_owned();
         if behind > 0 {
-            title.push_str(&format!("· {behind} more waiting "));
+            let next = self.asks.waiting().skip(1).take(MOST_NEXT);
+            let next: Vec<String> = next
+                .map(|open| one_line(&for_terminal(&open.title), 60))
+                .collect();
+            title.push_str(&format!("· {behind} more waiting: {} ", next.join(", ")));
         }
+        let title = cut(&title, usize::from(area.width));
         let hint = match &panel.words {
             Some(words) => format!(
                 " {}▏ Enter sends, Esc back ",

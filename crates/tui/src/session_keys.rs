@@ -243,6 +243,7 @@ impl SessionView {
             KeyCode::Char('>') => return self.jump(true, |entry| entry.asks()),
             KeyCode::Char('y') => return self.copy(),
             KeyCode::Char('e') => return Some(Action::Pager),
+            KeyCode::Char('v') => return self.show_images(),
             KeyCode::Char('t') => self.open_tree(),
             KeyCode::Char('o') => match self.selected_child() {
                 Some(child) => return Some(Action::Open(child)),

@@ -54,6 +54,20 @@ impl SessionView {
         Some(Action::Copy(entry.text()))
     }
 
+    /// Shows the images of the selected entry. They are not kept here: they may be large.
+    pub(crate) fn show_images(&mut self) -> Option<Action> {
+        let entry = self
+            .log
+            .entries
+            .iter()
+            .find(|entry| Some(entry.id) == self.selected);
+        let images = entry.and_then(|entry| entry.images);
+        if images.is_none() {
+            self.tell("this entry has no image".to_owned());
+        }
+        images.map(Action::Images)
+    }
+
     /// Goes to the next or previous entry of a kind.
     pub(crate) fn jump(&mut self, down: bool, wanted: impl Fn(&Entry) -> bool) -> Option<Action> {
         let count = self.log.entries.len();

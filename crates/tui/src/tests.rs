@@ -171,6 +171,47 @@ fn a_question_is_shown_with_everything_and_keys_reach_it_later() {
 }
 
 #[test]
+fn the_questions_behind_the_open_one_are_named() {
+    let mut view = conversation();
+    let mut next = question();
+    next.approval = Stamp::new(NOW, 4).approval();
+    next.title = "Bash make \u{1b}[2Jinstall".into();
+    view.synced(&Synced {
+        seq: 8,
+        status: Status::new(RunState::Waiting(WaitReason::Approval), "Bash chmod", NOW),
+        approvals: vec![question(), next],
+        partial: None,
+    });
+    let shown = screen(&mut view, 80, 24, LATER);
+    assert!(shown.contains("· 1 more waiting: Bash make "), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn images_are_a_line_until_they_are_asked_for() {
+    let mut view = conversation();
+    let input = json!(Stamp::new(NOW, 31).input());
+    let image = json!({"type": "image", "media_type": "image/png", "data": "AAAA"});
+    let events = [
+        json!({"type": "input.accepted", "input": input, "delivery": "steer", "content": [image]}),
+        json!({"type": "tool.finished", "tool_call": tool(), "status": "ok", "duration_ms": 1, "llm_text": "[a.png]",
+               "media": [{"media_type": "image/png", "data": "AAAA"}]}),
+    ];
+    for (seq, body) in (9..).zip(events) {
+        view.event(&event(seq, body));
+    }
+    assert!(screen(&mut view, 80, 24, LATER).contains("[image: image/png]"));
+    press(&mut view, KeyCode::Tab);
+    assert_eq!(press(&mut view, KeyCode::Char('v')), Some(Action::Images(9)));
+    // The card of the call, above the answer that streams.
+    press(&mut view, KeyCode::Char('k'));
+    assert_eq!(press(&mut view, KeyCode::Char('v')), Some(Action::Images(10)));
+    press(&mut view, KeyCode::Char('['));
+    assert_eq!(press(&mut view, KeyCode::Char('v')), None);
+    assert!(screen(&mut view, 80, 24, LATER).contains("this entry has no image"));
+}
+
+#[test]
 fn i7_a_question_does_not_take_the_keys_of_a_message_that_is_being_written() {
     let mut view = conversation();
     screen(&mut view, 80, 24, NOW);
@@ -296,13 +337,13 @@ fn fleet() -> FleetView {
     for row in &shot.rows {
         shot.counts.add(row.status.state, 1);
     }
-    view.refresh(shot.clone(), NOW);
+    assert!(view.refresh(shot.clone(), NOW), "the first answer");
     shot.spent = Some(agentd_protocol::Spent {
         steps: 20,
         usd: 0.5,
         ..Default::default()
     });
-    view.refresh(shot, LATER);
+    assert!(!view.refresh(shot, LATER), "no row differs");
     view
 }
 

@@ -6,14 +6,15 @@ use crate::ctx::Ctx;
 use crate::dial::Dial;
 use crate::failure::Failure;
 use crate::fullscreen::requests::LIVELY;
+use crate::fullscreen::snapshot::{Shown, snapshot};
 use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
 use crate::fullscreen::{job, theme};
 use crate::interactive::{Typed, typed};
-use agentd_client::{Client, ClientError};
+use agentd_client::{Client, ClientError, Push, Subscription};
 use agentd_protocol::{
-    ApprovalListParams, CancelTurnParams, Fault, Labels, LifecycleParams, ListParams, OpenApproval, Selector,
-    SessionId, SortBy, Spent, Timestamp, UsageParams,
+    CancelTurnParams, Fault, Labels, LifecycleParams, OpenApproval, Selector, SessionId, Timestamp,
+    WatchParams,
 };
 use agentd_tui::{FleetAction, FleetView, Snapshot};
 use crossterm::event::Event as Typing;
@@ -25,77 +26,27 @@ use tokio::time::Instant;
 /// The pause between two requests for the table. It is at least ten times the duration of the last request.
 const REFRESH: Duration = Duration::from_secs(1);
 
+/// The pause while nothing changes. An event of any session ends it.
+const REST: Duration = Duration::from_secs(5);
+
 /// The pause between two requests for the totals.
 const TOTALS: Duration = Duration::from_secs(5);
-
-/// The rows that a table shows.
-#[derive(Debug, Clone)]
-pub(crate) struct Shown {
-    pub(crate) sort: SortBy,
-    pub(crate) ascending: bool,
-    pub(crate) search: String,
-    pub(crate) labels: Selector,
-    pub(crate) rows: usize,
-    /// Whether to read the totals of the whole fleet, too. The daemon goes through all sessions for them.
-    pub(crate) spent: bool,
-}
-
-/// Asks the daemon for the state of the fleet.
-pub(crate) async fn snapshot(client: &Client, shown: &Shown) -> Result<Snapshot, ClientError> {
-    let list = ListParams {
-        sort: shown.sort,
-        ascending: shown.ascending,
-        search: shown.search.clone(),
-        labels: shown.labels.clone(),
-        limit: u32::try_from(shown.rows).unwrap_or(u32::MAX),
-        ..ListParams::default()
-    };
-    let inbox = ApprovalListParams {
-        labels: shown.labels.clone(),
-        ..ApprovalListParams::default()
-    };
-    let usage = UsageParams {
-        labels: shown.labels.clone(),
-        by: None,
-    };
-    let (status, rows, history, models, approvals, usage) = tokio::try_join!(
-        client.status(),
-        client.list(&list),
-        client.fleet_history(),
-        client.models(),
-        client.approvals(&inbox),
-        async {
-            match shown.spent {
-                true => client.usage(&usage).await.map(Some),
-                false => Ok(None),
-            }
-        },
-    )?;
-    Ok(Snapshot {
-        node: format!("agentd on {}", status.node),
-        rows,
-        counts: history.totals,
-        models,
-        approvals: approvals.len(),
-        spent: usage.map(|rows| Spent {
-            steps: rows.iter().map(|row| row.steps).sum(),
-            usd: rows.iter().map(|row| row.cost_usd).sum(),
-            ..Spent::default()
-        }),
-    })
-}
 
 /// The outcome of a request.
 enum Outcome {
     Shot(Box<Snapshot>, Client, Duration),
     Lost(String),
     Told(String),
+    /// Events of the fleet arrive here from now on.
+    Watching(Subscription),
 }
 
 /// What the view waits for.
 enum Happened {
     Outcome(Option<Outcome>),
     Refresh,
+    /// An event ends the rest of the fleet.
+    Stirs,
 }
 
 struct Fleet<'a> {
@@ -110,6 +61,10 @@ struct Fleet<'a> {
     spent: Option<Instant>,
     /// The time of the next request for the table; `None` while a request is running.
     next: Option<Instant>,
+    /// When the last answer came.
+    answered: Instant,
+    /// The events of a fleet at rest.
+    watch: Option<Subscription>,
     /// The person changed what is wanted while an answer was awaited.
     again: bool,
 }
@@ -127,6 +82,8 @@ pub(crate) async fn show(ctx: &Ctx, dial: Dial, client: Client, labels: Selector
         received,
         spent: None,
         next: Some(Instant::now()),
+        answered: Instant::now(),
+        watch: None,
         again: false,
     };
     hold(&mut fleet, ctx).await
@@ -149,6 +106,7 @@ impl Stage for Fleet<'_> {
             biased;
             outcome = self.received.recv() => Happened::Outcome(outcome),
             () = until(self.next) => Happened::Refresh,
+            () = stirs(&mut self.watch) => Happened::Stirs,
         }
     }
 
@@ -156,6 +114,12 @@ impl Stage for Fleet<'_> {
         match news {
             Happened::Outcome(outcome) => outcome.into_iter().for_each(|outcome| self.outcome(outcome)),
             Happened::Refresh => self.refresh(),
+            Happened::Stirs => {
+                self.watch = None;
+                if self.next.is_some() {
+                    self.next = Some(self.answered + REFRESH);
+                }
+            }
         }
         Ok(true)
     }
@@ -215,8 +179,14 @@ impl Fleet<'_> {
         let pause = match outcome {
             Outcome::Shot(shot, client, took) => {
                 self.client = client;
-                self.view.refresh(*shot, now());
-                REFRESH.max(took * 10)
+                self.answered = Instant::now();
+                let changed = self.view.refresh(*shot, now());
+                self.pause(changed, took)
+            }
+            Outcome::Watching(watch) => {
+                // What changed before it began is not among its events.
+                self.watch = Some(watch);
+                return self.soon();
             }
             Outcome::Lost(why) => {
                 self.view.lost(format!("{why}; trying again"), now());
@@ -233,6 +203,28 @@ impl Fleet<'_> {
             pause
         };
         self.next = Some(Instant::now() + pause);
+    }
+
+    /// The pause before the next request. While nothing changes, the daemon tells when that is over.
+    fn pause(&mut self, changed: bool, took: Duration) -> Duration {
+        if changed {
+            self.watch = None;
+        } else if self.watch.is_some() {
+            return REST;
+        } else {
+            let (client, outcomes) = (self.client.clone(), self.outcomes.clone());
+            let params = WatchParams {
+                labels: self.labels.clone(),
+                ..WatchParams::default()
+            };
+            tokio::spawn(async move {
+                // Without it, the table asks as often as before.
+                if let Ok(watch) = client.watch(&params).await {
+                    let _ = outcomes.send(Outcome::Watching(watch)).await;
+                }
+            });
+        }
+        REFRESH.max(took * 10)
     }
 
     /// Asks again at once, or as soon as the awaited answer is there.
@@ -330,6 +322,14 @@ impl Fleet<'_> {
                 .await;
         });
     }
+}
+
+/// Waits for an event. The end of a subscription counts as one: the next request finds out why. Cancel-safe.
+async fn stirs(watch: &mut Option<Subscription>) {
+    let Some(watch) = watch else {
+        return std::future::pending().await;
+    };
+    while let Some(Push::CaughtUp(_) | Push::Unknown) = watch.next().await {}
 }
 
 /// The sessions with this value of a label, or without the label.

@@ -3,8 +3,9 @@
 use crate::images;
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{
-    ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, ExportParams,
-    Fault, InputId, LifecycleParams, PermissionMode, SendParams, Seq, SessionParams, TurnId, UpdateParams,
+    ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, EventBody,
+    ExportParams, Fault, ImageSource, InputId, LifecycleParams, PermissionMode, SendParams, Seq,
+    SessionParams, TurnId, UpdateParams,
 };
 use agentd_text::one_line;
 use agentd_tui::{Action, Branch, Proposal};
@@ -180,12 +181,33 @@ impl Requests {
                 Ok(page) => page,
                 Err(error) => return Some(failed(error.into())),
             };
-            let events = page
-                .lines
-                .iter()
-                .filter_map(|line| serde_json::from_str(line).ok());
-            Some(Outcome::Page(wanted, events.collect(), page.head))
+            let lines = page.lines;
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a page may have megabytes, and keys must not wait for them"
+            )]
+            let read = tokio::task::spawn_blocking(move || {
+                let events = lines.iter().filter_map(|line| serde_json::from_str(line).ok());
+                events.collect()
+            });
+            Some(Outcome::Page(wanted, read.await.unwrap_or_default(), page.head))
         });
+    }
+
+    /// The images of an event, in Base64; or why there are none.
+    pub(crate) async fn images(&self, seq: Seq) -> Result<Vec<String>, String> {
+        let params = ExportParams {
+            session: self.session.clone(),
+            after_seq: seq.saturating_sub(1),
+            limit: 1,
+        };
+        let page = self.client.export(&params).await;
+        let page = page.map_err(|error| Fault::from(error).message)?;
+        let event = page
+            .lines
+            .first()
+            .and_then(|line| serde_json::from_str(line).ok());
+        Ok(event.as_ref().map(images_of).unwrap_or_default())
     }
 
     /// Reads the session's row and those of its parent and its sub-agents.
@@ -235,6 +257,25 @@ async fn family(client: &Client, session: &str) -> Result<Vec<Branch>, ClientErr
         rows.push(branch);
     }
     Ok(rows)
+}
+
+fn images_of(event: &Event) -> Vec<String> {
+    let in_block = |block: &Block| match block {
+        Block::Image {
+            source: ImageSource::Data(data),
+            ..
+        } => Some(data.clone()),
+        _ => None,
+    };
+    if let EventBody::InputAccepted(input) = &event.body {
+        return input.content.iter().filter_map(in_block).collect();
+    }
+    let EventBody::ToolFinished(call) = &event.body else {
+        return Vec::new();
+    };
+    let media = call.outcome.media.iter();
+    let data = media.filter_map(|media| media.get("data")?.as_str().map(str::to_owned));
+    data.collect()
 }
 
 fn failed(fault: Fault) -> Outcome {

@@ -10,7 +10,7 @@ use crate::fullscreen::history::History;
 use crate::fullscreen::requests::{LIVELY, Outcome, Requests};
 use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
-use crate::fullscreen::{job, theme};
+use crate::fullscreen::{job, picture, theme};
 use crate::interactive::{RunResult, TurnWatch, Typed, typed};
 use agentd_client::Client;
 use agentd_protocol::{CommandRow, EventBody, FaultClass, SessionParams, Summary, Timestamp};
@@ -336,6 +336,12 @@ impl Session<'_> {
             Action::Pager => {
                 let session = self.requests.session.clone();
                 job::verb(screen, self.ctx, &self.dial, &["logs", &session], true).await?;
+            }
+            Action::Images(seq) => {
+                let images = self.requests.images(seq).await;
+                if let Some(why) = picture::show(screen, &self.ctx.environment, images).await? {
+                    self.view.tell(why);
+                }
             }
             Action::Editor(text) => match job::editor(screen, self.ctx, &text).await {
                 Ok(Some(text)) => self.view.edited(&text),

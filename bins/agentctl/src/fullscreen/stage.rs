@@ -6,10 +6,11 @@ use crate::dial::Dial;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
 use crate::fullscreen::terminal::FullScreen;
-use crate::fullscreen::{TAIL, session};
+use crate::fullscreen::{TAIL, session, theme};
 use crate::interactive::{Signals, TerminalSignal};
 use agentd_client::Client;
 use agentd_protocol::{SessionId, Timestamp};
+use agentd_tui::Depth;
 use crossterm::event::Event as Typing;
 use ratatui::Frame;
 use std::time::Duration;
@@ -38,7 +39,9 @@ pub(crate) trait Stage {
 
 /// Shows a view until the person leaves, its news end, or a signal ends this program.
 pub(crate) async fn hold<S: Stage>(stage: &mut S, ctx: &Ctx) -> Result<(), Failure> {
-    let mut screen = FullScreen::take(ctx.environment.get("AGENTCTL_MOUSE") == Some("1"))?;
+    let mouse = ctx.environment.get("AGENTCTL_MOUSE") == Some("1");
+    let colours = theme(&ctx.environment, ctx.global.color).depth;
+    let mut screen = FullScreen::take(mouse, colours == Depth::Ansi)?;
     let mut signals = Signals::listen().map_err(Failure::Output)?;
     loop {
         screen.draw(|frame| stage.draw(frame))?;

@@ -1,9 +1,11 @@
 //! The terminal while it is drawn on. It is given back on every way out: a return, a panic, a signal, a stop.
 
 use crate::failure::Failure;
-use crossterm::cursor::Show;
+use crate::fullscreen::palette::Frames;
+use crossterm::cursor::{MoveTo, Show};
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
+    KeyEventKind,
 };
 use crossterm::execute;
 use crossterm::terminal::{
@@ -13,7 +15,7 @@ use futures_util::StreamExt as _;
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpgrp, kill_process_group};
-use std::io::{Stdout, Write as _, stdout};
+use std::io::{Write as _, stdout};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,8 +23,10 @@ use tokio::time::Instant;
 
 /// The shortest time between two frames that keys cause, and from any frame to one without a key. Together they are at
 /// most 60 a second, and a key does not wait for a frame of what streams.
-const KEY_FRAME: Duration = Duration::from_millis(16);
+const KEY_FRAME: Duration = Duration::from_millis(17);
 const FRAME: Duration = Duration::from_millis(33);
+/// Frames without a key take at most one part in this number of the time. A key does not wait for the next one.
+const SHARE: u32 = 4;
 
 /// Whether the terminal is in our hands.
 static HELD: AtomicBool = AtomicBool::new(false);
@@ -30,14 +34,23 @@ static HELD: AtomicBool = AtomicBool::new(false);
 static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
+type Drawn = Terminal<CrosstermBackend<Frames>>;
+
+fn drawn(few_colours: bool) -> std::io::Result<Drawn> {
+    Terminal::new(CrosstermBackend::new(Frames::new(few_colours)))
+}
+
 /// The terminal, until it is dropped.
 pub(crate) struct FullScreen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    terminal: Drawn,
     keys: Option<EventStream>,
     /// The last frame, and the last one that a key caused.
     drawn: Option<Instant>,
     drawn_for_key: Option<Instant>,
+    /// The time that it took.
+    took: Duration,
     stale: Stale,
+    few_colours: bool,
 }
 
 /// Whether the screen shows something old, and why.
@@ -84,17 +97,21 @@ impl Drop for FullScreen {
 }
 
 impl FullScreen {
-    pub(crate) fn take(mouse: bool) -> Result<Self, Failure> {
+    /// Takes the terminal: whether the mouse is wanted, and whether it has only 16 colours.
+    pub(crate) fn take(mouse: bool, few_colours: bool) -> Result<Self, Failure> {
         MOUSE.store(mouse, Ordering::SeqCst);
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
-        let terminal = terminal.map_err(Failure::Output).inspect_err(|_| give_back())?;
+        let terminal = drawn(few_colours)
+            .map_err(Failure::Output)
+            .inspect_err(|_| give_back())?;
         let mut screen = Self {
             terminal,
             keys: Some(EventStream::new()),
             drawn: None,
             drawn_for_key: None,
+            took: Duration::ZERO,
             stale: Stale::Key,
+            few_colours,
         };
         screen.clear()?;
         Ok(screen)
@@ -122,7 +139,7 @@ impl FullScreen {
     pub(crate) fn due(&self) -> Option<Instant> {
         let earliest = match self.stale {
             Stale::No => return None,
-            Stale::News => self.drawn.map(|drawn| drawn + FRAME),
+            Stale::News => self.drawn.map(|drawn| drawn + FRAME.max(self.took * SHARE)),
             Stale::Key => self.drawn_for_key.map(|drawn| drawn + KEY_FRAME),
         };
         Some(earliest.unwrap_or_else(Instant::now))
@@ -133,8 +150,10 @@ impl FullScreen {
         if self.due().is_none_or(|due| due > Instant::now()) {
             return Ok(());
         }
+        let begun = Instant::now();
         self.terminal.draw(draw).map_err(Failure::Output)?;
         self.drawn = Some(Instant::now());
+        self.took = begun.elapsed();
         if self.stale == Stale::Key {
             self.drawn_for_key = self.drawn;
         }
@@ -147,7 +166,7 @@ impl FullScreen {
         self.stale = Stale::Key;
         // `Terminal::clear` asks the terminal for the cursor's position, and the reader of the keys may take its answer.
         execute!(stdout(), Clear(ClearType::All)).map_err(Failure::Output)?;
-        self.terminal = Terminal::new(CrosstermBackend::new(stdout())).map_err(Failure::Output)?;
+        self.terminal = drawn(self.few_colours).map_err(Failure::Output)?;
         Ok(())
     }
 
@@ -170,6 +189,25 @@ impl FullScreen {
         let stopped = kill_process_group(getpgrp(), Signal::TSTP);
         self.back()?;
         stopped.map_err(|error| Failure::Output(error.into()))
+    }
+
+    /// Shows this instead of the view until a key is pressed; false if the terminal is gone.
+    pub(crate) async fn instead(&mut self, shown: &str, after: &str) -> Result<bool, Failure> {
+        let mut out = stdout();
+        execute!(out, Clear(ClearType::All), MoveTo(0, 0)).map_err(Failure::Output)?;
+        let written = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
+        written.map_err(Failure::Output)?;
+        let pressed = loop {
+            match self.next().await {
+                Some(Event::Key(key)) if key.kind != KeyEventKind::Release => break true,
+                Some(_) => {}
+                None => break false,
+            }
+        };
+        let written = out.write_all(after.as_bytes());
+        written.map_err(Failure::Output)?;
+        self.clear()?;
+        Ok(pressed)
     }
 
     /// Puts a text on the terminal's clipboard (OSC 52).

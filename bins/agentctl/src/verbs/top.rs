@@ -5,7 +5,8 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::fullscreen::fleet::{Shown, show, snapshot};
+use crate::fullscreen::fleet::show;
+use crate::fullscreen::snapshot::{Shown, snapshot};
 use crate::fullscreen::{theme, wanted};
 use crate::render::{SessionRow, tidy_usd};
 use crate::values;
@@ -72,7 +73,7 @@ pub(crate) async fn top(ctx: &mut Ctx, args: &TopArgs) -> Result<Exit, Failure> 
     let columns = ctx.out.terminal.width().unwrap_or(COLUMNS);
     let rows = shot.rows.len().max(1) + FRAME;
     let mut view = FleetView::new(theme(&ctx.environment, ctx.global.color), now());
-    view.refresh(shot, now());
+    let _ = view.refresh(shot, now());
     for line in printed(&mut view, columns, rows, now()) {
         ctx.out.line(&line)?;
     }
