@@ -4,14 +4,13 @@
 
 use agentd_client::Client;
 use agentd_protocol::{
-    FleetCounts, FleetHistory, ListParams, Listed, RunState, SessionId, Stamp, Status, Subscribed, Summary,
-    Timestamp, UsageRow,
+    FleetCounts, FleetHistory, ListParams, Listed, RunState, Stamp, Status, Subscribed, Summary, Timestamp,
+    Usage, UsageRow,
 };
 use agentd_wire::{
     ClientFrame, Decoder, FrameLimits, Push, Request, ServerFrame, StoredEvent, decode_client, encode,
 };
 use anyhow::{Context as _, Result, bail};
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,7 +68,7 @@ fn row(n: u32) -> Summary {
         workdir: format!("/home/ana/projects/project-{n}"),
         labels: [("team".to_owned(), team.unwrap_or_default().to_owned())].into(),
         ..Summary::new(
-            Stamp::new(now(), n).session(),
+            Stamp::new(now(), n.into()).session(),
             Status::new(state, "step 1: claude answers", now()),
         )
     }
@@ -213,20 +212,16 @@ async fn answer(shared: &Shared, id: u64, method: &str, params: Value) -> Result
         "session.list" => list(shared, serde_json::from_value(params)?),
         "fleet.history" => history(shared),
         "usage.query" => usage(shared),
-        "fleet.watch" => value(&Subscribed {
+        "fleet.watch" => Ok(serde_json::to_value(Subscribed {
             sub: id,
             head: shared.changed.load(Ordering::Relaxed),
-        }),
+        })?),
         "session.detach" => Ok(json!({})),
         _ => Ok(shared
             .daemon
             .call(method, &params, Duration::from_secs(10))
             .await?),
     }
-}
-
-fn value<T: Serialize>(answer: &T) -> Result<Value> {
-    Ok(serde_json::to_value(answer)?)
 }
 
 /// The first rows in the wanted order.
@@ -246,7 +241,7 @@ fn list(shared: &Shared, params: ListParams) -> Result<Value> {
     });
     let most = usize::try_from(params.limit)?.max(1);
     let first: Vec<&Summary> = order.into_iter().take(most).map(|(_, row)| row).collect();
-    value(&first)
+    Ok(serde_json::to_value(first)?)
 }
 
 fn history(shared: &Shared) -> Result<Value> {
@@ -256,23 +251,26 @@ fn history(shared: &Shared) -> Result<Value> {
         totals.add(row.status.state, 1);
         *states.entry(row.status.state.to_string()).or_default() += 1;
     }
-    value(&FleetHistory {
+    Ok(serde_json::to_value(FleetHistory {
         at: now(),
         states,
         totals,
         minutes: vec![totals; 60],
-    })
+    })?)
 }
 
 fn usage(shared: &Shared) -> Result<Value> {
     let rows = shared.rows.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = UsageRow {
+        group: String::new(),
         sessions: u64::try_from(rows.len())?,
-        ..UsageRow::default()
+        steps: 0,
+        usage: Usage::default(),
+        cost_usd: 0.0,
     };
     for row in rows.iter() {
         all.steps += row.steps;
         all.cost_usd += row.cost_usd;
     }
-    value(&[all])
+    Ok(serde_json::to_value([all])?)
 }

@@ -103,6 +103,8 @@ async fn keys(terminals: &Terminals<'_>, args: &TerminalArgs, report: &mut Repor
     })
     .await?;
     let mut terminal = terminals.attach(session).await?;
+    // The first frame comes before the events.
+    sleep(Duration::from_secs(2)).await;
     let before = tree::cpu_ms(terminal.pid);
     sleep(args.span()).await;
     let idle = tree::cpu_ms(terminal.pid) - before;
