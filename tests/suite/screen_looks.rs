@@ -6,6 +6,7 @@ use crate::terminals::{Terminals, agentctl};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, FaultServer, Say, Speech};
 use agentd_tests::{eventually, skipped};
+use serde_json::json;
 use tokio::sync::watch;
 
 const NO_TMUX: &str = "tmux is not installed";
@@ -26,9 +27,8 @@ async fn a_search_finds_marks_and_goes_on() {
     stage.hides("search", "▏").await;
     stage.shows("search", "# 0.0").await;
     eventually("what was found is marked", || {
-        // Reversed and bold.
-        let screen = stage.styled("search");
-        screen.contains("\u{1b}[1m\u{1b}[7m") || screen.contains("[1;7m") || screen.contains("[7m\u{1b}[1m")
+        // Reversed.
+        stage.styled("search").contains("[7mseq 1 200 # 0.0")
     })
     .await;
     stage.keys("search", &["n"]);
@@ -56,8 +56,10 @@ async fn the_pager_gets_the_whole_transcript() {
     .await;
     stage.shows("pager", "Enter returns").await;
     stage.keys("pager", &["Enter"]);
+    stage.hides("pager", "Enter returns").await;
+    stage.keys("pager", &["Escape"]);
     stage.shows("pager", "? shows the keys").await;
-    stage.keys("pager", &["Escape", "again"]);
+    stage.keys("pager", &["again"]);
     stage.shows("pager", "> again").await;
 }
 
@@ -135,25 +137,27 @@ async fn a_size_that_changes_in_the_middle_of_a_stream_loses_no_word() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_for_the_session_covers_the_next_call() {
-    let Some(stage) = Stage::set("s-scope") else {
+    let server = FaultServer::start(|asked| {
+        let say = match asked.number {
+            0 | 1 => Say::call("Bash", json!({ "command": "echo hi" })),
+            _ => Say::text("All done."),
+        };
+        Speech(Dialect::Anthropic).answer(&say)
+    })
+    .await;
+    let daemon = played::daemon(&server, "[model]\ndefault = \"claude\"\n").await;
+    let Some(terminals) = Terminals::start("s-scope") else {
         return skipped("an_approval_for_the_session_covers_the_next_call", NO_TMUX);
     };
-    stage.begun("scope", &[], "steps=2 tool=write").await;
-    stage.open("scope", "", "attach scope");
-    stage.shows("scope", "scope-0-0.txt").await;
-    stage.shows("scope", "rule    mode:default").await;
-    stage.shows("scope", "s for this session").await;
-    stage.keys("scope", &["s"]);
-    stage.shows("scope", "All done.").await;
-    stage.shows("scope", "answer   allowed").await;
-    assert_eq!(
-        stage
-            .terminals
-            .screen("scope")
-            .matches("answer   allowed")
-            .count(),
-        1
-    );
+    terminals.open("scope", &agentctl(&daemon, "run --name scope go"));
+    terminals.shows("scope", "rule    mode:default").await;
+    terminals.shows("scope", "s for this session").await;
+    terminals.keys("scope", &["s"]);
+    terminals.shows("scope", "All done.").await;
+    terminals.shows("scope", "answer   allowed").await;
+    let screen = terminals.screen("scope");
+    assert_eq!(screen.matches("answer   allowed").count(), 1, "{screen}");
+    assert_eq!(screen.matches("● Bash echo hi  ok").count(), 2, "{screen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +168,7 @@ async fn colours_are_those_that_the_terminal_has() {
     stage
         .ran(
             "colour",
-            "steps=1 command=exit_1 text=```python\\ndef_f(x):\\n____return_1\\n```",
+            "steps=1 command=exit_1 text=```python\ndef_f(x):\n____return_1\n```",
         )
         .await;
     let none = ["\u{1b}[3", "\u{1b}[9", ";3", "38;", "48;"];
@@ -187,7 +191,11 @@ async fn colours_are_those_that_the_terminal_has() {
         stage.open(window, before, "attach colour");
         stage.shows(window, "? shows the keys").await;
         stage.shows(window, "def f(x):").await;
-        let screen = stage.styled(window);
+        // tmux itself goes back to the default colours.
+        let screen = stage
+            .styled(window)
+            .replace("\u{1b}[39m", "")
+            .replace("\u{1b}[49m", "");
         assert!(screen.contains(has), "{window}: {screen:?}");
         for lack in lacks {
             assert!(!screen.contains(lack), "{window} has {lack:?}: {screen:?}");
@@ -219,12 +227,12 @@ async fn a_mouse_selects_unfolds_and_scrolls_where_it_is_wanted() {
         mouse("65;10;10M");
     }
     stage.hides("mouse", "more below: End follows").await;
-    // Twice on the same card, in the middle of the screen.
+    // Twice on the last card, whose six lines end five lines above the bar.
     for _ in 0..2 {
-        mouse("0;10;9M");
-        mouse("0;10;9m");
+        mouse("0;10;13M");
+        mouse("0;10;13m");
     }
-    stage.shows("mouse", "├ result").await;
+    stage.shows("mouse", "│ 30").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -114,16 +114,17 @@ async fn i3_i4_a_tree_of_fifty_sub_agents_that_is_killed_again_and_again_deliver
     let mut daemon = Daemon::start(DaemonOptions {
         model_url: Some(server.url()),
         config: YOLO.to_owned(),
-        faults: Some("store.after_commit=kill@12".to_owned()),
+        faults: Some("store.after_commit=kill@8".to_owned()),
         ..DaemonOptions::default()
     })
     .await;
     let client = daemon.client().await;
     let session = root(&daemon, &client, CreateParams::default()).await;
+    // On a slow machine one commit has the appends of many sessions, so there may be few commits.
     let faults = [
         "store.before_append=kill@15",
-        "store.in_batch=kill@25",
-        "store.after_commit=kill@40",
+        "store.in_batch=kill@8",
+        "store.after_commit=kill@8",
         "store.before_append=kill@60",
     ];
     for fault in faults {

@@ -108,7 +108,7 @@ impl PlayedFleet {
 /// Changes other sessions in each round.
 async fn change(shared: Arc<Shared>, changes: u32) {
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / ROUNDS);
-    let mut next = 0_usize;
+    let (mut next, mut due) = (0_usize, 0);
     loop {
         ticks.tick().await;
         if !shared.changes.load(Ordering::Relaxed) {
@@ -116,7 +116,10 @@ async fn change(shared: Arc<Shared>, changes: u32) {
         }
         let mut rows = shared.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let count = rows.len();
-        for _ in 0..changes / ROUNDS {
+        due += changes;
+        let round = due / ROUNDS;
+        due %= ROUNDS;
+        for _ in 0..round {
             // A step that shares no factor with the number of sessions comes to all of them.
             next = (next + 7_919) % count.max(1);
             let cursor = shared.changed.fetch_add(1, Ordering::Relaxed) + 1;

@@ -76,6 +76,8 @@ impl SessionView {
             KeyCode::Char('l') if ctrl => Some(Action::Redraw),
             KeyCode::Char('o') if ctrl => {
                 self.open = !self.open;
+                // Everything means everything, also what was unfolded or folded by itself.
+                self.log.entries.iter_mut().for_each(|entry| entry.open = None);
                 None
             }
             KeyCode::BackTab if self.setup.writes => Some(Action::Mode(next_mode(self.facts.mode))),
