@@ -56,7 +56,8 @@ async fn the_pager_gets_the_whole_transcript() {
     .await;
     stage.shows("pager", "Enter returns").await;
     stage.keys("pager", &["Enter"]);
-    stage.hides("pager", "Enter returns").await;
+    // The view is back, and reads keys again.
+    stage.shows("pager", "idle · claude").await;
     stage.keys("pager", &["Escape"]);
     stage.shows("pager", "? shows the keys").await;
     stage.keys("pager", &["again"]);
@@ -132,7 +133,15 @@ async fn a_size_that_changes_in_the_middle_of_a_stream_loses_no_word() {
         let words = screen.split_whitespace().filter(|word| word.starts_with("word"));
         words.collect::<Vec<_>>().join(" ")
     };
-    eventually("every word is there once", || shown() == words.trim_end()).await;
+    terminals.shows("run", "idle · claude").await;
+    eventually("every word is there once", || {
+        let same = shown() == words.trim_end();
+        if !same {
+            eprintln!("{}", terminals.screen("run"));
+        }
+        same
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
