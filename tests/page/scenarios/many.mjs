@@ -20,8 +20,8 @@ export async function thousandsOfSessionsStayQuick({ daemon, browser, note }) {
   }));
   // Of more than these, the page reads the rest when the table is scrolled there.
   const count = (/** @type {number} */ n) => n.toLocaleString('en-US');
-  const whole = SESSIONS > READ ? `${count(READ)} of ${count(SESSIONS)}` : `${count(SESSIONS)} sessions`;
-  const showing = (/** @type {any} */ on, /** @type {string} */ text) => on.waitForFunction((/** @type {string} */ wanted) => document.querySelector('.shown')?.textContent?.startsWith(wanted), text);
+  const whole = SESSIONS > READ ? ` of ${count(SESSIONS)}` : `${count(SESSIONS)} sessions`;
+  const showing = (/** @type {any} */ on, /** @type {string} */ text) => on.waitForFunction((/** @type {string} */ wanted) => document.querySelector('.shown')?.textContent?.includes(wanted), text);
   const opened = async (/** @type {string} */ how) => {
     const page = await browser.open(daemon);
     await showing(page, whole);
