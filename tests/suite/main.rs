@@ -74,6 +74,7 @@ mod typed_answers;
 mod upgrade;
 mod verbs;
 mod viewers;
+mod workspaces;
 
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;

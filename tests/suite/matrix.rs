@@ -169,10 +169,22 @@ const COLD: Points = &[
     ("fact.before:session.closed", &[1]),
     ("fact.after:session.closed", &[1]),
 ];
+const WORKSPACES: Points = &[
+    ("workspace.begun", &[1]),
+    ("workspace.branched", &[1]),
+    ("workspace.filled", &[1]),
+    ("workspace.made", &[1]),
+    ("session.create", &[3]),
+    ("fact.before:session.created", &[3]),
+    ("fact.after:session.created", &[3]),
+    ("workspace.removing", &[1]),
+    ("workspace.unlinked", &[1]),
+    ("workspace.emptied", &[1]),
+];
 const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
 /// All tables, for tests with other hits.
-const TABLES: [(Scenario, Points); 8] = [
+const TABLES: [(Scenario, Points); 9] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),
     (Scenario::Approval, APPROVAL),
@@ -180,6 +192,7 @@ const TABLES: [(Scenario, Points); 8] = [
     (Scenario::History, HISTORY),
     (Scenario::Compaction, COMPACTION),
     (Scenario::Cold, COLD),
+    (Scenario::Workspaces, WORKSPACES),
     (Scenario::Servers, SERVERS),
 ];
 
@@ -200,6 +213,7 @@ matrix! {
     i1_i4_faults_while_files_and_conversation_go_back: History, HISTORY;
     i1_i2_faults_while_a_conversation_is_compacted: Compaction, COMPACTION;
     i1_i2_faults_while_sessions_come_and_go: Cold, COLD;
+    i1_i2_faults_while_workspaces_come_and_go: Workspaces, WORKSPACES;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod operate;
 mod security;
 mod turns;
 mod typed;
+mod workspace;
 
 pub(crate) use access::{
     AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, OpenArgs, TokenArgs, TokenVerb,
@@ -30,6 +31,7 @@ pub(crate) use security::{
 };
 pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs, TopArgs};
 pub(crate) use typed::{understood, verb};
+pub(crate) use workspace::{WorkspaceArgs, WorkspacePruneArgs, WorkspaceVerb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -177,6 +179,8 @@ pub(crate) enum Verb {
     Backup(BackupArgs),
     /// Print events of all sessions
     Events(EventsArgs),
+    /// List, measure and remove the workspaces of sessions
+    Workspace(WorkspaceArgs),
     /// Show tokens and cost by group
     Usage(UsageArgs),
     /// List the configured models

@@ -32,6 +32,7 @@ mod transfer;
 pub(crate) mod tree;
 mod usage;
 mod wait;
+mod workspace;
 
 use crate::cli::Verb;
 use crate::ctx::Ctx;
@@ -89,6 +90,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
+        Verb::Workspace(args) => workspace::workspace(ctx, args.verb).await,
         Verb::Nodes => nodes::nodes(ctx).await,
         Verb::Node(args) => nodes::node(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,

@@ -23,6 +23,7 @@ use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, ToolEntry};
 use agentd_turn::{Command, Reply};
+use agentd_workspace::Workspaces;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -142,6 +143,8 @@ pub struct Parts {
     pub audit: mpsc::Sender<Value>,
     /// The other nodes; `None`: there can be none.
     pub peers: Option<Arc<dyn Peers>>,
+    /// The workspaces of sessions.
+    pub workspaces: Workspaces,
     /// Usage by day. Something else feeds it the log.
     pub daily: Arc<DailyUsage>,
 }

@@ -22,6 +22,11 @@ impl Api {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
+            "workspace" => match verb {
+                "list" => answer(&self.list_workspaces(read_params(params)?).await?),
+                "prune" => answer(&self.prune_workspaces(who, read_params(params)?).await?),
+                _ => Err(needs_connection(method)),
+            },
             "node" | "model" | "tool" | "mcp" | "usage" | "token" | "audit" => {
                 self.node_method(who, method, params).await
             }

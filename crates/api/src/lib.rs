@@ -62,6 +62,8 @@ mod usage;
 mod validate;
 mod watch;
 mod words;
+mod workspace_methods;
+mod workspaces;
 
 pub use actors::{ActorRow, IndexRow};
 pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, Reload, StopRequest};

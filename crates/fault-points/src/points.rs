@@ -50,9 +50,23 @@ pub const WEBHOOK_SEND: &str = "webhook.send";
 pub const WEBHOOK_NOTE: &str = "webhook.note";
 /// Viewers are about to be notified of a commit.
 pub const FEED_PUBLISH: &str = "feed.publish";
+/// The record of a workspace is durable; nothing else of it exists.
+pub const WORKSPACE_BEGUN: &str = "workspace.begun";
+/// The branch of a worktree exists; git does not know the worktree yet.
+pub const WORKSPACE_BRANCHED: &str = "workspace.branched";
+/// The files of a workspace are there; its record does not say so yet.
+pub const WORKSPACE_FILLED: &str = "workspace.filled";
+/// A workspace is whole; its session does not exist yet.
+pub const WORKSPACE_MADE: &str = "workspace.made";
+/// The record says that a workspace is to be removed.
+pub const WORKSPACE_REMOVING: &str = "workspace.removing";
+/// The repository of a removed worktree knows nothing of it any more; its files are still there.
+pub const WORKSPACE_UNLINKED: &str = "workspace.unlinked";
+/// The files of a removed workspace are gone; its record is still there.
+pub const WORKSPACE_EMPTIED: &str = "workspace.emptied";
 
 /// All points.
-pub const POINTS: [&str; 25] = [
+pub const POINTS: [&str; 32] = [
     BEFORE_APPEND,
     IN_BATCH,
     AFTER_COMMIT,
@@ -78,4 +92,11 @@ pub const POINTS: [&str; 25] = [
     WEBHOOK_SEND,
     WEBHOOK_NOTE,
     FEED_PUBLISH,
+    WORKSPACE_BEGUN,
+    WORKSPACE_BRANCHED,
+    WORKSPACE_FILLED,
+    WORKSPACE_MADE,
+    WORKSPACE_REMOVING,
+    WORKSPACE_UNLINKED,
+    WORKSPACE_EMPTIED,
 ];

@@ -11,7 +11,8 @@ use agentd_protocol::{
     LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PlaceParams, PromptShown, PutBackDone,
     QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
     ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
-    UpdateParams, UsageParams, UsageRow,
+    UpdateParams, UsageParams, UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
+    WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -93,7 +94,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 55] = [
+pub const ROUTES: [Route; 57] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -202,6 +203,8 @@ pub const ROUTES: [Route; 55] = [
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),
     act::<RevokeTokenParams, TokenRow>(Delete, "token.revoke", "/v1/tokens/{name}", One),
+    get::<WorkspaceListParams, WorkspaceRow>("workspace.list", "/v1/workspaces", List, &[("measure", Flag)]),
+    act::<WorkspacePruneParams, WorkspacePruned>(Post, "workspace.prune", "/v1/workspaces/prune", One),
     get::<Nothing, FleetNode>("node.list", "/v1/nodes", List, &[]),
     act::<PlaceParams, Nothing>(Post, "node.place", "/v1/nodes/{node}/placing", One),
     get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),

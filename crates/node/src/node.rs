@@ -17,6 +17,7 @@ use agentd_provider::demo::Demo;
 use agentd_sandbox::{Sandboxing, level_in_words, recorded};
 use agentd_settings::{Loaded, Settings, Sources};
 use agentd_store::{Backend, Mirror};
+use agentd_workspace::Workspaces;
 use ractor::ActorRef;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -98,6 +99,7 @@ impl Node {
         let backend = Arc::clone(&opened.backend);
         // We own the store now, and no session runs yet.
         end_orphans(&args.paths.data_dir).await?;
+        let workspaces = crate::workspaces::open(&args, &backend).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
         let (model_note, present) = (model_note(&models), Present::new(args.loaded.clone(), models));
         let clock = Clock::System;
@@ -117,7 +119,7 @@ impl Node {
         let parts = Parts {
             daily: Arc::clone(&daily),
             peers: opened.peers(&handles),
-            ..parts(&args, &tree, facts, (&reload, &stop, audit))
+            ..parts(&args, &tree, facts, (&reload, &stop, audit), workspaces.clone())
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
@@ -125,6 +127,7 @@ impl Node {
         services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
+        services.push(services::workspaces(workspaces, tree.child_args()));
         services.extend(services::beside(
             &args,
             servers.clone(),
@@ -296,6 +299,7 @@ fn parts(
     tree: &Tree,
     facts: NodeFacts,
     (reload, stop, audit): (&Arc<Reloader>, &mpsc::Sender<StopRequest>, mpsc::Sender<Value>),
+    workspaces: Workspaces,
 ) -> Parts {
     let (child_args, handles) = (tree.child_args(), &tree.handles);
     let models = child_args.present.models.clone();
@@ -318,6 +322,7 @@ fn parts(
         audit,
         daily: Arc::default(),
         peers: None,
+        workspaces,
     }
 }
 

@@ -58,6 +58,7 @@ mod summary;
 mod token;
 mod usage;
 mod vocabulary;
+mod workspace;
 
 pub use audit::{AuditBroken, AuditCheck, AuditLine, AuditPage, AuditParams};
 pub use backup::*;
@@ -120,3 +121,4 @@ pub use token::{
 };
 pub use usage::{Price, Usage};
 pub use vocabulary::*;
+pub use workspace::*;

@@ -13,6 +13,7 @@ use crate::sandbox::SandboxConfig;
 use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, ToolsConfig};
 use crate::side_calls::SideCallsConfig;
 use crate::store::StoreConfig;
+use crate::workspace::WorkspaceConfig;
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,6 +51,8 @@ pub struct Settings {
     pub permission: PermissionConfig,
     /// `[sandbox]`.
     pub sandbox: SandboxConfig,
+    /// `[workspace]`.
+    pub workspace: WorkspaceConfig,
     /// `[hooks]`.
     pub hooks: HooksConfig,
     /// `[mcp]`.
@@ -86,6 +89,7 @@ impl Default for Settings {
             side_calls: SideCallsConfig::default(),
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
+            workspace: WorkspaceConfig::default(),
             hooks: HooksConfig::default(),
             mcp: McpConfig::default(),
             agents: AgentsConfig::default(),

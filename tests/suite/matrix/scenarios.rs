@@ -6,8 +6,9 @@ use agentd_client::Client;
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, DecideParams, Decision, Event, EventBody, ForkParams,
     LifecycleParams, PermissionMode, RewindParams, SendParams, SessionParams, ToolStatus, UndoParams,
+    WorkspaceChoice, WorkspaceListParams, WorkspacePruneParams, WorkspaceRequest,
 };
-use agentd_tests::{tool_server, tool_servers};
+use agentd_tests::{git, tool_server, tool_servers};
 use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -27,6 +28,8 @@ pub(super) enum Scenario {
     Compaction,
     /// A session leaves memory, comes back for another turn, is forked and closed.
     Cold,
+    /// A session gets a worktree, works in it, is closed, and the worktree is removed.
+    Workspaces,
     /// A tool of a server is called.
     Servers,
 }
@@ -50,7 +53,7 @@ impl Scenario {
         let base =
             "[model]\ndefault = \"claude\"\n[retry]\nbase_ms = 10\n[node]\nidle_passivate = \"100ms\"\n";
         let more = match self {
-            Self::Commands | Self::Cancel | Self::Cold => String::new(),
+            Self::Commands | Self::Cancel | Self::Cold | Self::Workspaces => String::new(),
             Self::Approval => {
                 let hook = "{ name = \"see\", event = \"PreToolUse\", command = [\"/bin/true\"] }";
                 let url = receiver().await;
@@ -90,6 +93,7 @@ impl Scenario {
             Self::History => history(world).await,
             Self::Compaction => compaction(world).await,
             Self::Cold => cold(world).await,
+            Self::Workspaces => workspaces(world).await,
             Self::Servers => {
                 let session = world.create("main", "go", on_script).await;
                 world.turns(&session, 1).await;
@@ -338,4 +342,70 @@ async fn cold(world: &mut World) -> Vec<String> {
         })
         .await;
     vec![session, fork.session.to_string()]
+}
+
+async fn workspaces(world: &mut World) -> Vec<String> {
+    let app = world.workdir("main");
+    git(&app, &["init", "-q"]);
+    git(&app, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    let own = |params: &mut CreateParams| {
+        params.workspace = Some(WorkspaceRequest {
+            kind: Some(WorkspaceChoice::Worktree),
+            ..WorkspaceRequest::default()
+        });
+    };
+    let session = world.create("main", "plan:main text=done;", own).await;
+    world.turns(&session, 1).await;
+    let owners = async |client: &Client| {
+        let rows = client
+            .workspaces(&WorkspaceListParams::default())
+            .await
+            .map_err(text)?;
+        Ok::<_, String>(rows.iter().map(|row| row.session.to_string()).collect::<Vec<_>>())
+    };
+    let own = session.clone();
+    world
+        .reach("only the session has a workspace", async |client| {
+            let found = owners(client).await?;
+            if found == [own.clone()] {
+                Ok(())
+            } else {
+                Err(format!("{found:?}"))
+            }
+        })
+        .await;
+    assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 2);
+    world
+        .reach("it is closed", async |client| {
+            let events = over(client, &session, 1).await?;
+            if has(&events, "session.closed") {
+                return Ok(());
+            }
+            let params = LifecycleParams {
+                session: session.clone(),
+                ..LifecycleParams::default()
+            };
+            client.close(&params).await.map_err(text)?;
+            Err("it is being closed".to_owned())
+        })
+        .await;
+    world
+        .reach("its workspace is removed", async |client| {
+            if owners(client).await?.is_empty() {
+                return Ok(());
+            }
+            let pruned = client
+                .prune(&WorkspacePruneParams::default())
+                .await
+                .map_err(text)?;
+            Err(format!("{pruned:?}"))
+        })
+        .await;
+    assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(
+        git(&app, &["branch", "--list", "agentd/*"]),
+        "",
+        "nothing is left in the repository"
+    );
+    vec![session]
 }

@@ -76,6 +76,8 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "node.log" => fields::<LogParams>(),
         "node.backup_part" => fields::<BackupPartParams>(),
         "node.backup_end" => fields::<BackupEndParams>(),
+        "workspace.list" => fields::<WorkspaceListParams>(),
+        "workspace.prune" => fields::<WorkspacePruneParams>(),
         "session.import" => fields::<ImportParams>(),
         "session.diff" => fields::<DiffParams>(),
         "session.undo" => fields::<UndoParams>(),

@@ -12,6 +12,7 @@ use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, St
 use agentd_settings::{Live, Settings};
 use agentd_store::{Backend, Options};
 use agentd_tools::Registry;
+use agentd_workspace::{GitEnvironment, Workspaces};
 use log::Log;
 use player::{Gate, Played, Player, Supervisor, View};
 use ractor::Actor;
@@ -122,6 +123,7 @@ impl Harness {
             audit: audit_tx,
             peers: None,
             daily: Arc::clone(&daily),
+            workspaces: Workspaces::open(dir.path(), GitEnvironment::default()).unwrap(),
         };
         Self {
             api: Arc::new(Api::new(parts)),

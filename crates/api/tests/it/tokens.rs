@@ -79,7 +79,7 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "rule.list" | "rule.remove" | "node.list" | "node.place" | "node.diagnostics" | "node.config"
         | "node.check" | "node.reload" | "audit.query" | "audit.verify" | "node.log" | "node.backup"
         | "node.backup_part" | "node.backup_end" | "node.drain" | "node.stop" | "token.create"
-        | "token.link" | "token.list" | "token.revoke" => Node,
+        | "token.link" | "token.list" | "token.revoke" | "workspace.list" | "workspace.prune" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

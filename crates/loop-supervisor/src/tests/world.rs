@@ -411,6 +411,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     };
     Command::Create {
         created: Box::new(created),

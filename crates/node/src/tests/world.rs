@@ -376,6 +376,7 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     };
     let first = NewInput {
         content: vec![Block::text(opening)],

@@ -118,6 +118,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     }
 }
 
