@@ -12,6 +12,7 @@ mod bad_input;
 mod bench;
 mod beside;
 mod cancel;
+mod checkpoints;
 mod clients;
 mod cluster;
 mod commands;

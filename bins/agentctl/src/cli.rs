@@ -17,7 +17,7 @@ pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
     TargetArgs, WaitArgs, WaitFor,
 };
-pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
+pub(crate) use history::{ApplyArgs, BranchArgs, DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
     BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
 };
@@ -171,7 +171,11 @@ pub(crate) enum Verb {
     Rewind(RewindArgs),
     /// Create a session that starts with a copy of another session's log
     Fork(ForkArgs),
-    /// Export a session's log, exactly as stored
+    /// Apply a session's file changes to another directory
+    Apply(ApplyArgs),
+    /// Make a git branch of a session's file changes
+    Branch(BranchArgs),
+    /// Export a session's log, exactly as stored, or its file changes
     Export(ExportArgs),
     /// Create a session with an exported log as its history
     Import(ImportArgs),

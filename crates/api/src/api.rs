@@ -16,6 +16,7 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg, ToolMsg,
 };
+use agentd_checkpoint::Keeper;
 use agentd_file_work::Turns;
 use agentd_prompt::Places;
 use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
@@ -145,6 +146,8 @@ pub struct Parts {
     pub peers: Option<Arc<dyn Peers>>,
     /// The workspaces of sessions.
     pub workspaces: Workspaces,
+    /// Keeps the recorded files of working directories.
+    pub checkpoints: Keeper,
     /// Usage by day. Something else feeds it the log.
     pub daily: Arc<DailyUsage>,
 }

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 58] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 61] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -82,6 +82,9 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 58] = [
     ("session.undo", Scope::Steer, Sessions),
     ("session.rewind", Scope::Steer, Sessions),
     ("session.fork", Scope::Steer, Sessions),
+    ("session.apply", Scope::Approve, Sessions),
+    ("session.branch", Scope::Approve, Sessions),
+    ("session.patch", Scope::Read, Sessions),
     ("input.send", Scope::Steer, Sessions),
     ("input.cancel", Scope::Steer, Sessions),
     ("input.list", Scope::Read, Sessions),

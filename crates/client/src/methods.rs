@@ -4,16 +4,17 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditCheck, AuditPage,
-    AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone,
-    BulkParams, CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams,
-    CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams,
-    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode, ForkParams, ImportParams,
-    LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus,
-    OpenApproval, PlaceParams, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
-    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
-    WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
+    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams,
+    AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
+    BlobPart, BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
+    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
+    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode,
+    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail,
+    ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown, PutBackDone,
+    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
+    WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -101,6 +102,12 @@ methods! {
     diff(DiffParams) -> Diffed = "session.diff", LONG;
     /// Undoes changes to files.
     undo(UndoParams) -> PutBackDone = "session.undo", WORK;
+    /// Applies a session's changes of files to another directory.
+    apply(ApplyParams) -> AppliedTo = "session.apply", WORK;
+    /// Makes a git branch of a session's changes of files.
+    branch(BranchParams) -> Branched = "session.branch", WORK;
+    /// A session's changes of files, as a patch or a bundle.
+    patch(PatchParams) -> Patch = "session.patch", WORK;
     /// Takes the conversation back to an earlier point.
     rewind(RewindParams) -> PutBackDone = "session.rewind", WORK;
     /// Creates a session whose log begins with a copy of another one's.

@@ -38,6 +38,14 @@ pub const BEFORE_STORE: &str = "tool.before_store";
 pub const REWORK_BEFORE: &str = "rework.before";
 /// After files were put back, before that is stored.
 pub const REWORK_AFTER: &str = "rework.after";
+/// Files of a directory have changed, and the change is about to be recorded.
+pub const CHECKPOINT_WRITE: &str = "checkpoint.write";
+/// The objects are written; agentd has not noted yet what they contain.
+pub const CHECKPOINT_WRITTEN: &str = "checkpoint.written";
+/// Before one of the files of a checkpoint is put back.
+pub const RESTORE_FILE: &str = "restore.file";
+/// All files of a checkpoint are back, before that is stored.
+pub const RESTORE_DONE: &str = "restore.done";
 /// Before a tool server is called.
 pub const MCP_BEFORE: &str = "mcp.before_call";
 /// After the tool server answered.
@@ -66,7 +74,7 @@ pub const WORKSPACE_UNLINKED: &str = "workspace.unlinked";
 pub const WORKSPACE_EMPTIED: &str = "workspace.emptied";
 
 /// All points.
-pub const POINTS: [&str; 32] = [
+pub const POINTS: [&str; 36] = [
     BEFORE_APPEND,
     IN_BATCH,
     AFTER_COMMIT,
@@ -86,6 +94,10 @@ pub const POINTS: [&str; 32] = [
     BEFORE_STORE,
     REWORK_BEFORE,
     REWORK_AFTER,
+    CHECKPOINT_WRITE,
+    CHECKPOINT_WRITTEN,
+    RESTORE_FILE,
+    RESTORE_DONE,
     MCP_BEFORE,
     MCP_AFTER,
     AUDIT_WRITE,

@@ -134,6 +134,7 @@ impl Node {
             (&handles, &backend, clock),
             (told, audits),
         )?);
+        crate::start::revert_interrupted(&tree.child_args().checkpoints);
         let root = tree.start(services).await?;
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
@@ -321,6 +322,7 @@ fn parts(
         stop: stop.clone(),
         audit,
         daily: Arc::default(),
+        checkpoints: child_args.checkpoints.clone(),
         peers: None,
         workspaces,
     }

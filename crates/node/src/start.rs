@@ -8,6 +8,8 @@ use crate::paths::Paths;
 use crate::reload::Present;
 use agentd_actor_kit::{Clock, Tracer};
 use agentd_api::Peers;
+use agentd_checkpoint::Keeper;
+use agentd_file_work::FileWork;
 use agentd_http::Bound;
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
@@ -22,6 +24,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinError;
+
+/// How long a directory may take to be as before.
+const REVERT_WITHIN: Duration = Duration::from_secs(60);
 
 /// Effectively unlimited, because nothing renews the registration: an embedded store has only one node.
 const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
@@ -225,12 +230,49 @@ pub(crate) async fn child_args(
         clock,
         stages,
         subagents: Arc::default(),
+        checkpoints: checkpoints(settings, &args.paths),
         lease: member
             .as_ref()
             .map(|member| member.lease.clone())
             .unwrap_or_default(),
         home: args.environment.get("HOME").cloned(),
     })
+}
+
+/// Keeps the recorded files of working directories.
+fn checkpoints(settings: &Settings, paths: &Paths) -> Keeper {
+    let workspace = &settings.workspace;
+    let limits = agentd_checkpoint::Limits {
+        max_file_bytes: workspace.max_file_bytes,
+        max_files: workspace.max_files,
+        max_bytes: workspace.max_bytes,
+    };
+    let keeper = Keeper::new(&paths.data_dir.join("checkpoints"), limits);
+    keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes)
+}
+
+/// Reverts what a killed daemon was applying to directories, each in its own time.
+pub(crate) fn revert_interrupted(keeper: &Keeper) {
+    for directory in keeper.interrupted() {
+        let archive = keeper.archive(&directory);
+        tokio::spawn(async move {
+            let files = FileWork::of_directory(&directory);
+            let done = files
+                .run(&directory, REVERT_WITHIN, move || archive.recover())
+                .await;
+            match done
+                .map_err(|failed| failed.to_string())
+                .and_then(|done| done.map_err(|error| error.to_string()))
+            {
+                Ok(()) => {
+                    tracing::warn!(dir = %directory.display(), "reverted what was half applied when the daemon was killed")
+                }
+                Err(why) => {
+                    tracing::error!(dir = %directory.display(), why, "cannot revert what was half applied")
+                }
+            }
+        });
+    }
 }
 
 /// The arguments of the tool executor.

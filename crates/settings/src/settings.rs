@@ -43,6 +43,8 @@ pub struct Settings {
     pub tools: ToolsConfig,
     /// `[index]`.
     pub index: IndexConfig,
+    /// `[workspace]`.
+    pub workspace: WorkspaceConfig,
     /// `[context]`.
     pub context: ContextConfig,
     /// `[side_calls]`.
@@ -85,6 +87,7 @@ impl Default for Settings {
             scheduler: SchedulerConfig::default(),
             tools: ToolsConfig::default(),
             index: IndexConfig::default(),
+            workspace: WorkspaceConfig::default(),
             context: ContextConfig::default(),
             side_calls: SideCallsConfig::default(),
             permission: PermissionConfig::default(),

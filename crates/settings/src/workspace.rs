@@ -1,4 +1,4 @@
-//! `[workspace]`: where sessions work.
+//! `[workspace]`: where sessions work, and when their files are recorded.
 
 use agentd_protocol::WorkspaceChoice;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,20 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::time::Duration;
 
-/// `[workspace]`: where sessions work.
+/// When the files of a working directory are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkpointing {
+    /// At the start of a turn, and after each step that may have changed files.
+    #[default]
+    Step,
+    /// At the start and the end of a turn.
+    Turn,
+    /// Never: undo and diff cover only what the file tools did.
+    Off,
+}
+
+/// `[workspace]`: where sessions work, and when their files are recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceConfig {
@@ -29,6 +42,16 @@ pub struct WorkspaceConfig {
     pub keep_days: u32,
     /// Bytes that all workspaces may take; above it, those of closed sessions go, the oldest first. 0: no limit.
     pub disk_budget: u64,
+    /// When the files of a working directory are recorded.
+    pub checkpoint: Checkpointing,
+    /// A larger file is left out of a checkpoint.
+    pub max_file_bytes: u64,
+    /// A directory with more files is not recorded.
+    pub max_files: u64,
+    /// The new and changed files of one checkpoint may have at most this many bytes together.
+    pub max_bytes: u64,
+    /// The author of commits made of a session's work: `Name <address>`.
+    pub author: String,
 }
 
 impl Default for WorkspaceConfig {
@@ -43,6 +66,11 @@ impl Default for WorkspaceConfig {
             copy_files: 200_000,
             keep_days: 30,
             disk_budget: 0,
+            checkpoint: Checkpointing::Step,
+            max_file_bytes: 32 << 20,
+            max_files: 200_000,
+            max_bytes: 2 << 30,
+            author: "agentd <agentd@localhost>".to_owned(),
         }
     }
 }

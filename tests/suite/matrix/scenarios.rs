@@ -1,6 +1,7 @@
 //! The work of daemons when a fault hits. Each scenario can be restarted at any point: its commands have keys, or check
 //! first whether they were carried out.
 
+use super::destroyed;
 use super::world::{World, log, over, text};
 use agentd_client::Client;
 use agentd_protocol::{
@@ -24,6 +25,8 @@ pub(super) enum Scenario {
     Cancel,
     /// Files are written, a change is undone, the conversation goes back.
     History,
+    /// A command destroys files, and that is undone.
+    Destroyed,
     /// A conversation becomes shorter.
     Compaction,
     /// A session leaves memory, comes back for another turn, is forked and closed.
@@ -60,6 +63,10 @@ impl Scenario {
                 format!("[hooks]\nrun = [{hook}]\n[permission.webhook]\nurl = \"{url}\"\n")
             }
             Self::History => played(dir, WRITES),
+            Self::Destroyed => format!(
+                "[workspace]\ncheckpoint = \"step\"\n{}",
+                played(dir, destroyed::SCRIPT)
+            ),
             Self::Compaction => "[context]\nkeep_recent_tokens = 1000\n".to_owned(),
             Self::Servers => {
                 let servers = tool_servers("the fault matrix").expect("looked at before");
@@ -91,6 +98,7 @@ impl Scenario {
             Self::Approval => approval(world).await,
             Self::Cancel => cancel(world).await,
             Self::History => history(world).await,
+            Self::Destroyed => destroyed::play(world).await,
             Self::Compaction => compaction(world).await,
             Self::Cold => cold(world).await,
             Self::Workspaces => workspaces(world).await,
@@ -112,7 +120,7 @@ fn played(dir: &Path, script: &str) -> String {
     )
 }
 
-fn on_script(params: &mut CreateParams) {
+pub(super) fn on_script(params: &mut CreateParams) {
     params.model = Some("played".to_owned());
 }
 
@@ -204,12 +212,12 @@ async fn cancel(world: &mut World) -> Vec<String> {
     vec![session]
 }
 
-fn has(events: &[Event], kind: &str) -> bool {
+pub(super) fn has(events: &[Event], kind: &str) -> bool {
     events.iter().any(|event| event.body.kind() == kind)
 }
 
 /// A key for this try: with the key of a failed try, its failure would be returned again.
-fn tried(what: &str, events: &[Event]) -> String {
+pub(super) fn tried(what: &str, events: &[Event]) -> String {
     let failed = events
         .iter()
         .filter(|event| event.body.kind() == "history.failed");

@@ -124,6 +124,10 @@ impl Harness {
             peers: None,
             daily: Arc::clone(&daily),
             workspaces: Workspaces::open(dir.path(), GitEnvironment::default()).unwrap(),
+            checkpoints: agentd_checkpoint::Keeper::new(
+                &dir.path().join("checkpoints"),
+                agentd_checkpoint::Limits::default(),
+            ),
         };
         Self {
             api: Arc::new(Api::new(parts)),

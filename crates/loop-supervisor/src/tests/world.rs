@@ -127,6 +127,10 @@ async fn services(
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
+        checkpoints: agentd_checkpoint::Keeper::new(
+            std::path::Path::new("/nonexistent"),
+            agentd_checkpoint::Limits::default(),
+        ),
         lease: agentd_store::Lease::default(),
     }
 }

@@ -94,6 +94,10 @@ impl World {
             clock,
             stages: Tracer::default(),
             subagents: Arc::default(),
+            checkpoints: agentd_checkpoint::Keeper::new(
+                &dir.path().join("checkpoints"),
+                agentd_checkpoint::Limits::default(),
+            ),
         };
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());

@@ -65,7 +65,10 @@ impl Durable {
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
             EventBody::InputCancelled(cancelled) => self.input_cancelled(cancelled.input),
             EventBody::NoteInjected(note) => self.note_injected(note.kind, at),
-            EventBody::TurnStarted(started) => self.turn_started(started, event.turn, at),
+            EventBody::TurnStarted(started) => {
+                self.files.began = event.seq;
+                self.turn_started(started, event.turn, at)
+            }
             EventBody::ModelStarted(started) => self.model_started(started, at),
             EventBody::ModelFinished(finished) => self.model_finished(finished, at),
             EventBody::ModelFailed(failed) => self.model_failed(failed, at),
@@ -75,18 +78,24 @@ impl Durable {
             EventBody::ApprovalEscalated(escalated) => self.approval_escalated(escalated),
             EventBody::ApprovalDecided(decided) => self.approval_decided(decided),
             EventBody::ToolStarted(started) => self.tool_started(started, at),
-            EventBody::ToolFinished(finished) => self.tool_finished(finished),
+            EventBody::ToolFinished(finished) => self.tool_finished(finished, event.seq),
             EventBody::HookFinished(finished) => self.hook_finished(finished),
             EventBody::TodoUpdated(updated) => self.todo_updated(updated),
             EventBody::ModeChanged(changed) => self.mode_changed(changed),
             EventBody::IntentClassified(classified) => self.intent_classified(classified),
             EventBody::PlanUpdated(updated) => self.plan_updated(updated),
             EventBody::JobStarted(started) => self.job_started(started, at),
-            EventBody::JobFinished(finished) => self.job_finished(finished),
+            EventBody::JobFinished(finished) => {
+                self.files.touched = event.seq;
+                self.job_finished(finished)
+            }
             EventBody::JobLost(lost) => self.job_lost(lost),
             EventBody::SideCallFinished(finished) => self.side_call_finished(finished),
             EventBody::SubagentStarted(started) => self.subagent_started(started, at),
-            EventBody::SubagentFinished(finished) => self.subagent_finished(finished),
+            EventBody::SubagentFinished(finished) => {
+                self.files.touched = event.seq;
+                self.subagent_finished(finished)
+            }
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),
@@ -97,7 +106,8 @@ impl Durable {
             EventBody::ContextTruncated(_) => self.shortened(true),
             EventBody::HistoryStarted(started) => self.history_started(started, event.seq),
             EventBody::HistoryFailed(_) => self.history_failed(),
-            EventBody::UndoApplied(_) => self.undo_applied(),
+            EventBody::UndoApplied(applied) => self.undo_applied(applied, event.seq),
+            EventBody::WorkspaceCheckpointed(taken) => self.checkpointed(taken, event.seq),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
             EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.
