@@ -218,7 +218,7 @@ async fn a_file_that_someone_changed_since_is_a_conflict() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i6_a_directory_with_too_many_files_is_not_recorded_and_the_log_says_so_once() {
-    let played = Played::one_turn("max_files = 1\n").await;
+    let played = Played::one_turn("checkpoint_files = 1\n").await;
     played.go_on(2, "Second turn done.").await;
     let log = check_log(&played.client, &played.id).await;
     let warnings: Vec<_> = log
@@ -231,7 +231,7 @@ async fn i6_a_directory_with_too_many_files_is_not_recorded_and_the_log_says_so_
     assert_eq!(
         warnings,
         [
-            "undo and diff do not cover what commands do: the directory has more than 1 files (workspace.max_files)"
+            "undo and diff do not cover what commands do: the directory has more than 1 files (workspace.checkpoint_files)"
         ]
     );
     let done: PutBackDone = played.json(&["undo", &played.id, "--force", "-o", "json"]).await;

@@ -193,7 +193,7 @@ const WORKSPACES: Points = &[
 const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
 /// All tables, for tests with other hits.
-const TABLES: [(Scenario, Points); 9] = [
+const TABLES: [(Scenario, Points); 10] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),
     (Scenario::Approval, APPROVAL),

@@ -26,10 +26,10 @@ pub enum Error {
         error: io::Error,
     },
     /// The directory has too many files.
-    #[error("the directory has more than {0} files (workspace.max_files)")]
+    #[error("the directory has more than {0} files (workspace.checkpoint_files)")]
     TooManyFiles(u64),
     /// The changed files are too large together.
-    #[error("the new files have more than {0} bytes together (workspace.max_bytes)")]
+    #[error("the new files have more than {0} bytes together (workspace.checkpoint_bytes)")]
     TooManyBytes(u64),
     /// An object is gone.
     #[error(

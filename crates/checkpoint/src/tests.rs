@@ -228,7 +228,7 @@ fn i6_a_large_file_is_left_out_and_too_many_files_are_refused() {
     assert_eq!(taken.files, 1);
     assert_eq!(
         taken.left_out,
-        ["sparse: 5368709120 bytes, more than workspace.max_file_bytes"]
+        ["sparse: 5368709120 bytes, more than workspace.checkpoint_file_bytes"]
     );
     world.write("b", "0123456789");
     world.write("c", "012345");
@@ -248,7 +248,7 @@ fn i6_a_large_file_is_left_out_and_too_many_files_are_refused() {
     let refused = world.archive.take().unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the directory has more than 3 files (workspace.max_files)"
+        "the directory has more than 3 files (workspace.checkpoint_files)"
     );
 }
 

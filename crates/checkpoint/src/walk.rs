@@ -179,7 +179,7 @@ impl State<'_> {
         }
         let seen = Seen::of(&stat);
         if seen.size > self.walk.max_file_bytes {
-            let why = format!("{} bytes, more than workspace.max_file_bytes", seen.size);
+            let why = format!("{} bytes, more than workspace.checkpoint_file_bytes", seen.size);
             self.walked.left_out.add(&self.path, &why);
             return Ok(());
         }

@@ -243,9 +243,9 @@ pub(crate) async fn child_args(
 fn checkpoints(settings: &Settings, paths: &Paths) -> Keeper {
     let workspace = &settings.workspace;
     let limits = agentd_checkpoint::Limits {
-        max_file_bytes: workspace.max_file_bytes,
-        max_files: workspace.max_files,
-        max_bytes: workspace.max_bytes,
+        max_file_bytes: workspace.checkpoint_file_bytes,
+        max_files: workspace.checkpoint_files,
+        max_bytes: workspace.checkpoint_bytes,
     };
     let keeper = Keeper::new(&paths.data_dir.join("checkpoints"), limits);
     keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes)

@@ -132,9 +132,9 @@ fn workspace(s: &Settings) -> Vec<Row> {
         ("workspace.copy_files", w.copy_files, 0, 10_000_000),
         ("workspace.keep_days", w.keep_days.into(), 0, 3_650),
         ("workspace.disk_budget", w.disk_budget, 0, 65_536 * GIB),
-        ("workspace.max_file_bytes", w.max_file_bytes, 1, GIB),
-        ("workspace.max_files", w.max_files, 1, 10_000_000),
-        ("workspace.max_bytes", w.max_bytes, w.max_file_bytes, 1_024 * GIB),
+        ("workspace.checkpoint_file_bytes", w.checkpoint_file_bytes, 1, GIB),
+        ("workspace.checkpoint_files", w.checkpoint_files, 1, 10_000_000),
+        ("workspace.checkpoint_bytes", w.checkpoint_bytes, w.checkpoint_file_bytes, 1_024 * GIB),
     ]
 }
 

@@ -53,8 +53,6 @@ pub struct Settings {
     pub permission: PermissionConfig,
     /// `[sandbox]`.
     pub sandbox: SandboxConfig,
-    /// `[workspace]`.
-    pub workspace: WorkspaceConfig,
     /// `[hooks]`.
     pub hooks: HooksConfig,
     /// `[mcp]`.
@@ -92,7 +90,6 @@ impl Default for Settings {
             side_calls: SideCallsConfig::default(),
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
-            workspace: WorkspaceConfig::default(),
             hooks: HooksConfig::default(),
             mcp: McpConfig::default(),
             agents: AgentsConfig::default(),

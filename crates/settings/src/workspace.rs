@@ -45,11 +45,11 @@ pub struct WorkspaceConfig {
     /// When the files of a working directory are recorded.
     pub checkpoint: Checkpointing,
     /// A larger file is left out of a checkpoint.
-    pub max_file_bytes: u64,
+    pub checkpoint_file_bytes: u64,
     /// A directory with more files is not recorded.
-    pub max_files: u64,
+    pub checkpoint_files: u64,
     /// The new and changed files of one checkpoint may have at most this many bytes together.
-    pub max_bytes: u64,
+    pub checkpoint_bytes: u64,
     /// The author of commits made of a session's work: `Name <address>`.
     pub author: String,
 }
@@ -67,9 +67,9 @@ impl Default for WorkspaceConfig {
             keep_days: 30,
             disk_budget: 0,
             checkpoint: Checkpointing::Step,
-            max_file_bytes: 32 << 20,
-            max_files: 200_000,
-            max_bytes: 2 << 30,
+            checkpoint_file_bytes: 32 << 20,
+            checkpoint_files: 200_000,
+            checkpoint_bytes: 2 << 30,
             author: "agentd <agentd@localhost>".to_owned(),
         }
     }
