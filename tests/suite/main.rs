@@ -76,6 +76,7 @@ mod upgrade;
 mod verbs;
 mod viewers;
 mod workspaces;
+mod workspaces_fetched;
 
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;

@@ -64,6 +64,7 @@ mod usage;
 mod validate;
 mod watch;
 mod words;
+mod work_origin;
 mod work_out;
 mod workspace_methods;
 mod workspaces;

@@ -189,12 +189,12 @@ pub(crate) fn fault(error: Error) -> Fault {
     let message = error.to_string();
     match error {
         Error::Conflict(_) => Fault::conflict("undo_conflict", message),
-        Error::NoRepository(_) => Fault::conflict("no_repository", message),
+        Error::Sha256(_) => Fault::conflict("sha256_repository", message),
         Error::Exists(_) => Fault::conflict("branch_exists", message),
         Error::BadBranch(_) => Fault::invalid("bad_branch", message),
         Error::TooManyFiles(_) | Error::TooManyBytes(_) => Fault::limit("too_many_files", message),
         Error::BadTree(_) => Fault::invalid("bad_tree", message),
-        Error::Lost(_) => Fault::conflict("object_lost", message),
+        Error::Lost(_) | Error::Forged(_) => Fault::conflict("object_lost", message),
         Error::NoGit => Fault::unavailable("no_git", message).hint("install git"),
         Error::Git { .. } | Error::File { .. } | Error::Halfway { .. } | Error::Injected(_) => {
             Fault::unavailable("checkpoint_failed", message)

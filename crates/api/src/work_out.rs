@@ -4,12 +4,11 @@ use crate::api::Api;
 use crate::past::Past;
 use crate::recorded::{changes, every, fault, lossy};
 use crate::sight::{Caller, Seen};
-use crate::words::cut;
 use agentd_checkpoint::{Archive, Change, Error, NewCommit, Tree, TreeChange};
 use agentd_file_work::FileWork;
 use agentd_protocol::{
     AppliedTo, ApplyParams, BranchParams, Branched, Decision, EventBody, Fault, Patch, PatchParams,
-    Principal, Seq,
+    Principal, Seq, Workspace,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,16 +26,25 @@ const SUBJECT_CHARS: usize = 72;
 const MOST_CHARS: usize = 20_000;
 
 /// The changes of a session, in their order.
-struct Work {
-    session: Seen,
-    workdir: PathBuf,
+pub(crate) struct Work {
+    pub(crate) session: Seen,
+    pub(crate) workdir: PathBuf,
+    /// How the directory was made, if the session has one of its own.
+    pub(crate) workspace: Option<Box<Workspace>>,
     archive: Archive,
+    /// Never empty.
     changes: Vec<TreeChange>,
 }
 
 impl Work {
+    /// The recorded files before all changes.
+    pub(crate) fn base(&self) -> Tree {
+        let first = self.changes.first().map(|change| change.before.clone());
+        first.unwrap_or_else(Tree::empty)
+    }
+
     /// Carries out something in a separate thread.
-    async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         dir: &Path,
         work: impl FnOnce(&Archive, &BTreeMap<Vec<u8>, Change>) -> Result<T, Error> + Send + 'static,
@@ -53,11 +61,7 @@ impl Work {
 impl Api {
     pub(crate) async fn apply(&self, who: &Caller, params: ApplyParams) -> Result<AppliedTo, Fault> {
         let (work, _) = self.work(who, &params.session).await?;
-        let to = PathBuf::from(&params.to);
-        if !to.is_absolute() {
-            let message = format!("{:?} is not an absolute path", cut(&params.to));
-            return Err(Fault::invalid("bad_directory", message).hint("give the directory as `to`"));
-        }
+        let to = PathBuf::from(self.target(&params.to).await?);
         if to == work.workdir {
             let message = "the session works in that directory, so its changes are there already";
             return Err(Fault::invalid("same_directory", message).hint("give another directory as `to`"));
@@ -69,9 +73,12 @@ impl Api {
             })
             .await
             .map_err(|error| error.hint("nothing was changed"))?;
+        if !dry_run {
+            self.note_fetched(&work).await;
+        }
         tracing::info!(session = %work.session, by = %who, to = %params.to, files = done.files.len(), dry_run, "changes applied");
         Ok(AppliedTo {
-            to: params.to,
+            to: lossy(&to),
             files: done.files.iter().map(|path| lossy(path)).collect(),
             merged: done.merged.iter().map(|path| lossy(path)).collect(),
         })
@@ -80,22 +87,24 @@ impl Api {
     pub(crate) async fn branch(&self, who: &Caller, params: BranchParams) -> Result<Branched, Fault> {
         let (work, past) = self.work(who, &params.session).await?;
         let message = self.message(work.session, &past, params.message).await?;
+        let origin = self.origin(&work).await?.of_a_person()?;
         let (author, seconds) = (self.author()?, self.seconds());
-        let (name, dir) = (params.name.clone(), work.workdir.clone());
-        let made = work.run(&work.workdir, move |archive, changes| {
+        let (name, from) = (params.name.clone(), origin.clone());
+        let made = work.run(&origin.git_dir, move |archive, changes| {
             let new = NewCommit {
                 branch: &name,
                 message: &message,
                 author: (&author.0, &author.1),
                 seconds,
-                base: None,
+                base: &from.base,
             };
-            archive.branch(&dir, changes, &new)
+            archive.branch(&from.git_dir, changes, &new)
         });
         let made = made.await?;
+        self.note_fetched(&work).await;
         tracing::info!(session = %work.session, by = %who, branch = %params.name, commit = %made.commit, "branch made");
         Ok(Branched {
-            repository: lossy(&work.workdir),
+            repository: origin.name,
             branch: params.name,
             commit: made.commit,
             base: made.base,
@@ -107,9 +116,8 @@ impl Api {
         let (work, past) = self.work(who, &params.session).await?;
         let bytes = match params.bundle {
             None => {
-                let base = work.changes.first().map(|change| change.before.clone());
-                let base = base.unwrap_or_else(Tree::empty);
-                let made = work.run(&work.workdir, move |archive, changes| {
+                let base = work.base();
+                let made = work.run(self.parts.workspaces.root(), move |archive, changes| {
                     archive.patch(&base, &archive.with(&base, changes)?)
                 });
                 made.await?
@@ -117,16 +125,17 @@ impl Api {
             Some(branch) => {
                 let message = self.message(work.session, &past, None).await?;
                 let (author, seconds) = (self.author()?, self.seconds());
-                let dir = work.workdir.clone();
-                let made = work.run(&work.workdir, move |archive, changes| {
+                let origin = self.origin(&work).await?;
+                let from = origin.clone();
+                let made = work.run(&origin.git_dir, move |archive, changes| {
                     let new = NewCommit {
                         branch: &branch,
                         message: &message,
                         author: (&author.0, &author.1),
                         seconds,
-                        base: None,
+                        base: &from.base,
                     };
-                    archive.bundle(&dir, changes, &new)
+                    archive.bundle(&from.git_dir, changes, &new)
                 });
                 made.await?
             }
@@ -136,6 +145,10 @@ impl Api {
             return Err(
                 Fault::limit("too_large", message).hint("`agentctl branch` and `apply` have no such limit")
             );
+        }
+        // Who may only read must not decide that the workspace can go.
+        if self.allow(who.principal(), "session.branch").is_ok() {
+            self.note_fetched(&work).await;
         }
         Ok(Patch {
             data: STANDARD.encode(bytes),
@@ -159,6 +172,7 @@ impl Api {
         let workdir = PathBuf::from(row.summary.workdir);
         let work = Work {
             session,
+            workspace: self.workspace_of(session).await?,
             archive: self.parts.checkpoints.archive(&workdir),
             workdir,
             changes,

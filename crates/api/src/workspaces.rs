@@ -3,6 +3,8 @@
 use crate::api::Api;
 use crate::sight::Caller;
 use crate::validate;
+use agentd_file_work::FileWork;
+use agentd_git::GitError;
 use agentd_protocol::{CreateParams, Fault, SessionId, Workspace};
 use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, plan};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,9 @@ use std::time::Duration;
 
 /// How long looking at a repository may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long removing the recorded files of one workspace may take.
+const REMOVE_WITHIN: Duration = Duration::from_secs(60);
 
 /// Where a new session works.
 #[derive(Debug)]
@@ -106,6 +111,19 @@ impl Api {
 
     /// Refuses a directory that commands must not write: one with the daemon's data below it, or one with the daemon's
     /// notes about a workspace.
+    /// Checks a directory that agentd itself writes for a person: it exists, and holds none of the daemon's own data.
+    pub(crate) async fn target(&self, dir: &str) -> Result<String, Fault> {
+        let dir = validate::workdir(dir).await?;
+        let (path, all) = (Path::new(&dir), &self.parts.workspaces);
+        let data_dir = all.root().parent().unwrap_or(all.root());
+        let own = path.starts_with(data_dir) && (!path.starts_with(all.root()) || all.holds(path));
+        if own || data_dir.starts_with(path) {
+            let what = format!("{dir} holds the daemon's own data");
+            return Err(Fault::invalid("bad_directory", what).hint("name another directory"));
+        }
+        Ok(dir)
+    }
+
     async fn apart(&self, workdir: &str) -> Result<(), Fault> {
         if self.parts.workspaces.holds(Path::new(workdir)) {
             let what = format!("{workdir} belongs to the daemon's own notes about workspaces");
@@ -188,8 +206,22 @@ impl Api {
         }
     }
 
-    /// Removes the workspace of a deleted session.
-    pub(crate) async fn remove_place(&self, session: SessionId) {
+    /// Removes the workspace of a deleted session, and what was recorded of it.
+    pub(crate) async fn remove_place(&self, session: SessionId, workspace: Option<&Workspace>) {
+        if let Some(workspace) = workspace {
+            let archive = self.parts.checkpoints.archive(Path::new(&workspace.path));
+            let files = FileWork::of_directory(self.parts.workspaces.root());
+            let removed = files
+                .run(self.parts.workspaces.root(), REMOVE_WITHIN, move || {
+                    archive.remove()
+                })
+                .await;
+            match removed.map_err(|failed| failed.to_string()) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%session, %error, "could not remove recorded files"),
+                Err(why) => tracing::warn!(%session, why, "could not remove recorded files"),
+            }
+        }
         match self.parts.workspaces.remove(session, true).await {
             Ok(Some(removed)) => {
                 if let Some(branch) = removed.branch {
@@ -210,14 +242,14 @@ pub(crate) fn fault_of_workspace(error: WorkspaceError) -> Fault {
     match error {
         WorkspaceError::Refused { code, message, hint } => Fault::invalid(code, message).hint(hint),
         WorkspaceError::NotFetched { session, .. } => Fault::conflict("work_not_fetched", message).hint(
-            format!("fetch it first (agentctl diff {session}), or use force to lose it"),
+            format!("fetch it first (agentctl branch {session} NAME, or apply), or use force to lose it"),
         ),
         WorkspaceError::Limit { message, hint } => Fault::limit("workspace_limit", message).hint(hint),
-        WorkspaceError::GitSlow { .. } => {
+        WorkspaceError::Git(GitError::Slow { .. }) => {
             Fault::timeout("workspace_slow", message).hint("try again, or raise workspace.make_limit")
         }
         WorkspaceError::Files(_) => Fault::timeout("workspace_slow", message),
-        WorkspaceError::Git { .. } | WorkspaceError::Io { .. } | WorkspaceError::Injected(_) => {
+        WorkspaceError::Git(_) | WorkspaceError::Io { .. } | WorkspaceError::Injected(_) => {
             Fault::storage("workspace_failed", message)
         }
     }

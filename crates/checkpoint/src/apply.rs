@@ -211,6 +211,17 @@ impl Archive {
         Ok(import.finish()?.1)
     }
 
+    /// Whether the directory has nothing but a tree with these changes now, and whether some files were left out of that
+    /// comparison.
+    ///
+    /// # Errors
+    /// The directory cannot be recorded, or `git` failed.
+    pub fn has_only(&self, base: &Tree, changes: &BTreeMap<Vec<u8>, Change>) -> Result<(bool, bool), Error> {
+        let wanted = self.with(base, changes)?;
+        let now = self.take()?;
+        Ok((now.tree == wanted, !now.left_out.is_empty()))
+    }
+
     /// The difference between two trees as a patch for `git apply`.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The recorded files of one directory.
 
 use crate::error::{Error, at};
-use crate::git::{self, Git};
+use crate::git::Git;
 use crate::stats::Stats;
+use agentd_git::GitEnvironment;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -10,7 +11,8 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// The bounds of one recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Keeper {
     root: PathBuf,
     limits: Limits,
     secret: Secret,
+    environment: Arc<GitEnvironment>,
+    workspaces: Option<PathBuf>,
 }
 
 /// Whether a content has a credential: such a file is left out (I8).
@@ -52,6 +56,26 @@ impl Keeper {
             root: root.to_owned(),
             limits,
             secret: |_| false,
+            environment: Arc::default(),
+            workspaces: None,
+        }
+    }
+
+    /// Runs git with this environment.
+    #[must_use]
+    pub fn with_git(self, environment: GitEnvironment) -> Self {
+        Self {
+            environment: Arc::new(environment),
+            ..self
+        }
+    }
+
+    /// Names the directory of all workspaces. In each, `SESSION/TREE` is a directory of agentd's own.
+    #[must_use]
+    pub fn with_workspaces(self, workspaces: &Path) -> Self {
+        Self {
+            workspaces: Some(workspaces.to_owned()),
+            ..self
         }
     }
 
@@ -79,6 +103,8 @@ impl Keeper {
             directory: directory.to_owned(),
             limits: self.limits,
             secret: self.secret,
+            environment: Arc::clone(&self.environment),
+            workspaces: self.workspaces.clone(),
         }
     }
 }
@@ -91,6 +117,8 @@ pub struct Archive {
     pub(crate) directory: PathBuf,
     pub(crate) limits: Limits,
     pub(crate) secret: Secret,
+    environment: Arc<GitEnvironment>,
+    workspaces: Option<PathBuf>,
 }
 
 /// Only one thread of one daemon changes an archive at a time; dropping it lets the next one.
@@ -101,7 +129,11 @@ pub(crate) struct Locked {
 
 impl Archive {
     pub(crate) fn git(&self) -> Git {
-        Git::new(&self.repository)
+        self.git_of(&self.repository)
+    }
+
+    pub(crate) fn git_of(&self, repository: &Path) -> Git {
+        Git::new(&self.environment, repository)
     }
 
     /// The directory whose files these are.
@@ -135,8 +167,8 @@ impl Archive {
             .mode(0o700)
             .create(&new)
             .map_err(at(&new))?;
-        git::init(&new)?;
-        if let Some(objects) = borrowed(&self.directory) {
+        self.git_of(&new).init()?;
+        if let Some(objects) = self.borrowed() {
             let file = new.join("objects/info/alternates");
             fs::create_dir_all(new.join("objects/info")).map_err(at(&file))?;
             let mut line = objects.as_os_str().as_bytes().to_vec();
@@ -148,6 +180,41 @@ impl Archive {
         text.push(b'\n');
         fs::write(&about, text).map_err(at(&about))?;
         fs::rename(&new, &self.repository).map_err(at(&self.repository))
+    }
+
+    /// The objects of the repository that the directory is in, if any. Only their place is taken from there: what is read from
+    /// them is checked against its name.
+    fn borrowed(&self) -> Option<PathBuf> {
+        let own = self.workspace();
+        let git_dir = match &own {
+            Some(tree) => git_dir_at(tree.join(".git")),
+            None => git_dir(&self.directory),
+        }?;
+        let common = common_dir(&git_dir);
+        if has_sha256(&common) {
+            return None;
+        }
+        let objects = common.join("objects");
+        // The objects of a clone go with it, and commands can write them. Those that it borrows stay.
+        let objects = match own {
+            Some(_) if common == git_dir => alternates(&objects)?,
+            _ => objects,
+        };
+        // One line of `alternates` is one path.
+        let usable = objects.is_dir() && !objects.as_os_str().as_bytes().contains(&b'\n');
+        usable.then_some(objects)
+    }
+
+    /// The tree of the workspace that the directory is, or is part of.
+    fn workspace(&self) -> Option<PathBuf> {
+        let all = self.workspaces.as_deref()?;
+        let mut parts = self.directory.strip_prefix(all).ok()?.components();
+        match (parts.next(), parts.next()) {
+            (Some(Component::Normal(session)), Some(Component::Normal(tree))) => {
+                Some(all.join(session).join(tree))
+            }
+            _ => None,
+        }
     }
 
     /// The state of the directory as it was recorded last.
@@ -173,6 +240,7 @@ impl Archive {
         match fs::remove_dir_all(&self.repository) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(at(&self.repository)(error)),
             _ => {
+                let _ = fs::remove_file(&self.lock);
                 drop(locked);
                 Ok(())
             }
@@ -180,24 +248,26 @@ impl Archive {
     }
 }
 
-/// The objects of the repository that a directory is in, if any. Only their place is taken from there: git checks each
-/// object that it reads against its name.
-fn borrowed(directory: &Path) -> Option<PathBuf> {
-    let common = common_dir(&git_dir(directory)?);
+/// Whether the objects of a repository have SHA-256 names. Recorded files have SHA-1 names.
+pub(crate) fn has_sha256(common: &Path) -> bool {
     let config = fs::read_to_string(common.join("config")).unwrap_or_default();
-    if config.to_ascii_lowercase().contains("objectformat") {
-        return None;
-    }
-    let objects = common.join("objects");
-    // One line of `alternates` is one path.
-    let usable = objects.is_dir() && !objects.as_os_str().as_bytes().contains(&b'\n');
-    usable.then_some(objects)
+    config.to_ascii_lowercase().contains("objectformat")
+}
+
+/// What a clone borrows: the objects that are not its own.
+fn alternates(objects: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(objects.join("info/alternates")).ok()?;
+    let first = text.lines().next().filter(|line| line.starts_with('/'))?;
+    Some(PathBuf::from(first))
 }
 
 /// The `.git` directory of the repository that a directory is in.
-pub(crate) fn git_dir(directory: &Path) -> Option<PathBuf> {
+fn git_dir(directory: &Path) -> Option<PathBuf> {
     let mut names = directory.ancestors().map(|dir| dir.join(".git"));
-    let dot_git = names.find(|path| path.exists())?;
+    git_dir_at(names.find(|path| path.exists())?)
+}
+
+fn git_dir_at(dot_git: PathBuf) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }

@@ -1,9 +1,10 @@
 //! Brings recorded changes into a git repository as a commit, or out as a bundle.
 //!
-//! `git` runs on the repository with its hooks off and without its index; it writes objects, and one new branch.
+//! Git runs on the repository with its hooks off and without its index; it writes objects, and one new branch. Its caller has
+//! found the repository: nothing in a directory that commands can write chooses it.
 
 use crate::apply::Fit;
-use crate::archive::{Archive, git_dir};
+use crate::archive::{Archive, has_sha256};
 use crate::error::Error;
 use crate::git::Git;
 use crate::import::{Import, Onto};
@@ -22,8 +23,8 @@ pub struct NewCommit<'a> {
     pub author: (&'a str, &'a str),
     /// When it is made, in seconds.
     pub seconds: i64,
-    /// The commit before it; none: what `HEAD` of the repository is now.
-    pub base: Option<&'a str>,
+    /// The commit before it.
+    pub base: &'a str,
 }
 
 /// A commit that was made.
@@ -38,17 +39,18 @@ pub struct Committed {
 }
 
 impl Archive {
-    /// Makes a branch of a directory's repository with these changes. A file that changed in the commit before is merged.
+    /// Makes a branch of a repository (its common git directory) with these changes. A file that differs in the commit before
+    /// is merged.
     ///
     /// # Errors
-    /// There is no repository, the branch exists, or a change does not fit: then nothing was changed.
+    /// The branch exists, or a change does not fit: then nothing was changed.
     pub fn branch(
         &self,
-        directory: &Path,
+        repository: &Path,
         changes: &BTreeMap<Vec<u8>, Change>,
         new: &NewCommit<'_>,
     ) -> Result<Committed, Error> {
-        let theirs = theirs(directory)?;
+        let theirs = self.theirs(repository)?;
         let name = ref_of(&theirs, new.branch)?;
         if theirs.run(&["rev-parse", "--verify", "-q", &name]).is_ok() {
             return Err(Error::Exists(new.branch.to_owned()));
@@ -71,11 +73,11 @@ impl Archive {
     /// As [`Archive::branch`].
     pub fn bundle(
         &self,
-        directory: &Path,
+        repository: &Path,
         changes: &BTreeMap<Vec<u8>, Change>,
         new: &NewCommit<'_>,
     ) -> Result<Vec<u8>, Error> {
-        let theirs = theirs(directory)?;
+        let theirs = self.theirs(repository)?;
         let name = ref_of(&theirs, new.branch)?;
         let locked = self.lock()?;
         self.prepare(&locked)?;
@@ -87,13 +89,20 @@ impl Archive {
         bundle
     }
 
+    fn theirs(&self, repository: &Path) -> Result<Git, Error> {
+        if has_sha256(repository) {
+            return Err(Error::Sha256(repository.to_owned()));
+        }
+        Ok(self.git_of(repository))
+    }
+
     fn commit(
         &self,
         theirs: &Git,
         changes: &BTreeMap<Vec<u8>, Change>,
         new: &NewCommit<'_>,
     ) -> Result<Committed, Error> {
-        let head = format!("{}^{{commit}}", new.base.unwrap_or("HEAD"));
+        let head = format!("{}^{{commit}}", new.base);
         let base = line(&theirs.run(&["rev-parse", "--verify", "--end-of-options", &head])?);
         let ours = self.git().borrowing(theirs);
         let tree = line(&ours.run(&["rev-parse", "--verify", &format!("{base}^{{tree}}")])?);
@@ -149,12 +158,6 @@ impl Archive {
         }
         Ok((import.finish()?.1, count))
     }
-}
-
-/// `git` for the repository that a directory is in.
-fn theirs(directory: &Path) -> Result<Git, Error> {
-    let found = git_dir(directory).ok_or_else(|| Error::NoRepository(directory.to_owned()))?;
-    Ok(Git::new(&found))
 }
 
 /// The whole name of a branch.

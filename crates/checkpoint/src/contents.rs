@@ -3,6 +3,7 @@
 use crate::archive::Archive;
 use crate::error::Error;
 use crate::git::Git;
+use crate::take::{hex, id_of};
 use crate::trees::Tree;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -51,6 +52,10 @@ impl Contents {
             .read_exact(&mut bytes)
             .map_err(|error| failed(&error.to_string()))?;
         bytes.truncate(size);
+        // Commands can write the objects of the repository that they are borrowed from, and git does not check this.
+        if hex(&id_of(&bytes)) != id {
+            return Err(Error::Forged(id.to_owned()));
+        }
         Ok(bytes)
     }
 

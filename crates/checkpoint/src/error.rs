@@ -1,20 +1,21 @@
 //! Why files could not be recorded or put back.
 
+use agentd_git::GitError;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why files could not be recorded or put back.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// `git` is missing.
+    /// This machine has no git.
     #[error("git is not installed: checkpoints need it")]
     NoGit,
-    /// `git` failed.
-    #[error("git {what} failed: {why}")]
+    /// Git failed.
+    #[error("git {what}: {why}")]
     Git {
         /// Its command.
         what: String,
-        /// Its last words.
+        /// What it said.
         why: String,
     },
     /// A file or directory cannot be used.
@@ -36,6 +37,9 @@ pub enum Error {
         "object {0} is missing: it was borrowed from the repository of the directory, which has removed it since"
     )]
     Lost(String),
+    /// An object is not what its name says.
+    #[error("object {0} is damaged: its content does not match its name")]
+    Forged(String),
     /// This is not the name of a tree.
     #[error("{0:?} does not name recorded files")]
     BadTree(String),
@@ -50,9 +54,9 @@ pub enum Error {
         /// Why it could not be reverted.
         undone: String,
     },
-    /// There is no git repository.
-    #[error("{}: not in a git repository", .0.display())]
-    NoRepository(PathBuf),
+    /// The repository has other names of objects.
+    #[error("{}: its objects have SHA-256 names, which commits of recorded files cannot have", .0.display())]
+    Sha256(PathBuf),
     /// The branch exists.
     #[error("a branch {0:?} exists already")]
     Exists(String),
@@ -62,6 +66,26 @@ pub enum Error {
     /// A test asked for it.
     #[error(transparent)]
     Injected(#[from] agentd_fault_points::Injected),
+}
+
+impl From<GitError> for Error {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Missing => Self::NoGit,
+            GitError::Failed { command, message } => Self::Git {
+                what: command,
+                why: message,
+            },
+            GitError::Io { command, error } => Self::Git {
+                what: command,
+                why: error.to_string(),
+            },
+            slow @ GitError::Slow { .. } => Self::Git {
+                what: "run".to_owned(),
+                why: slow.to_string(),
+            },
+        }
+    }
 }
 
 /// Names of files, at most ten of them.

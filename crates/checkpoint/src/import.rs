@@ -1,7 +1,7 @@
 //! Writes objects with `git fast-import`: it gets only the changed files, and the rest of a tree from the commit before.
 
 use crate::error::Error;
-use crate::git::{Git, last_words};
+use crate::git::Git;
 use crate::quoted;
 use crate::trees::{Item, Kind, Tree};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
@@ -70,11 +70,10 @@ impl Import {
         if let Some(stderr) = self.child.stderr.take() {
             let _ = stderr.take(1 << 16).read_to_end(&mut words);
         }
-        let words = last_words(&words);
         failed(if words.is_empty() {
             error.to_string()
         } else {
-            words
+            agentd_git::words(&words, None)
         })
     }
 

@@ -504,11 +504,12 @@ fn changes_become_a_branch_of_the_repository_and_a_bundle() {
         message: "Do it\n\nAgentd-Session: 1\n",
         author: ("An Agent", "agent@example.org"),
         seconds: 1_700_000_000,
-        base: None,
+        base: "main",
     };
     let status = git(&["status", "--porcelain"]);
-    let bundle = world.archive.bundle(&world.work, &changes, &new).unwrap();
-    let made = world.archive.branch(&world.work, &changes, &new).unwrap();
+    let repository = world.work.join(".git");
+    let bundle = world.archive.bundle(&repository, &changes, &new).unwrap();
+    let made = world.archive.branch(&repository, &changes, &new).unwrap();
     assert_eq!(made.files, 2);
     assert_eq!(
         git(&["status", "--porcelain"]),
@@ -533,20 +534,21 @@ fn changes_become_a_branch_of_the_repository_and_a_bundle() {
         "agent/work:fetched",
     ]);
     assert_eq!(git(&["rev-parse", "fetched"]), git(&["rev-parse", "agent/work"]));
-    let again = world.archive.branch(&world.work, &changes, &new).unwrap_err();
+    let again = world.archive.branch(&repository, &changes, &new).unwrap_err();
     assert_eq!(again.to_string(), "a branch \"agent/work\" exists already");
     for bad in ["-x", "a..b", "", "a b"] {
         let new = crate::NewCommit { branch: bad, ..new };
         assert!(
             matches!(
-                world.archive.branch(&world.work, &changes, &new),
+                world.archive.branch(&repository, &changes, &new),
                 Err(Error::BadBranch(_))
             ),
             "{bad}"
         );
     }
-    let elsewhere = world.archive.branch(Path::new("/"), &changes, &new).unwrap_err();
-    assert_eq!(elsewhere.to_string(), "/: not in a git repository");
+    git(&["config", "extensions.objectFormat", "sha256"]);
+    let other = world.archive.branch(&repository, &changes, &new).unwrap_err();
+    assert!(matches!(other, Error::Sha256(_)), "{other}");
 }
 
 #[test]

@@ -105,7 +105,8 @@ impl Node {
         let clock = Clock::System;
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
-        let child_args = crate::start::child_args(&args, &settings, &opened, &present, times).await?;
+        let child_args =
+            crate::start::child_args(&args, &settings, &opened, &present, times, &workspaces).await?;
         let (servers, subagents) = (child_args.servers.clone(), Arc::clone(&child_args.subagents));
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());

@@ -19,6 +19,7 @@ use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Set
 use agentd_store::{Backend, Joining, Mirror};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
+use agentd_workspace::Workspaces;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -215,6 +216,7 @@ pub(crate) async fn child_args(
     }: &Opened,
     present: &Present,
     (clock, stages): (Clock, Tracer),
+    workspaces: &Workspaces,
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
@@ -230,7 +232,7 @@ pub(crate) async fn child_args(
         clock,
         stages,
         subagents: Arc::default(),
-        checkpoints: checkpoints(settings, &args.paths),
+        checkpoints: checkpoints(settings, args, workspaces),
         lease: member
             .as_ref()
             .map(|member| member.lease.clone())
@@ -240,14 +242,16 @@ pub(crate) async fn child_args(
 }
 
 /// Keeps the recorded files of working directories.
-fn checkpoints(settings: &Settings, paths: &Paths) -> Keeper {
+fn checkpoints(settings: &Settings, args: &NodeArgs, workspaces: &Workspaces) -> Keeper {
     let workspace = &settings.workspace;
     let limits = agentd_checkpoint::Limits {
         max_file_bytes: workspace.checkpoint_file_bytes,
         max_files: workspace.checkpoint_files,
         max_bytes: workspace.checkpoint_bytes,
     };
-    let keeper = Keeper::new(&paths.data_dir.join("checkpoints"), limits);
+    let keeper = Keeper::new(&args.paths.data_dir.join("checkpoints"), limits)
+        .with_git(crate::workspaces::environment(&args.environment))
+        .with_workspaces(workspaces.root());
     keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes)
 }
 

@@ -35,11 +35,14 @@ pub(crate) async fn clean_up(workspaces: &Workspaces, backend: &Arc<dyn Backend>
     }
 }
 
-fn environment(variables: &BTreeMap<String, String>) -> GitEnvironment {
+/// What git sees of the daemon's environment. Call it when this daemon owns the data directory: its mark names that.
+pub(crate) fn environment(variables: &BTreeMap<String, String>) -> GitEnvironment {
     let value = |name: &str| variables.get(name).map(Into::into);
     let remote = GitEnvironment::REMOTE.iter();
+    let (default, (mark, mark_value)) = (GitEnvironment::default(), agentd_sandbox::mark_of_daemon());
     GitEnvironment {
-        path: value("PATH").unwrap_or_default(),
+        mark: Some((mark.to_owned(), mark_value.into())),
+        path: value("PATH").unwrap_or(default.path),
         home: value("HOME"),
         remote: remote
             .filter_map(|name| Some(((*name).to_owned(), value(name)?)))

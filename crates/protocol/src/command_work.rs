@@ -65,7 +65,7 @@ pub struct AppliedTo {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct Branched {
-    /// The directory whose repository has the branch.
+    /// The directory whose repository has the branch: for a session with a workspace of its own, that which it was made from.
     pub repository: String,
     /// The branch.
     pub branch: String,

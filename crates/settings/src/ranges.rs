@@ -134,7 +134,12 @@ fn workspace(s: &Settings) -> Vec<Row> {
         ("workspace.disk_budget", w.disk_budget, 0, 65_536 * GIB),
         ("workspace.checkpoint_file_bytes", w.checkpoint_file_bytes, 1, GIB),
         ("workspace.checkpoint_files", w.checkpoint_files, 1, 10_000_000),
-        ("workspace.checkpoint_bytes", w.checkpoint_bytes, w.checkpoint_file_bytes, 1_024 * GIB),
+        (
+            "workspace.checkpoint_bytes",
+            w.checkpoint_bytes,
+            w.checkpoint_file_bytes,
+            1_024 * GIB,
+        ),
     ]
 }
 

@@ -8,7 +8,7 @@ use crate::durable::Durable;
 use crate::durable::apply::Refusal;
 use crate::questions::{self, Question, Subject};
 use crate::{Config, calls::judging, tree::delegate, volatile::Volatile};
-use agentd_protocol::{EffectClass, Seq, TurnId, WarningRaised, WorkspaceCheckpointed};
+use agentd_protocol::{EffectClass, Event, EventBody, Seq, TurnId, WarningRaised, WorkspaceCheckpointed};
 use serde::{Deserialize, Serialize};
 
 /// The code of the warning that files are not recorded.
@@ -39,6 +39,20 @@ pub struct RecordedFiles {
     pub began: Seq,
     /// People know that files are not recorded.
     pub warned: bool,
+}
+
+impl RecordedFiles {
+    /// Notes where files may have been changed, apart from calls.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not about files")]
+    pub(crate) fn take(&mut self, event: &Event) {
+        match event.body {
+            EventBody::TurnStarted(_) => self.began = event.seq,
+            EventBody::JobFinished(_) | EventBody::JobLost(_) | EventBody::SubagentFinished(_) => {
+                self.touched = event.seq;
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What this incarnation knows about recorded files.

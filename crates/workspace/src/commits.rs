@@ -38,6 +38,16 @@ pub(crate) fn heads(git_dir: &Path) -> Option<BTreeMap<String, String>> {
     (found.len() <= MAX_REFERENCES).then_some(found)
 }
 
+/// The reference that is checked out.
+pub(crate) fn checked_out(git_dir: &Path) -> Option<String> {
+    let head = text(&git_dir.join("HEAD"), MAX_LOOSE)?;
+    let branch = head.trim().strip_prefix("ref: ").map(str::trim);
+    match branch {
+        Some(name) => name.starts_with("refs/heads/").then(|| name.to_owned()),
+        None => Some(DETACHED.to_owned()),
+    }
+}
+
 /// The commit that is checked out, if it is on no branch.
 pub(crate) fn detached(git_dir: &Path) -> Option<Option<(String, String)>> {
     let head = text(&git_dir.join("HEAD"), MAX_LOOSE)?;
@@ -118,8 +128,10 @@ mod tests {
         let expected = [("refs/heads/x/y", &a), ("refs/heads/z", &b)];
         let expected = expected.map(|(name, object)| (name.to_owned(), object.clone()));
         assert_eq!(heads(git), Some(BTreeMap::from(expected)));
+        assert_eq!(checked_out(git).as_deref(), Some("refs/heads/x/y"));
         fs::write(git.join("HEAD"), &c).unwrap();
         assert_eq!(heads(git).unwrap().get("HEAD"), Some(&c));
+        assert_eq!(checked_out(git).as_deref(), Some("HEAD"));
         // A link, a pipe and a long file are no references, and say so.
         std::os::unix::fs::symlink("/etc/passwd", git.join("refs/heads/link")).unwrap();
         assert_eq!(heads(git), None);

@@ -1,9 +1,9 @@
 //! What goes wrong with a workspace.
 
 use agentd_file_work::Failed;
+use agentd_git::GitError;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Why a workspace could not be made, examined or removed.
 #[derive(Debug, thiserror::Error)]
@@ -27,21 +27,8 @@ pub enum WorkspaceError {
         what: String,
     },
     /// Git failed.
-    #[error("git {step}: {message}")]
-    Git {
-        /// The git command.
-        step: String,
-        /// Its error.
-        message: String,
-    },
-    /// Git did not end in time.
-    #[error("git {step} did not end within {} s", within.as_secs())]
-    GitSlow {
-        /// The git command.
-        step: String,
-        /// The time limit.
-        within: Duration,
-    },
+    #[error(transparent)]
+    Git(GitError),
     /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
@@ -72,6 +59,19 @@ impl WorkspaceError {
             code,
             message: message.into(),
             hint: hint.into(),
+        }
+    }
+}
+
+impl From<GitError> for WorkspaceError {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Missing => Self::refused(
+                "no_git",
+                error.to_string(),
+                "install git 2.38 or later, or use the workspace kind shared",
+            ),
+            other => Self::Git(other),
         }
     }
 }

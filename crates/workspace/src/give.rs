@@ -2,12 +2,12 @@
 
 use crate::base::Base;
 use crate::error::{WorkspaceError, at};
-use crate::git::{Run, ask, git};
 use crate::make::{Making, Parts};
 use crate::plan::Plan;
 use crate::record::{branch_name, worktree_name};
 use crate::state::{OWN_GIT, write_tree};
 use agentd_fault_points as fault;
+use agentd_git::{Run, ask, git};
 use agentd_protocol::WorkspaceKind;
 use agentd_sandbox::Annex;
 use std::fs;
@@ -194,9 +194,8 @@ impl Making<'_> {
         }
         let to = index.to_owned();
         let _ = self.on_disk(move || Ok(fs::remove_file(to))).await?;
-        git(&self.all.0.environment, run(&["read-tree", "HEAD"]))
-            .await
-            .map(drop)
+        git(&self.all.0.environment, run(&["read-tree", "HEAD"])).await?;
+        Ok(())
     }
 
     /// Says that files of Git LFS are pointers: their contents would come from a filter, which is a program.

@@ -1,8 +1,7 @@
 //! Looks at the repository that a directory is in.
 
 use crate::error::WorkspaceError;
-use crate::git::{Run, ask, git};
-use crate::workspaces::GitEnvironment;
+use agentd_git::{GitEnvironment, Run, ask, git};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs;
 use std::io;
@@ -48,7 +47,7 @@ pub(crate) async fn inspect(
     let found = ask(environment, Run::new(dir, within, asked)).await?;
     if !found.success {
         return if has_git(dir) {
-            Err(unusable(dir, &found.message()))
+            Err(unusable(dir, &found.message))
         } else {
             Ok(None)
         };

@@ -3,7 +3,6 @@
 use crate::base::Base;
 use crate::copy::{Copy, Stopped};
 use crate::error::{WorkspaceError, at};
-use crate::git::{Run, git};
 use crate::inspect::real;
 use crate::plan::{Plan, Source};
 use crate::record::{Record, Stage, branch_name};
@@ -12,6 +11,7 @@ use crate::state::{OWN_GIT, State, state};
 use crate::workspaces::{Workspaces, private};
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
+use agentd_git::{Run, git};
 use agentd_protocol::{SessionId, Timestamp, Workspace, WorkspaceKind};
 use std::collections::BTreeMap;
 use std::fs;

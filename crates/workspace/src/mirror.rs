@@ -1,10 +1,10 @@
 //! One bare mirror for each URL. All sessions that clone it borrow its objects, and one fetch serves all who wait for it.
 
 use crate::error::{WorkspaceError, at};
-use crate::git::{Run, ask, git};
 use crate::inspect::unknown_reference;
-use crate::workspaces::{GitEnvironment, private};
+use crate::workspaces::private;
 use agentd_file_work::FileWork;
+use agentd_git::{GitEnvironment, GitError, Run, ask, git};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -139,18 +139,17 @@ async fn fetch(
     ];
     let run = Run::new(dir, within, words)
         .repository(dir, None)
-        .option(format!("protocol.{}.allow=always", protocol(url)))
-        .remote();
+        .remote(protocol(url));
     git(environment, run)
         .await
         .map(drop)
         .map_err(|error| match error {
-            WorkspaceError::Git { message, .. } => WorkspaceError::refused(
+            GitError::Failed { message, .. } => WorkspaceError::refused(
                 "fetch_failed",
                 format!("cannot fetch {url}: {message}"),
                 "check the URL, and that the user of the daemon may read it",
             ),
-            other => other,
+            other => other.into(),
         })
 }
 

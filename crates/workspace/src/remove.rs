@@ -1,11 +1,11 @@
 //! Removes workspaces, and what a crash left of their making or removal.
 
 use crate::error::{WorkspaceError, at};
-use crate::git::{Run, ask};
 use crate::record::{Record, Stage, branch_name};
 use crate::workspaces::Workspaces;
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
+use agentd_git::{Run, ask};
 use agentd_protocol::SessionId;
 use std::fs;
 use std::io;

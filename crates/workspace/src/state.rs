@@ -2,10 +2,9 @@
 
 use crate::commits;
 use crate::error::{WorkspaceError, at};
-use crate::git::{Run, git};
 use crate::record::Record;
-use crate::workspaces::GitEnvironment;
 use agentd_file_work::FileWork;
+use agentd_git::{GitEnvironment, Run, git};
 use agentd_protocol::WorkspaceKind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -16,6 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// agentd's own repository for a workspace: its configuration names nothing, and its index is agentd's own.
@@ -24,6 +24,9 @@ pub(crate) const OWN_GIT: &str = "git";
 const NO_EXCLUDES: &str = "core.excludesFile=/dev/null";
 /// The most entries of a copy that are compared.
 const MAX_ENTRIES: usize = 2_000_000;
+
+/// Numbers the looks of this process.
+static LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// What a workspace holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,52 @@ impl State {
     }
 }
 
+/// What of a workspace can be fetched at once: its files, and the commits that led to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    pub(crate) state: State,
+    /// The paths that differ from the beginning; `None`: nobody knows, as in a copy.
+    pub changed: Option<Vec<Vec<u8>>>,
+}
+
+/// The present files of a workspace, with the commit that is checked out. Commits of other branches and of the stash are not
+/// part of the files.
+pub(crate) async fn present(
+    environment: &GitEnvironment,
+    dir: &Path,
+    record: &Record,
+    within: Duration,
+) -> Result<Present, WorkspaceError> {
+    let mut state = state(environment, dir, record, within).await?;
+    let (Some(initial), true) = (&record.initial, record.workspace.kind != WorkspaceKind::Copy) else {
+        return Ok(Present { state, changed: None });
+    };
+    if record.workspace.kind == WorkspaceKind::Clone {
+        let git_dir = PathBuf::from(&record.workspace.path).join(".git");
+        let files = FileWork::of_session(&record.session.to_string());
+        let head = files
+            .run(dir, within, move || commits::checked_out(&git_dir))
+            .await?;
+        state.heads.retain(|name, _| Some(name) == head.as_ref());
+    }
+    let words = [
+        "diff-tree",
+        "-r",
+        "-z",
+        "--name-only",
+        "--no-renames",
+        &initial.tree,
+        &state.tree,
+    ];
+    let run = Run::new(dir, within, words).repository(&dir.join(OWN_GIT), None);
+    let listed = git(environment, run).await?.output;
+    let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(Present {
+        changed: Some(paths.map(<[u8]>::to_vec).collect()),
+        state,
+    })
+}
+
 /// The state of a whole workspace.
 pub(crate) async fn state(
     environment: &GitEnvironment,
@@ -69,7 +118,9 @@ pub(crate) async fn state(
             tree: digest,
         });
     }
-    let (own, index) = (dir.join(OWN_GIT), dir.join("state.index"));
+    // Several callers may look at the same time.
+    let number = LOOKS.fetch_add(1, Ordering::Relaxed);
+    let (own, index) = (dir.join(OWN_GIT), dir.join(format!("state-{number}.index")));
     let (kind, place) = (record.workspace.kind, record.worktree_dir());
     let (git_dir, from, to) = (tree.join(".git"), own.join("index"), index.clone());
     let heads = files

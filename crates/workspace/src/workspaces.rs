@@ -4,11 +4,11 @@ use crate::error::{WorkspaceError, at};
 use crate::inspect::{Repository, inspect};
 use crate::mirror::Mirrors;
 use crate::record::{MAX_FETCHED, Record, Stage};
-use crate::state::{OWN_GIT, State, state};
+use crate::state::{OWN_GIT, Present, State, present, state};
 use agentd_file_work::FileWork;
+use agentd_git::GitEnvironment;
 use agentd_protocol::SessionId;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
@@ -22,77 +22,6 @@ pub const WORKSPACES: &str = "workspaces";
 const MIRRORS: &str = "mirrors";
 /// How long reading a record or a list may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(10);
-
-/// The variables that git gets.
-#[derive(Debug, Clone, Default)]
-pub struct GitEnvironment {
-    /// The daemon's own `PATH`.
-    pub path: OsString,
-    /// The daemon's home directory, for what reaches servers: keys, certificates, credential helpers.
-    pub home: Option<OsString>,
-    /// Other variables for what reaches servers, such as `SSH_AUTH_SOCK` and `HTTPS_PROXY`.
-    pub remote: Vec<(String, OsString)>,
-}
-
-impl GitEnvironment {
-    /// The names of the variables that reach servers and need what they name.
-    pub const REMOTE: [&'static str; 9] = [
-        "SSH_AUTH_SOCK",
-        "HTTPS_PROXY",
-        "https_proxy",
-        "HTTP_PROXY",
-        "http_proxy",
-        "NO_PROXY",
-        "no_proxy",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-    ];
-
-    /// The option that names the files that the person ignores everywhere.
-    pub(crate) fn excludes(&self) -> String {
-        let file = self
-            .home
-            .as_ref()
-            .map(|home| Path::new(home).join(".config/git/ignore"));
-        let file = file
-            .filter(|file| file.is_file())
-            .and_then(|file| file.to_str().map(str::to_owned));
-        format!("core.excludesFile={}", file.as_deref().unwrap_or("/dev/null"))
-    }
-
-    pub(crate) fn variables(&self, remote: bool) -> Vec<(OsString, OsString)> {
-        let fixed = [
-            ("LC_ALL", "C"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
-            ("GIT_ATTR_NOSYSTEM", "1"),
-            ("GIT_NO_REPLACE_OBJECTS", "1"),
-        ];
-        let mut all: Vec<(OsString, OsString)> =
-            fixed.map(|(name, value)| (name.into(), value.into())).into();
-        all.push(("PATH".into(), self.path.clone()));
-        let (mark, value) = agentd_sandbox::mark_of_daemon();
-        all.push((mark.into(), value.into()));
-        if remote {
-            all.push(("GIT_SSH_COMMAND".into(), "ssh -o BatchMode=yes".into()));
-            all.extend(self.home.clone().map(|home| ("HOME".into(), home)));
-            let more = self.remote.iter();
-            all.extend(more.map(|(name, value)| (name.into(), value.clone())));
-        } else {
-            all.extend(
-                [
-                    ("HOME", "/nonexistent"),
-                    ("GIT_CONFIG_NOSYSTEM", "1"),
-                    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-                ]
-                .map(|(name, value)| (name.into(), value.into())),
-            );
-        }
-        all
-    }
-}
 
 /// The workspaces of a node. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -159,6 +88,12 @@ impl Workspaces {
             making: Semaphore::new(processors.max(2)),
             busy: Mutex::default(),
         })))
+    }
+
+    /// The directory of all workspaces; real path.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.0.root
     }
 
     /// The directory that holds a session's workspace and what agentd keeps about it.
@@ -233,6 +168,14 @@ impl Workspaces {
         state(&self.0.environment, &self.dir(record.session), record, within).await
     }
 
+    /// The present files of a workspace, to note that they were fetched.
+    ///
+    /// # Errors
+    /// It is not whole, or cannot be read.
+    pub async fn present(&self, record: &Record, within: Duration) -> Result<Present, WorkspaceError> {
+        present(&self.0.environment, &self.dir(record.session), record, within).await
+    }
+
     /// What of a session's workspace nobody has fetched, in words; `None`: nothing. If agentd cannot tell, that counts as
     /// work.
     pub async fn unfetched(&self, record: &Record, within: Duration) -> Option<String> {
@@ -248,12 +191,12 @@ impl Workspaces {
         }
     }
 
-    /// Notes that a state was fetched: applied, exported, or put on a branch elsewhere.
+    /// Notes that these files were fetched: applied, exported, or put on a branch elsewhere.
     ///
     /// # Errors
-    /// The session has no workspace, or its record cannot be written.
-    pub async fn mark_fetched(&self, session: SessionId, state: State) -> Result<(), WorkspaceError> {
-        let dir = self.dir(session);
+    /// The record cannot be written.
+    pub async fn mark_fetched(&self, session: SessionId, present: Present) -> Result<(), WorkspaceError> {
+        let (dir, state) = (self.dir(session), present.state);
         let _busy = self.busy(session)?;
         let mark = move || {
             let Some(mut record) = Record::read(&dir)? else {

@@ -123,8 +123,8 @@ pub(crate) struct ApplyArgs {
 /// `branch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Makes a commit on top of HEAD in the repository of the session's directory, and a branch that names it. Index, files and other \
-branches stay as they are; no hook runs.\n\nExamples:\n  agentctl branch 4f2a agent/fix\n  git merge agent/fix")]
+Makes a commit in the repository that the session's directory came from, and a branch that names it. The commit follows HEAD or, for \
+a session with a workspace of its own, the commit that it began at. Index, files and other branches stay as they are; no hook runs.\n\nExamples:\n  agentctl branch 4f2a agent/fix\n  git merge agent/fix")]
 pub(crate) struct BranchArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]

@@ -44,6 +44,7 @@ impl Durable {
         }
         let spent = self.unaccounted_ms(event.at, matches!(event.body, EventBody::SessionRecovered(_)));
         self.apply_body(event, impossible)?;
+        self.files.take(event);
         self.totals.time_ms = self.totals.time_ms.saturating_add(spent);
         self.head = seq;
         self.updated_at = event.at;
@@ -65,10 +66,7 @@ impl Durable {
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
             EventBody::InputCancelled(cancelled) => self.input_cancelled(cancelled.input),
             EventBody::NoteInjected(note) => self.note_injected(note.kind, at),
-            EventBody::TurnStarted(started) => {
-                self.files.began = event.seq;
-                self.turn_started(started, event.turn, at)
-            }
+            EventBody::TurnStarted(started) => self.turn_started(started, event.turn, at),
             EventBody::ModelStarted(started) => self.model_started(started, at),
             EventBody::ModelFinished(finished) => self.model_finished(finished, at),
             EventBody::ModelFailed(failed) => self.model_failed(failed, at),
@@ -85,17 +83,11 @@ impl Durable {
             EventBody::IntentClassified(classified) => self.intent_classified(classified),
             EventBody::PlanUpdated(updated) => self.plan_updated(updated),
             EventBody::JobStarted(started) => self.job_started(started, at),
-            EventBody::JobFinished(finished) => {
-                self.files.touched = event.seq;
-                self.job_finished(finished)
-            }
+            EventBody::JobFinished(finished) => self.job_finished(finished),
             EventBody::JobLost(lost) => self.job_lost(lost),
             EventBody::SideCallFinished(finished) => self.side_call_finished(finished),
             EventBody::SubagentStarted(started) => self.subagent_started(started, at),
-            EventBody::SubagentFinished(finished) => {
-                self.files.touched = event.seq;
-                self.subagent_finished(finished)
-            }
+            EventBody::SubagentFinished(finished) => self.subagent_finished(finished),
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),

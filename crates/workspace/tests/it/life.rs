@@ -30,9 +30,19 @@ async fn work_that_was_not_fetched_keeps_a_workspace() {
     assert!(tree.join("new").exists());
     // Fetched is what was fetched, and no more.
     let record = kit.all.record(session).await.unwrap().unwrap();
-    let state = kit.all.state(&record, Duration::from_secs(60)).await.unwrap();
-    kit.all.mark_fetched(session, state).await.unwrap();
+    let present = kit.all.present(&record, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(present.changed, Some(vec![b"new".to_vec()]));
+    git(tree, &["branch", "other"]);
+    kit.all.mark_fetched(session, present).await.unwrap();
     assert_eq!(kit.unfetched(session).await, None);
+    // Commits of another branch are not in the files.
+    git(tree, &["checkout", "-q", "other"]);
+    git(tree, &["commit", "-q", "--allow-empty", "-m", "other"]);
+    git(tree, &["checkout", "-q", "-"]);
+    let present = kit.all.present(&record, Duration::from_secs(60)).await.unwrap();
+    kit.all.mark_fetched(session, present).await.unwrap();
+    assert_eq!(kit.unfetched(session).await.as_deref(), Some("commits"));
+    git(tree, &["branch", "-q", "-D", "other"]);
     fs::write(tree.join("new"), "2").unwrap();
     assert_eq!(kit.unfetched(session).await.as_deref(), Some("changed files"));
     kit.all.remove(session, true).await.unwrap().unwrap();
