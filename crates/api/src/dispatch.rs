@@ -53,13 +53,20 @@ impl Api {
             "export" => answer(&self.export(who, read_params(params)?).await?),
             "blob" => answer(&self.blob(who, read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,
+            "fork" => self.fork(who, read_params(params)?).await,
+            _ => self.changes_method(who, verb, params).await,
+        }
+    }
+
+    /// The methods that show a session's changes of files, revert them, or bring them elsewhere.
+    async fn changes_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
+        match verb {
             "diff" => answer(&self.diff(who, read_params(params)?).await?),
             "undo" => answer(&self.undo(who, read_params(params)?).await?),
+            "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
             "apply" => answer(&self.apply(who, read_params(params)?).await?),
             "branch" => answer(&self.branch(who, read_params(params)?).await?),
             "patch" => answer(&self.patch(who, read_params(params)?).await?),
-            "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
-            "fork" => self.fork(who, read_params(params)?).await,
             _ => Err(needs_connection(verb)),
         }
     }

@@ -108,8 +108,7 @@ impl Api {
         let since = || past.standing().filter(|change| change.end > to);
         let all = past.changes.iter().filter(|change| change.end > to);
         let (undoes, undoes_below) = places(since().filter(|_| params.files));
-        let trees = trees(all.clone().filter(|change| !change.within)).filter(|_| params.files);
-        let trees = trees.unwrap_or_default();
+        let trees = trees(all.clone().filter(|change| params.files && !change.within)).unwrap_or_default();
         let work = HistoryStarted {
             undoes,
             undoes_below,

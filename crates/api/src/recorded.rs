@@ -185,6 +185,7 @@ pub(crate) fn lossy(path: &Path) -> String {
 }
 
 /// A failure as its caller sees it.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(crate) fn fault(error: Error) -> Fault {
     let message = error.to_string();
     match error {

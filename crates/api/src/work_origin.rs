@@ -85,7 +85,7 @@ impl Api {
         match self.try_note_fetched(work).await {
             Ok(None) => {}
             Ok(Some(why)) => {
-                tracing::info!(session = %work.session, why, "the workspace has more work than was fetched")
+                tracing::info!(session = %work.session, why, "the workspace has more work than was fetched");
             }
             Err(error) => tracing::warn!(session = %work.session, %error, "could not note what was fetched"),
         }

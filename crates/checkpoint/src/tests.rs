@@ -1,5 +1,8 @@
 //! Recording and restoring real directories.
 
+mod bring;
+mod lend;
+
 use crate::{Archive, Back, Error, Keeper, Limits, Tree, TreeChange};
 use std::ffi::OsStr;
 use std::fs;
@@ -57,6 +60,36 @@ impl World {
         };
         self.archive.restore(&back).map(|restored| restored.files)
     }
+}
+
+/// A person's git in a directory. Returns its output.
+fn git(dir: &Path, args: &[&str]) -> String {
+    #[expect(clippy::disallowed_methods, reason = "a person's own git")]
+    let mut command = std::process::Command::new("git");
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .arg("-C")
+        .arg(dir)
+        .args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-c",
+            "maintenance.auto=false",
+        ]);
+    let done = command.args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{args:?}: {said}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// A hook of the repository in a directory that leaves a mark beside the directory.
+fn hook(dir: &Path) {
+    let hook = dir.join(".git/hooks/reference-transaction");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\ntouch ../hooked\nexit 1\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn list(dir: &Path, all: &mut Vec<(PathBuf, u32, Vec<u8>)>) {
@@ -298,52 +331,6 @@ fn i4_interrupted_work_goes_on_and_remembers_how_it_began() {
 }
 
 #[test]
-fn the_repository_of_the_directory_lends_its_objects_and_stays_as_it_is() {
-    let world = world(Limits::default());
-    let git = |args: &[&str]| {
-        #[expect(clippy::disallowed_methods, reason = "the test needs a repository")]
-        let mut command = std::process::Command::new("git");
-        command
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .arg("-C")
-            .arg(&world.work);
-        let done = command.args(args).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    };
-    git(&["init", "-q"]);
-    let mut state = 1_u64;
-    let mut noise = String::new();
-    while noise.len() < 40_000 {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        noise.push(char::from(b'!' + u8::try_from(state % 64).unwrap()));
-    }
-    world.write("large", &noise);
-    git(&["add", "-A"]);
-    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"]);
-    git(&["repack", "-adq"]);
-    world.write(".git/hooks/reference-transaction", "#!/bin/sh\ntouch ../hooked\n");
-    let mode = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(world.work.join(".git/hooks/reference-transaction"), mode).unwrap();
-    git(&["config", "core.fsmonitor", "touch ../watched"]);
-    world.write("large", &format!("{noise}more"));
-    let whole = world.listed();
-    let before = world.take();
-    assert!(world.archive.disk_bytes() > 10_000);
-    let first = world.archive.disk_bytes();
-    world.write("large", &noise);
-    let after = world.take();
-    assert!(
-        world.archive.disk_bytes() - first < 3_000,
-        "the content is in the repository already"
-    );
-    world.back(&before, &after, false).unwrap();
-    assert_eq!(world.listed(), whole);
-    assert!(!world.work.join("../hooked").exists() && !world.work.join("../watched").exists());
-}
-
-#[test]
 fn i8_a_file_with_a_credential_is_left_out() {
     let mut world = world(Limits::default());
     world.archive.secret = |bytes| bytes == b"key";
@@ -362,193 +349,6 @@ fn i8_a_file_with_a_credential_is_left_out() {
         1
     );
     assert_eq!(world.archive.files(&taken.tree).unwrap().len(), 1);
-}
-
-/// A second directory with an archive.
-fn other(world: &World) -> (PathBuf, Archive) {
-    let there = world.work.with_extension("there");
-    fs::create_dir_all(&there).unwrap();
-    let root = world.archive.repository.parent().unwrap();
-    let archive = Keeper::new(root, Limits::default()).archive(&there);
-    (there, archive)
-}
-
-#[test]
-fn changes_are_applied_elsewhere_with_a_merge_or_not_at_all() {
-    let world = world(Limits::default());
-    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n{last}\n");
-    world.write("text", &lines("1", "7"));
-    world.write("gone", "x");
-    let before = world.take();
-    world.write("text", &lines("one", "7"));
-    world.write("new/run", "true");
-    fs::set_permissions(world.work.join("new/run"), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::remove_file(world.work.join("gone")).unwrap();
-    let after = world.take();
-    let changes = world.archive.changes(&change(&before, &after)).unwrap();
-    let (there, archive) = other(&world);
-    fs::write(there.join("text"), lines("1", "seven")).unwrap();
-    fs::write(there.join("gone"), "y").unwrap();
-    let refused = archive.apply(&world.archive, &changes, false).unwrap_err();
-    assert_eq!(refused.to_string(), "these files have changed since: gone");
-    assert!(!there.join("new").exists());
-    fs::write(there.join("gone"), "x").unwrap();
-    let would = archive.apply(&world.archive, &changes, true).unwrap();
-    assert_eq!(would.files.len(), 3);
-    assert!(there.join("gone").exists(), "a dry run changes nothing");
-    let applied = archive.apply(&world.archive, &changes, false).unwrap();
-    assert_eq!(
-        (applied.files.len(), applied.merged),
-        (3, vec![PathBuf::from("text")])
-    );
-    let text = || fs::read_to_string(there.join("text")).unwrap();
-    assert_eq!(text(), lines("one", "seven"));
-    let mode = fs::metadata(there.join("new/run")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o755);
-    assert!(!there.join("gone").exists());
-    archive.apply(&world.archive, &changes, false).unwrap();
-    assert_eq!(text(), lines("one", "seven"), "repeated, it changes nothing");
-}
-
-#[test]
-fn i4_what_was_half_applied_is_reverted() {
-    let world = world(Limits::default());
-    let (there, archive) = other(&world);
-    for name in ["a", "b"] {
-        fs::write(there.join(name), "1").unwrap();
-    }
-    let taken = archive.take().unwrap();
-    let step = |path: &str, now: Option<&str>, wanted: Option<&str>| {
-        let item = |text: &str| crate::Item {
-            kind: crate::Kind::File,
-            content: crate::take::hex(&crate::take::id_of(text.as_bytes())),
-        };
-        crate::restore::Step {
-            path: path.as_bytes().to_vec(),
-            now: now.map(|text| (item(text), crate::stats::Seen::default())),
-            wanted: wanted.map(item),
-        }
-    };
-    let steps = [
-        step("a", Some("1"), Some("2")),
-        step("b", Some("1"), None),
-        step("c/d", None, Some("3")),
-    ];
-    crate::journal::Journal::begin(&archive.repository, &steps).unwrap();
-    fs::write(there.join("a"), "2").unwrap();
-    fs::create_dir(there.join("c")).unwrap();
-    fs::write(there.join("c/d"), "3").unwrap();
-    let keeper = Keeper::new(archive.repository.parent().unwrap(), Limits::default());
-    assert_eq!(keeper.interrupted(), [there.clone()]);
-    archive.recover().unwrap();
-    assert_eq!(archive.take().unwrap().tree, taken.tree);
-    assert!(keeper.interrupted().is_empty() && !there.join("c").exists());
-}
-
-#[test]
-fn changes_become_a_tree_and_a_patch() {
-    let world = world(Limits::default());
-    world.write("a", "1\n");
-    world.write("b/c", "1\n");
-    let before = world.take();
-    world.write("a", "2\n");
-    fs::remove_dir_all(world.work.join("b")).unwrap();
-    world.write("b", "now a file\n");
-    let after = world.take();
-    let changes = world.archive.changes(&change(&before, &after)).unwrap();
-    assert_eq!(world.archive.with(&before, &changes).unwrap(), after);
-    let none = std::collections::BTreeMap::new();
-    assert_eq!(world.archive.with(&Tree::empty(), &none).unwrap(), Tree::empty());
-    let patch = String::from_utf8(world.archive.patch(&before, &after).unwrap()).unwrap();
-    assert!(
-        patch.contains("-1\n+2\n") && patch.contains("deleted file mode 100644"),
-        "{patch}"
-    );
-    assert_eq!(world.take(), after);
-}
-
-#[test]
-fn changes_become_a_branch_of_the_repository_and_a_bundle() {
-    let world = world(Limits::default());
-    let git = |args: &[&str]| {
-        #[expect(clippy::disallowed_methods, reason = "the test needs a repository")]
-        let mut command = std::process::Command::new("git");
-        command
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .arg("-C")
-            .arg(&world.work);
-        let done = command.args(args).output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{args:?}: {said}");
-        String::from_utf8_lossy(&done.stdout).into_owned()
-    };
-    git(&["init", "-q", "-b", "main"]);
-    world.write("a", "1\n");
-    world.write("b", "1\n");
-    git(&["add", "-A"]);
-    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"]);
-    world.write(
-        ".git/hooks/reference-transaction",
-        "#!/bin/sh\ntouch ../hooked\nexit 1\n",
-    );
-    let mode = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(world.work.join(".git/hooks/reference-transaction"), mode).unwrap();
-    world.write("mine", "not part of the work");
-    let before = world.take();
-    world.write("a", "2\n");
-    world.write("c/d", "3\n");
-    let after = world.take();
-    let changes = world.archive.changes(&change(&before, &after)).unwrap();
-    let new = crate::NewCommit {
-        branch: "agent/work",
-        message: "Do it\n\nAgentd-Session: 1\n",
-        author: ("An Agent", "agent@example.org"),
-        seconds: 1_700_000_000,
-        base: "main",
-    };
-    let status = git(&["status", "--porcelain"]);
-    let repository = world.work.join(".git");
-    let bundle = world.archive.bundle(&repository, &changes, &new).unwrap();
-    let made = world.archive.branch(&repository, &changes, &new).unwrap();
-    assert_eq!(made.files, 2);
-    assert_eq!(
-        git(&["status", "--porcelain"]),
-        status,
-        "index and files are as they were"
-    );
-    assert_eq!(git(&["diff", "--name-only", "main", "agent/work"]), "a\nc/d\n");
-    assert_eq!(
-        git(&["log", "-1", "--format=%an <%ae> %B", "agent/work"]).trim_end(),
-        "An Agent <agent@example.org> Do it\n\nAgentd-Session: 1"
-    );
-    assert!(!world.work.join("hooked").exists() && !world.work.join("../hooked").exists());
-    git(&["fsck", "--strict"]);
-    let file = world.work.with_extension("bundle");
-    fs::write(&file, bundle).unwrap();
-    git(&[
-        "-c",
-        "core.hooksPath=/dev/null",
-        "fetch",
-        "-q",
-        file.to_str().unwrap(),
-        "agent/work:fetched",
-    ]);
-    assert_eq!(git(&["rev-parse", "fetched"]), git(&["rev-parse", "agent/work"]));
-    let again = world.archive.branch(&repository, &changes, &new).unwrap_err();
-    assert_eq!(again.to_string(), "a branch \"agent/work\" exists already");
-    for bad in ["-x", "a..b", "", "a b"] {
-        let new = crate::NewCommit { branch: bad, ..new };
-        assert!(
-            matches!(
-                world.archive.branch(&repository, &changes, &new),
-                Err(Error::BadBranch(_))
-            ),
-            "{bad}"
-        );
-    }
-    git(&["config", "extensions.objectFormat", "sha256"]);
-    let other = world.archive.branch(&repository, &changes, &new).unwrap_err();
-    assert!(matches!(other, Error::Sha256(_)), "{other}");
 }
 
 #[test]

@@ -97,16 +97,12 @@ impl Node {
         let http_note = crate::http::note(http.as_ref());
         let opened = Opened::open(&args, &settings, http.as_ref()).await?;
         let backend = Arc::clone(&opened.backend);
-        // We own the store now, and no session runs yet.
-        end_orphans(&args.paths.data_dir).await?;
-        let workspaces = crate::workspaces::open(&args, &backend).await?;
+        let workspaces = clean(&args, &backend).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
         let (model_note, present) = (model_note(&models), Present::new(args.loaded.clone(), models));
-        let clock = Clock::System;
-        let (stages, told) = stages(&settings);
-        let times = (clock, stages);
-        let child_args =
-            crate::start::child_args(&args, &settings, &opened, &present, times, &workspaces).await?;
+        let (clock, (stages, told)) = (Clock::System, stages(&settings));
+        let with = (&present, &workspaces);
+        let child_args = crate::start::child_args(&args, &settings, &opened, with, (clock, stages)).await?;
         let (servers, subagents) = (child_args.servers.clone(), Arc::clone(&child_args.subagents));
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
@@ -135,7 +131,6 @@ impl Node {
             (&handles, &backend, clock),
             (told, audits),
         )?);
-        crate::start::revert_interrupted(&tree.child_args().checkpoints);
         let root = tree.start(services).await?;
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
@@ -269,6 +264,12 @@ impl Node {
             Err(_) => tracing::error!("the store did not close in time"),
         }
     }
+}
+
+/// Ends and removes what an earlier daemon left. We own the store now, and no session runs yet.
+async fn clean(args: &NodeArgs, backend: &Arc<dyn Backend>) -> Result<Workspaces, NodeError> {
+    end_orphans(&args.paths.data_dir).await?;
+    crate::workspaces::open(args, backend).await
 }
 
 async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {

@@ -214,9 +214,8 @@ pub(crate) async fn child_args(
         http,
         member,
     }: &Opened,
-    present: &Present,
+    (present, workspaces): (&Present, &Workspaces),
     (clock, stages): (Clock, Tracer),
-    workspaces: &Workspaces,
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
@@ -241,7 +240,7 @@ pub(crate) async fn child_args(
     })
 }
 
-/// Keeps the recorded files of working directories.
+/// Keeps the recorded files of working directories, and begins to revert what a killed daemon was applying.
 fn checkpoints(settings: &Settings, args: &NodeArgs, workspaces: &Workspaces) -> Keeper {
     let workspace = &settings.workspace;
     let limits = agentd_checkpoint::Limits {
@@ -252,11 +251,13 @@ fn checkpoints(settings: &Settings, args: &NodeArgs, workspaces: &Workspaces) ->
     let keeper = Keeper::new(&args.paths.data_dir.join("checkpoints"), limits)
         .with_git(crate::workspaces::environment(&args.environment))
         .with_workspaces(workspaces.root());
-    keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes)
+    let keeper = keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes);
+    revert_interrupted(&keeper);
+    keeper
 }
 
 /// Reverts what a killed daemon was applying to directories, each in its own time.
-pub(crate) fn revert_interrupted(keeper: &Keeper) {
+fn revert_interrupted(keeper: &Keeper) {
     for directory in keeper.interrupted() {
         let archive = keeper.archive(&directory);
         tokio::spawn(async move {
@@ -269,10 +270,10 @@ pub(crate) fn revert_interrupted(keeper: &Keeper) {
                 .and_then(|done| done.map_err(|error| error.to_string()))
             {
                 Ok(()) => {
-                    tracing::warn!(dir = %directory.display(), "reverted what was half applied when the daemon was killed")
+                    tracing::warn!(dir = %directory.display(), "reverted what was half applied when the daemon was killed");
                 }
                 Err(why) => {
-                    tracing::error!(dir = %directory.display(), why, "cannot revert what was half applied")
+                    tracing::error!(dir = %directory.display(), why, "cannot revert what was half applied");
                 }
             }
         });

@@ -5,6 +5,9 @@ use agentd_protocol::{
 };
 use serde_json::json;
 
+/// A change: its seq, the recorded files, whether it is part of another.
+type Shown = (Seq, Option<(String, String)>, bool);
+
 /// A log that grows.
 #[derive(Default)]
 struct Log {
@@ -50,8 +53,7 @@ impl Log {
         self.take(ToolFinished { tool_call, outcome });
     }
 
-    /// The changes: seq, recorded files, whether part of another.
-    fn changes(&mut self) -> Vec<(Seq, Option<(String, String)>, bool)> {
+    fn changes(&mut self) -> Vec<Shown> {
         self.past.with_recorded();
         let shown = self.past.changes.iter().map(|change| {
             let trees = change.trees.clone().map(|trees| (trees.before, trees.after));

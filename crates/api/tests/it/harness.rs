@@ -7,6 +7,7 @@ mod player;
 
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Pointer, StoreMsg, SupervisorMsg};
 use agentd_api::{Api, DailyUsage, NodeFacts, Parts, StopRequest};
+use agentd_checkpoint::Keeper;
 use agentd_protocol::*;
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Live, Settings};
@@ -17,6 +18,7 @@ use log::Log;
 use player::{Gate, Played, Player, Supervisor, View};
 use ractor::Actor;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
@@ -124,10 +126,7 @@ impl Harness {
             peers: None,
             daily: Arc::clone(&daily),
             workspaces: Workspaces::open(dir.path(), GitEnvironment::default()).unwrap(),
-            checkpoints: agentd_checkpoint::Keeper::new(
-                &dir.path().join("checkpoints"),
-                agentd_checkpoint::Limits::default(),
-            ),
+            checkpoints: keeper(dir.path()),
         };
         Self {
             api: Arc::new(Api::new(parts)),
@@ -175,4 +174,11 @@ impl Harness {
     pub(crate) fn workdir(&self) -> String {
         self.dir.path().to_str().unwrap().to_owned()
     }
+}
+
+fn keeper(data_dir: &Path) -> Keeper {
+    Keeper::new(
+        &data_dir.join("checkpoints"),
+        agentd_checkpoint::Limits::default(),
+    )
 }

@@ -4,8 +4,8 @@ use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::steps::surroundings::Surroundings;
 use agentd_protocol::{
-    Block, Event, EventBody, InputAccepted, InputId, Principal, QueuedInput, SessionCreated, SessionUpdated,
-    Timestamp, TodoUpdated,
+    Block, Event, EventBody, InputAccepted, InputId, Principal, QueuedInput, Seq, SessionCreated,
+    SessionUpdated, Timestamp, TodoUpdated,
 };
 
 /// The most characters of an input in a queue listing.
@@ -110,14 +110,14 @@ impl Durable {
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }
-            EventBody::Unknown => {
-                return Err(FoldError::UnknownType {
-                    session: self.session,
-                    seq: event.seq,
-                });
-            }
+            EventBody::Unknown => return Err(self.unknown(event.seq)),
         };
         done.map_err(impossible)
+    }
+
+    const fn unknown(&self, seq: Seq) -> FoldError {
+        let session = self.session;
+        FoldError::UnknownType { session, seq }
     }
 
     fn created(&mut self, created: &SessionCreated, at: Timestamp) -> Result<(), Refusal> {
