@@ -8,7 +8,7 @@ use agentd_actor_kit::{
     Tracer,
 };
 use agentd_checkpoint::Keeper;
-use agentd_hooks::{Hooks, WardenLaunch};
+use agentd_hooks::{Hooks, Setup, WardenLaunch};
 use agentd_index::{IndexMsg, Indexer, IndexerArgs};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_mcp::Pool;
@@ -43,6 +43,7 @@ pub(crate) struct ChildArgs {
     pub(crate) stages: Tracer,
     pub(crate) subagents: Arc<SubagentPort>,
     pub(crate) checkpoints: Keeper,
+    pub(crate) setup: Arc<dyn Setup>,
     pub(crate) lease: Lease,
     pub(crate) home: Option<String>,
 }
@@ -257,6 +258,7 @@ impl Children {
                 ..Timing::default()
             },
             checkpoints: args.checkpoints.clone(),
+            setup: Arc::clone(&args.setup),
             lease: args.lease.clone(),
         }
     }

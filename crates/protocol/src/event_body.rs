@@ -160,6 +160,9 @@ pub enum EventBody {
     /// The files of the working directory were recorded.
     #[serde(rename = "workspace.checkpointed")]
     WorkspaceCheckpointed(WorkspaceCheckpointed),
+    /// The setup commands of the workspace have run.
+    #[serde(rename = "workspace.prepared")]
+    WorkspacePrepared(WorkspacePrepared),
     /// The conversation is back at an earlier point.
     #[serde(rename = "session.rewound")]
     SessionRewound(SessionRewound),
@@ -243,6 +246,7 @@ kinds! {
     HistoryFailed => "history.failed",
     UndoApplied => "undo.applied",
     WorkspaceCheckpointed => "workspace.checkpointed",
+    WorkspacePrepared => "workspace.prepared",
     SessionRewound => "session.rewound",
     SessionForked => "session.forked",
     RuleAdded => "rule.added",
@@ -303,6 +307,7 @@ from_payload!(
     HistoryFailed,
     UndoApplied,
     WorkspaceCheckpointed,
+    WorkspacePrepared,
     SessionRewound,
     SessionForked,
     RuleAdded,

@@ -22,3 +22,40 @@ pub struct TreeChanged {
     /// The files after.
     pub after: String,
 }
+
+/// `workspace.prepared`: the setup commands of the workspace have run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WorkspacePrepared {
+    /// The commands that ran, in order; the last one may have failed.
+    pub commands: Vec<SetupCommand>,
+    /// Why the workspace is not set up. The next turn runs all commands again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl WorkspacePrepared {
+    /// No command could run.
+    #[must_use]
+    pub fn not_run(why: &str) -> Self {
+        Self {
+            commands: Vec::new(),
+            error: Some(format!("could not set up the workspace: {why}")),
+        }
+    }
+}
+
+/// A setup command that has run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SetupCommand {
+    /// The configured command.
+    pub command: String,
+    /// Its exit code; absent after a signal, and if its time was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The end of its output, without known credentials.
+    pub output: String,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}

@@ -1,5 +1,6 @@
 //! `[workspace]`: where sessions work, and when their files are recorded.
 
+use crate::sandbox::Network;
 use agentd_protocol::WorkspaceChoice;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,6 +32,13 @@ pub struct WorkspaceConfig {
     pub urls: Vec<String>,
     /// Ignored files and directories that a clone or a worktree of a local repository gets a copy of.
     pub include: Vec<String>,
+    /// Commands that run in a new workspace before its first turn.
+    pub setup: Vec<String>,
+    /// The time limit for all of them together.
+    #[serde(with = "crate::duration::plain")]
+    pub setup_limit: Duration,
+    /// Their network access.
+    pub setup_network: Network,
     /// The time limit for making one.
     #[serde(with = "crate::duration::plain")]
     pub make_limit: Duration,
@@ -61,6 +69,9 @@ impl Default for WorkspaceConfig {
             directories: BTreeMap::new(),
             urls: Vec::new(),
             include: Vec::new(),
+            setup: Vec::new(),
+            setup_limit: Duration::from_secs(600),
+            setup_network: Network::None,
             make_limit: Duration::from_secs(300),
             copy_bytes: 10 << 30,
             copy_files: 200_000,

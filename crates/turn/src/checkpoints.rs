@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::durable::apply::Refusal;
 use crate::questions::{self, Question, Subject};
-use crate::{Config, calls::judging, tree::delegate, volatile::Volatile};
+use crate::{Config, calls::judging, setup, tree::delegate, volatile::Volatile};
 use agentd_protocol::{EffectClass, Event, EventBody, Seq, TurnId, WarningRaised, WorkspaceCheckpointed};
 use serde::{Deserialize, Serialize};
 
@@ -107,6 +107,7 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         || draft.seen().questions.is_pending(&Subject::Checkpoint)
         || !is_due(draft.durable(), draft.seen(), draft.config())
         || is_changing(draft.durable())
+        || setup::is_missing(draft.durable(), draft.config())
     {
         return;
     }

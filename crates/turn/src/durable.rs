@@ -111,6 +111,9 @@ pub struct Durable {
     /// Recorded files.
     #[serde(default)]
     pub files: RecordedFiles,
+    /// The setup commands of the workspace have run.
+    #[serde(default)]
+    pub prepared: bool,
 }
 
 /// Work on files or history that has started and not ended.
@@ -272,6 +275,7 @@ impl Durable {
             compaction_asked: false,
             summary: None,
             files: RecordedFiles::default(),
+            prepared: false,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::live::text_of;
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
     PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
-    TodoItem, TodoStatus, WorkspaceCheckpointed,
+    TodoItem, TodoStatus, WorkspaceCheckpointed, WorkspacePrepared,
 };
 
 /// The event in one line.
@@ -47,6 +47,7 @@ pub fn summary(body: &EventBody) -> String {
         EventBody::SubagentStarted(e) => format!("{} started: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WorkspaceCheckpointed(e) => checkpoint(e),
+        EventBody::WorkspacePrepared(e) => prepared(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
         | EventBody::HistoryFailed(_)
@@ -159,6 +160,15 @@ fn checkpoint(e: &WorkspaceCheckpointed) -> String {
     match e.left_out.as_slice() {
         [] => format!("files recorded as {tree}"),
         left_out => format!("files recorded as {tree}, without {}", left_out.join(", ")),
+    }
+}
+
+/// Setup commands.
+fn prepared(e: &WorkspacePrepared) -> String {
+    let number = u64::try_from(e.commands.len()).unwrap_or(u64::MAX);
+    match &e.error {
+        None => format!("workspace set up by {}", count(number, "command")),
+        Some(error) => error.clone(),
     }
 }
 

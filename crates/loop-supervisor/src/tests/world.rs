@@ -127,6 +127,7 @@ async fn services(
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
+        setup: Arc::new(agentd_hooks::NoSetup),
         checkpoints: agentd_checkpoint::Keeper::new(
             std::path::Path::new("/nonexistent"),
             agentd_checkpoint::Limits::default(),

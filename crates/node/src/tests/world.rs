@@ -94,6 +94,7 @@ impl World {
             clock,
             stages: Tracer::default(),
             subagents: Arc::default(),
+            setup: Arc::new(agentd_hooks::NoSetup),
             checkpoints: agentd_checkpoint::Keeper::new(
                 &dir.path().join("checkpoints"),
                 agentd_checkpoint::Limits::default(),
