@@ -268,3 +268,59 @@ async fn a_url_is_cloned_and_the_settings_of_a_directory_decide_without_a_reques
     assert_eq!(rows[0]["kind"], "worktree", "{rows}");
     assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setup_commands_run_before_the_first_turn_and_a_failure_is_a_clear_state() {
+    let server = ModelServer::start(false).await.unwrap();
+    // It fails in a workspace without the file `ready`.
+    let setup = r#"setup = ["test -e ready", "echo made > made.txt"]"#;
+    let daemon = daemon(&server, &format!("{YOLO}\n[workspace]\n{setup}\n")).await;
+    let app = daemon.workdir("app");
+    let run = [
+        "run",
+        "-q",
+        "-C",
+        &app,
+        "--workspace",
+        "copy",
+        "--name",
+        "own",
+        "plan:own text=done;",
+    ];
+    let failed = daemon.agentctl(&run).await;
+    assert_eq!(failed.code, Some(6), "{}{}", failed.stdout, failed.stderr);
+    assert!(failed.stderr.contains("test -e ready"), "{}", failed.stderr);
+    let client = daemon.client().await;
+    let row = client.get("own").await.unwrap();
+    assert_eq!(row.status.state, agentd_protocol::RunState::Failed, "{row:?}");
+    assert_eq!(row.steps, 0, "no model was called");
+
+    fs::write(Path::new(&row.workdir).join("ready"), "").unwrap();
+    let done = daemon
+        .agentctl(&["run", "-q", "--session", "own", "plan:own text=done;"])
+        .await;
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert_eq!(
+        fs::read_to_string(Path::new(&row.workdir).join("made.txt")).unwrap(),
+        "made\n"
+    );
+    assert!(!Path::new(&app).join("made.txt").exists());
+    let log = check_log(&client, &row.session.to_string()).await;
+    let ran: Vec<usize> = log
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::WorkspacePrepared(prepared) => Some(prepared.commands.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ran, [1, 2]);
+    let shared = daemon
+        .agentctl(&["run", "-q", "-C", &app, "plan:shared text=done;"])
+        .await;
+    assert_eq!(
+        shared.code,
+        Some(0),
+        "a shared directory is not set up: {}",
+        shared.stderr
+    );
+}

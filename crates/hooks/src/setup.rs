@@ -150,7 +150,10 @@ async fn run(
 fn problem(command: &str, collected: &Collected, within: Duration) -> Option<String> {
     let what = match collected.exit.code {
         _ if collected.timed_out => {
-            format!("took too long: workspace.setup_limit is {}s for all commands", within.as_secs())
+            format!(
+                "took too long: workspace.setup_limit is {}s for all commands",
+                within.as_secs()
+            )
         }
         Some(0) => return None,
         Some(code) => format!("ended with exit code {code}"),

@@ -132,10 +132,7 @@ pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) ->
 }
 
 /// The proxy to the listed hosts, if the setting `key` lists any.
-pub(crate) fn network(
-    key: &str,
-    setting: &agentd_settings::Network,
-) -> Result<Option<Network>, NodeError> {
+pub(crate) fn network(key: &str, setting: &agentd_settings::Network) -> Result<Option<Network>, NodeError> {
     let hosts = setting
         .hosts()
         .map_err(|entry| NodeError::Unsupported(format!("{key}: {entry:?} is not a host")))?;

@@ -23,7 +23,10 @@ pub(crate) struct FailedSetup {
 
 /// Whether the commands have to run before anything else works in the directory.
 pub(crate) fn is_missing(durable: &Durable, config: &Config) -> bool {
-    let own = durable.settings.as_ref().is_some_and(|settings| settings.workspace.is_some());
+    let own = durable
+        .settings
+        .as_ref()
+        .is_some_and(|settings| settings.workspace.is_some());
     config.setup && own && !durable.prepared
 }
 

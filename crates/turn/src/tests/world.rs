@@ -374,6 +374,8 @@ impl World {
                 self.reworking = Some(*work);
             }
             Question::Checkpoint => self.recording.push(id),
+            // Found in `questions`.
+            Question::Setup => {}
         }
     }
 
