@@ -3,9 +3,11 @@
 use crate::api::Api;
 use crate::sight::Caller;
 use crate::validate;
+use agentd_checkpoint::Tree;
 use agentd_file_work::FileWork;
 use agentd_git::GitError;
-use agentd_protocol::{CreateParams, Fault, SessionId, Workspace};
+use agentd_protocol::{CreateParams, Fault, SessionId, Workspace, WorkspaceCreated};
+use agentd_settings::WorkspaceConfig;
 use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, plan};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +17,17 @@ const LOOK_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long removing the recorded files of one workspace may take.
 const REMOVE_WITHIN: Duration = Duration::from_secs(60);
+/// How long filling a fork's workspace may take.
+const FILL_WITHIN: Duration = Duration::from_secs(100);
+
+/// The trees that a log names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecordedTrees {
+    /// All of them.
+    pub(crate) trees: Vec<Tree>,
+    /// The files at the end.
+    pub(crate) last: Option<Tree>,
+}
 
 /// Where a new session works.
 #[derive(Debug)]
@@ -93,13 +106,46 @@ impl Api {
             self.apart(&workdir).await?;
             return Ok(Place::shared(workdir));
         };
-        let limits = Limits {
-            within: settings.make_limit,
-            include: settings.include.iter().map(PathBuf::from).collect(),
-            max_bytes: settings.copy_bytes,
-            max_files: settings.copy_files,
-        };
+        let limits = making_limits(settings);
         self.make_place(session, &workdir, plan, limits).await
+    }
+
+    /// Makes the workspace of a fork: of the same kind, with the files as they were recorded at that point.
+    pub(crate) async fn place_of_fork(
+        &self,
+        session: SessionId,
+        of: &Workspace,
+        recorded: RecordedTrees,
+    ) -> Result<(WorkspaceCreated, Vec<String>), Fault> {
+        let plan = self.parts.workspaces.again(of, LOOK_WITHIN).await;
+        let limits = making_limits(&self.loaded().settings.workspace);
+        let plan = plan.map_err(fault_of_workspace)?;
+        let place = self.make_place(session, &of.source, plan, limits).await?;
+        let workspace = place
+            .workspace
+            .ok_or_else(|| Fault::internal("workspace_failed", "a workspace of its own was not made"))?;
+        let mut notices = place.notices;
+        let RecordedTrees { trees, last } = recorded;
+        if let Some(tree) = last.clone() {
+            let from = self.parts.checkpoints.archive(Path::new(&of.path));
+            let to = self.parts.checkpoints.archive(Path::new(&workspace.path));
+            let base = workspace.base.clone();
+            let work = move || {
+                to.carry(&from, &trees, base.as_deref())?;
+                to.fill(&tree).map(drop)
+            };
+            let files = FileWork::of_session(&session.to_string());
+            let done = files.run(Path::new(&workspace.path), FILL_WITHIN, work).await;
+            done.map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
+                .map_err(crate::recorded::fault)?;
+        } else {
+            notices.push(
+                "no files were recorded up to that point, so the workspace has those of its source"
+                    .to_owned(),
+            );
+        }
+        let tree = last.map(|tree| tree.to_string());
+        Ok((WorkspaceCreated { workspace, tree }, notices))
     }
 
     /// Checks a directory that a session shares with others.
@@ -233,6 +279,15 @@ impl Api {
                 tracing::warn!(%session, %error, "could not remove the workspace of a deleted session");
             }
         }
+    }
+}
+
+fn making_limits(settings: &WorkspaceConfig) -> Limits {
+    Limits {
+        within: settings.make_limit,
+        include: settings.include.iter().map(PathBuf::from).collect(),
+        max_bytes: settings.copy_bytes,
+        max_files: settings.copy_files,
     }
 }
 

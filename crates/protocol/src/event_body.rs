@@ -160,6 +160,9 @@ pub enum EventBody {
     /// The files of the working directory were recorded.
     #[serde(rename = "workspace.checkpointed")]
     WorkspaceCheckpointed(WorkspaceCheckpointed),
+    /// The session works in a new workspace.
+    #[serde(rename = "workspace.created")]
+    WorkspaceCreated(WorkspaceCreated),
     /// The setup commands of the workspace have run.
     #[serde(rename = "workspace.prepared")]
     WorkspacePrepared(WorkspacePrepared),
@@ -246,6 +249,7 @@ kinds! {
     HistoryFailed => "history.failed",
     UndoApplied => "undo.applied",
     WorkspaceCheckpointed => "workspace.checkpointed",
+    WorkspaceCreated => "workspace.created",
     WorkspacePrepared => "workspace.prepared",
     SessionRewound => "session.rewound",
     SessionForked => "session.forked",
@@ -307,6 +311,7 @@ from_payload!(
     HistoryFailed,
     UndoApplied,
     WorkspaceCheckpointed,
+    WorkspaceCreated,
     WorkspacePrepared,
     SessionRewound,
     SessionForked,

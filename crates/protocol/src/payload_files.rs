@@ -1,5 +1,6 @@
 //! Payloads of events about recorded files.
 
+use crate::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
 /// `workspace.checkpointed`: the files of the working directory were recorded.
@@ -21,6 +22,17 @@ pub struct TreeChanged {
     pub before: String,
     /// The files after.
     pub after: String,
+}
+
+/// `workspace.created`: from here on, the session works in a workspace other than the one before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WorkspaceCreated {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// The recorded files that it began with; absent: those of its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// `workspace.prepared`: the setup commands of the workspace have run.

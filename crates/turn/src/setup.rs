@@ -9,7 +9,7 @@ use crate::durable::Durable;
 use crate::durable::apply::Refusal;
 use crate::questions::{self, Question, Subject};
 use crate::steps::limits::{self, Leave};
-use agentd_protocol::{EndReason, TurnId, WorkspacePrepared};
+use agentd_protocol::{EndReason, TurnId, WorkspaceCreated, WorkspacePrepared};
 
 /// The class of the error of a turn whose setup failed.
 const FAILED: &str = "setup_failed";
@@ -57,6 +57,17 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, prepared: WorkspacePrepared) {
 }
 
 impl Durable {
+    pub(crate) fn workspace_created(&mut self, created: &WorkspaceCreated) -> Result<(), Refusal> {
+        self.still_open()?;
+        if let Some(settings) = &mut self.settings {
+            settings.workdir.clone_from(&created.workspace.path);
+            settings.workspace = Some(Box::new(created.workspace.clone()));
+        }
+        self.prepared = false;
+        self.told.moved();
+        Ok(())
+    }
+
     pub(crate) fn workspace_prepared(&mut self, prepared: &WorkspacePrepared) -> Result<(), Refusal> {
         self.still_open()?;
         self.prepared = prepared.error.is_none();

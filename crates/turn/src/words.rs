@@ -305,3 +305,8 @@ pub(crate) fn of_child(child: SessionId, ended: &Ended) -> String {
     }
     text
 }
+
+/// The session works in another directory.
+pub(crate) fn moved(workdir: &str) -> String {
+    format!("The working directory is now {workdir}. It has the files of the earlier one; use the new path.")
+}

@@ -47,6 +47,12 @@ pub fn summary(body: &EventBody) -> String {
         EventBody::SubagentStarted(e) => format!("{} started: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WorkspaceCheckpointed(e) => checkpoint(e),
+        EventBody::WorkspaceCreated(e) => {
+            format!(
+                "works in {}, a {} of {}",
+                e.workspace.path, e.workspace.kind, e.workspace.source
+            )
+        }
         EventBody::WorkspacePrepared(e) => prepared(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
