@@ -88,26 +88,48 @@ impl Api {
             workdir: Path::new(&workdir),
             repository: None,
         };
+        let automatic = asked.is_automatic();
+        let made = self
+            .own_place(session, asked, from_url, making_limits(settings))
+            .await;
+        let notice = match made {
+            Ok(Some(place)) => return Ok(place),
+            Ok(None) => None,
+            Err(WorkspaceError::Refused { message, .. }) if automatic => {
+                Some(format!("the session works in {workdir} itself: {message}"))
+            }
+            Err(error) => return Err(fault_of_workspace(error)),
+        };
+        self.apart(&workdir).await?;
+        let mut place = Place::shared(workdir);
+        place.notices.extend(notice);
+        Ok(place)
+    }
+
+    /// Makes the workspace that is asked for; `None`: the session shares its directory.
+    async fn own_place(
+        &self,
+        session: SessionId,
+        asked: Asked<'_>,
+        from_url: bool,
+        limits: Limits,
+    ) -> Result<Option<Place>, WorkspaceError> {
         let repository = if !from_url && asked.needs_repository() {
-            let found = self
-                .parts
-                .workspaces
-                .inspect(Path::new(&workdir), LOOK_WITHIN)
-                .await;
-            found.map_err(fault_of_workspace)?
+            self.parts.workspaces.inspect(asked.workdir, LOOK_WITHIN).await?
         } else {
             None
         };
         let planned = plan(Asked {
             repository: repository.as_ref(),
             ..asked
-        });
-        let Some(plan) = planned.map_err(fault_of_workspace)? else {
-            self.apart(&workdir).await?;
-            return Ok(Place::shared(workdir));
-        };
-        let limits = making_limits(settings);
-        self.make_place(session, &workdir, plan, limits).await
+        })?;
+        match planned {
+            Some(plan) => self
+                .make_place(session, asked.workdir, plan, limits)
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Makes the workspace of a fork: of the same kind, with the files as they were recorded at that point.
@@ -120,7 +142,10 @@ impl Api {
         let plan = self.parts.workspaces.again(of, LOOK_WITHIN).await;
         let limits = making_limits(&self.loaded().settings.workspace);
         let plan = plan.map_err(fault_of_workspace)?;
-        let place = self.make_place(session, &of.source, plan, limits).await?;
+        let place = self
+            .make_place(session, Path::new(&of.source), plan, limits)
+            .await;
+        let place = place.map_err(fault_of_workspace)?;
         let workspace = place
             .workspace
             .ok_or_else(|| Fault::internal("workspace_failed", "a workspace of its own was not made"))?;
@@ -185,23 +210,21 @@ impl Api {
     async fn make_place(
         &self,
         session: SessionId,
-        workdir: &str,
+        workdir: &Path,
         plan: Plan,
         limits: Limits,
-    ) -> Result<Place, Fault> {
+    ) -> Result<Place, WorkspaceError> {
         let below = match &plan.source {
-            Source::Repository(repository) if Path::new(workdir) != repository.top => {
-                Some(repository.top.clone())
-            }
+            Source::Repository(repository) if workdir != repository.top => Some(repository.top.clone()),
             _ => None,
         };
         let (all, now) = (self.parts.workspaces.clone(), self.parts.clock.now());
         // If the client goes away, the making ends all the same, and what it made is removed by the next clean-up.
         let making = tokio::spawn(async move { all.make(session, now, plan, limits).await });
-        let made = making
-            .await
-            .map_err(|error| Fault::internal("workspace_failed", error.to_string()))?
-            .map_err(fault_of_workspace)?;
+        let made = making.await.map_err(|error| WorkspaceError::Io {
+            path: self.parts.workspaces.dir(session),
+            source: std::io::Error::other(error),
+        })??;
         let mut notices = made.notices;
         if let Some(top) = below {
             notices.push(format!(

@@ -25,7 +25,7 @@ pub enum Checkpointing {
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceConfig {
     /// The kind of a session that names none.
-    pub default: WorkspaceChoice,
+    pub kind: WorkspaceChoice,
     /// Other defaults for directories and everything below them.
     pub directories: BTreeMap<String, WorkspaceChoice>,
     /// The beginnings of the URLs that tokens may have cloned; local users may name any.
@@ -65,7 +65,7 @@ pub struct WorkspaceConfig {
 impl Default for WorkspaceConfig {
     fn default() -> Self {
         Self {
-            default: WorkspaceChoice::Shared,
+            kind: WorkspaceChoice::Auto,
             directories: BTreeMap::new(),
             urls: Vec::new(),
             include: Vec::new(),
@@ -87,7 +87,7 @@ impl Default for WorkspaceConfig {
 }
 
 impl WorkspaceConfig {
-    /// The kind for a directory: of the innermost configured directory that it is in, otherwise the default.
+    /// The kind for a directory: of the innermost configured directory that it is in, otherwise `kind`.
     #[must_use]
     pub fn choice(&self, workdir: &Path) -> WorkspaceChoice {
         let inside = self
@@ -95,7 +95,7 @@ impl WorkspaceConfig {
             .iter()
             .filter(|(dir, _)| workdir.starts_with(dir));
         let inner = inside.max_by_key(|(dir, _)| Path::new(dir).components().count());
-        inner.map_or(self.default, |(_, choice)| *choice)
+        inner.map_or(self.kind, |(_, choice)| *choice)
     }
 
     /// Whether a token may have a URL cloned. An entry ends with a whole part of the URL's path.
@@ -137,7 +137,7 @@ mod tests {
         let choice = |dir| config.choice(Path::new(dir));
         assert_eq!(choice("/srv/app/src"), WorkspaceChoice::Worktree);
         assert_eq!(choice("/srv/application"), WorkspaceChoice::Clone);
-        assert_eq!(choice("/home/ana"), WorkspaceChoice::Shared);
+        assert_eq!(choice("/home/ana"), WorkspaceChoice::Auto);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Looks at the repository that a directory is in.
 
 use crate::error::WorkspaceError;
+use agentd_file_work::FileWork;
 use agentd_git::{GitEnvironment, Run, ask, git};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs;
@@ -31,12 +32,17 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Finds the repository that contains a directory; `None` if there is none. Only commands that run nothing see its
-/// configuration.
+/// configuration. Without a `.git` there, git does not run at all: most directories are no repositories.
 pub(crate) async fn inspect(
     environment: &GitEnvironment,
     dir: &Path,
     within: Duration,
 ) -> Result<Option<Repository>, WorkspaceError> {
+    let files = FileWork::of_directory(dir);
+    let here = dir.to_owned();
+    if !files.run(dir, within, move || has_git(&here)).await? {
+        return Ok(None);
+    }
     let asked = [
         "rev-parse",
         "--path-format=absolute",
@@ -46,20 +52,23 @@ pub(crate) async fn inspect(
     ];
     let found = ask(environment, Run::new(dir, within, asked)).await?;
     if !found.success {
-        return if has_git(dir) {
-            Err(unusable(dir, &found.message))
-        } else {
-            Ok(None)
-        };
+        return Err(unusable(dir, &found.message));
     }
     let text = found.text();
     let mut lines = text.lines();
     let (Some(top), Some(common), format) = (lines.next(), lines.next(), lines.next()) else {
         return Err(unusable(dir, "git did not say where it is"));
     };
-    let path = |text: &str| real(Path::new(text)).map_err(|error| unusable(dir, &format!("{text}: {error}")));
-    let (top, common) = (path(top)?, path(common)?);
-    belongs(dir, &top, &common)?;
+    let said = (PathBuf::from(top), PathBuf::from(common), dir.to_owned());
+    let places = files.run(dir, within, move || {
+        let (top, common, dir) = said;
+        let path =
+            |path: &Path| real(path).map_err(|error| unusable(&dir, &format!("{}: {error}", path.display())));
+        let (top, common) = (path(&top)?, path(&common)?);
+        belongs(&dir, &top, &common)?;
+        Ok::<_, WorkspaceError>((top, common))
+    });
+    let (top, common) = places.await??;
     let head = ask(
         environment,
         Run::new(dir, within, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]),
