@@ -2,9 +2,10 @@
 
 use crate::archive::Archive;
 use crate::error::Error;
-use crate::git::{Git, last_words, not_started};
+use crate::git::Git;
 use crate::restore::{Back, Restored};
 use crate::trees::{Tree, TreeChange};
+use agentd_git::words;
 use std::io::{Read as _, Write};
 
 impl Archive {
@@ -50,26 +51,19 @@ impl Archive {
             // If it ends early, its exit code says why.
             let _ = input.write_all(wanted.as_bytes());
         }
-        let failed = |error: std::io::Error| Error::Git {
-            what: "pack-objects".to_owned(),
-            why: error.to_string(),
-        };
         let copied = match packing.stdout.take() {
             Some(mut output) => std::io::copy(&mut output, out).map(drop),
             None => Ok(()),
         };
-        let mut words = Vec::new();
+        let mut said = Vec::new();
         if let Some(stderr) = packing.stderr.take() {
-            let _ = stderr.take(1 << 16).read_to_end(&mut words);
+            let _ = stderr.take(1 << 16).read_to_end(&mut said);
         }
-        let ended = packing.wait().map_err(failed)?;
+        let ended = packing.wait().map_err(|error| failed("pack-objects", error))?;
         if !ended.success() {
-            return Err(Error::Git {
-                what: "pack-objects".to_owned(),
-                why: last_words(&words),
-            });
+            return Err(failed("pack-objects", words(&said, ended.code())));
         }
-        copied.map_err(failed)
+        copied.map_err(|error| failed("pack-objects", error))
     }
 
     /// Gives the directory the files of a tree, and only those, apart from what is never recorded.
@@ -87,6 +81,13 @@ impl Archive {
             changes: &[back],
             force: false,
         })
+    }
+}
+
+fn failed(what: &str, why: impl ToString) -> Error {
+    Error::Git {
+        what: what.to_owned(),
+        why: why.to_string(),
     }
 }
 
