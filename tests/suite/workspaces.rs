@@ -336,7 +336,10 @@ async fn a_fork_gets_a_workspace_of_its_own_with_the_files_of_that_point() {
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         let client = daemon.client().await;
         let origin = client.get(kind).await.unwrap();
-        let at = check_log(&client, &origin.session.to_string()).await.len().to_string();
+        let at = check_log(&client, &origin.session.to_string())
+            .await
+            .len()
+            .to_string();
         let more = format!("plan:{kind}-more steps=1 command=echo_second_>_mine; text=two;");
         let done = daemon.agentctl(&["run", "-q", "--session", kind, &more]).await;
         assert_eq!(done.code, Some(0), "{}", done.stderr);

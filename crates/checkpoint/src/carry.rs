@@ -25,15 +25,12 @@ impl Archive {
         };
         let output = unpacking
             .wait_with_output()
-            .map_err(|error| not_started(&error))?;
+            .map_err(|error| failed("index-pack", error))?;
         packed?;
         if output.status.success() {
             return Ok(());
         }
-        Err(Error::Git {
-            what: "index-pack".to_owned(),
-            why: last_words(&output.stderr),
-        })
+        Err(failed("index-pack", words(&output.stderr, output.status.code())))
     }
 
     /// Writes the objects of trees as a pack, except for those of the commit or tree `known`.
