@@ -165,7 +165,7 @@ async fn what_a_command_destroyed_is_shown_and_undone_and_that_is_undone() {
         played
             .agentctl(&["undo", id], 5)
             .await
-            .contains("nothing_to_undo")
+            .contains("no file change left to undo")
     );
     assert_eq!(played.file("before.txt").as_deref(), Some("before\n"));
 }
