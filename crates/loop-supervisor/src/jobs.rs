@@ -1,4 +1,4 @@
-//! What the supervisor does in tasks: loading a session, and reading rows of the store.
+//! The supervisor's tasks: they load sessions and read rows of the store.
 
 use crate::machine::wake_time;
 use agentd_actor_kit::{NotLoaded, Read, SessionMsg, StoreMsg, SupervisorMsg};

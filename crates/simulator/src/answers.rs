@@ -113,7 +113,7 @@ impl World {
         | Reply::Ended { seq }) = reply;
         if self.disk.head(session) < *seq {
             let what = format!(
-                "event {seq} was answered for, the log ends at {}",
+                "a reply names event {seq}, but the log ends at {}",
                 self.disk.head(session)
             );
             return Err(Violation::of("I1", what));

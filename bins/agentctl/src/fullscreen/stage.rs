@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 /// A view with what it needs: the connection, its requests.
 pub(crate) trait Stage {
-    /// Its own events, besides keys and signals.
+    /// Its own events, in addition to keys and signals.
     type News;
 
     /// Draws a frame.

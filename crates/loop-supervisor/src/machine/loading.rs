@@ -1,4 +1,4 @@
-//! Loading from cold to hot. Loads run beside the supervisor, so a slow session log delays no other session.
+//! Loading from cold to hot. Loads run in tasks of their own, so a slow session log delays no other session.
 
 use super::routing::faulted;
 use super::slot::{Hot, Loading, Slot};
