@@ -18,6 +18,9 @@ use tokio::task::JoinHandle;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The time limit of one request to the control plane.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a model takes to answer in the phases at a part of the load: without it, the healthy sessions use all processors,
+/// and whatever asks for one waits, frozen file system or not.
+const THINKS_MS: u32 = 250;
 /// How long to measure the CPU time of a daemon without requests.
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -86,17 +89,19 @@ pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut 
     };
     world.create_frozen(ice.directory()).await?;
     world.healthy = world.create_healthy().await?;
-    world.round(1).await?;
+    world.round(1, 0).await?;
     let name = kind.name();
     let idle = world.idle().await?;
     report.number(format!("{name}.idle_cpu_ms_per_second.alone"), idle);
     // Phases alternate, so that a machine whose speed drifts does not favour either kind.
     let (mut go_on, mut failed) = (0, 0);
-    let (mut calm, mut busy) = (vec![world.phase().await?], Vec::new());
+    let (mut calm, mut busy) = (vec![world.phase(0).await?], Vec::new());
+    let (mut part_calm, mut part_busy) = (vec![world.phase(THINKS_MS).await?], Vec::new());
     for cycle in 1..=load.cycles {
         ice.freeze()?;
         world.send_frozen().await?;
-        busy.push(world.phase().await?);
+        busy.push(world.phase(0).await?);
+        part_busy.push(world.phase(THINKS_MS).await?);
         if cycle == load.cycles {
             let idle = world.idle().await?;
             report.number(format!("{name}.idle_cpu_ms_per_second.with_frozen"), idle);
@@ -104,9 +109,16 @@ pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut 
         }
         ice.thaw()?;
         go_on = world.goes_on("thaw", &mut failed).await?;
-        calm.push(world.phase().await?);
+        part_calm.push(world.phase(THINKS_MS).await?);
+        calm.push(world.phase(0).await?);
     }
     compare(name, &mut calm, &mut busy, report);
+    for (kind, phases) in [("alone", &mut part_calm), ("with_frozen", &mut part_busy)] {
+        let rate = median(phases.iter().map(|phase| phase.round.rate).collect());
+        report.number(format!("{name}.part.steps_per_second.{kind}"), rate);
+        let name = format!("{name}.part.ps_ms.{kind}");
+        report.percentiles(&name, &mut listed(phases), Some(Target::AtMost(100.0)));
+    }
     report.put(format!("{name}.go_on_after_thaw"), go_on);
     report.put(format!("{name}.failed_calls_after_thaw"), failed);
     ice.freeze()?;
@@ -140,17 +152,21 @@ fn compare(name: &str, calm: &mut [Phase], busy: &mut [Phase], report: &mut Repo
             format!("{name}.cpu_ms_per_step.{kind}"),
             median(of(|round| round.cpu_ms)),
         );
-        let mut listed: Vec<f64> = phases
-            .iter_mut()
-            .flat_map(|phase| phase.listed.drain(..))
-            .collect();
         report.percentiles(
             &format!("{name}.ps_ms.{kind}"),
-            &mut listed,
-            Some(Target::AtMost(100.0)),
+            &mut listed(phases),
+            None::<Target>,
         );
     }
     report.aim(format!("{name}.ratio"), ratio, Target::AtLeast(0.9));
+}
+
+/// The milliseconds of all listings.
+fn listed(phases: &mut [Phase]) -> Vec<f64> {
+    phases
+        .iter_mut()
+        .flat_map(|phase| phase.listed.drain(..))
+        .collect()
 }
 
 impl World<'_> {
@@ -192,10 +208,11 @@ impl World<'_> {
         Ok((self.bench.usage()?.cpu_ms - before) / IDLE.as_secs_f64())
     }
 
-    /// Runs a turn of each healthy session, their `turn`th.
-    async fn round(&mut self, turn: usize) -> Result<Round> {
+    /// Runs a turn of each healthy session, their `turn`th, with a model that thinks so long.
+    async fn round(&mut self, turn: usize, thinks_ms: u32) -> Result<Round> {
         let key = format!("phase{}.round{turn}", self.phases);
         let plan = self.bench.args.tools.plan(&key, self.load.steps);
+        let plan = plan.replace(" steps=", &format!(" first={thinks_ms} steps="));
         let (begun, cpu) = (Instant::now(), self.bench.usage()?.cpu_ms);
         for session in &self.healthy {
             send(&self.bench.client, *session, &plan).await?;
@@ -209,7 +226,7 @@ impl World<'_> {
     }
 
     /// Replaces the healthy sessions by new ones, since a step costs more in a longer session, and runs their rounds.
-    async fn phase(&mut self) -> Result<Phase> {
+    async fn phase(&mut self, thinks_ms: u32) -> Result<Phase> {
         let earlier = BulkParams {
             action: Some(BulkAction::Delete),
             sessions: self.healthy.iter().map(ToString::to_string).collect(),
@@ -226,7 +243,7 @@ impl World<'_> {
         let listing = listing(self.bench.connect().await?);
         let mut rounds = Vec::new();
         for turn in 1..=self.load.rounds as usize {
-            rounds.push(self.round(turn).await?);
+            rounds.push(self.round(turn, thinks_ms).await?);
         }
         listing.stop.send_replace(true);
         let listed = tokio::time::timeout(PATIENCE, listing.task)

@@ -199,15 +199,6 @@ class Ended extends Error {
   }
 }
 
-/**
- * Exchanges the one-time code of a link for a token.
- * @param {string} code
- * @returns {Promise<{token: string, name: string, scopes: string[], expires_at?: string}>}
- */
-export function signIn(code) {
-  return new Client({ token: '' }).post('/sign-in', { code });
-}
-
 /** @param {Record<string, any>} [query] */
 function search(query) {
   const params = new URLSearchParams();
@@ -220,7 +211,7 @@ function search(query) {
 }
 
 /** @param {Response} response */
-async function problem(response) {
+export async function problem(response) {
   const text = await response.text().catch(() => '');
   try {
     const { detail, code, hint, field } = JSON.parse(text);

@@ -1,6 +1,7 @@
 // The start: sign-in, then the shell with one view at a time. The fragment says which.
 
-import { Client, signIn } from './client.js';
+import { arrived, firstRows } from './arrive.js';
+import { Client } from './client.js';
 import { h, put } from './dom.js';
 import { bind, listen } from './keyboard.js';
 import { notify } from './notify.js';
@@ -43,30 +44,20 @@ function route() {
   return { name: Object.hasOwn(VIEWS, name) ? name : 'fleet', path: parts.slice(1), query: new URLSearchParams(query) };
 }
 
-/** Turns `#code=` into a token; the code leaves the address bar at once. */
-async function useCode() {
-  const code = /^#code=([^&]+)/.exec(location.hash)?.[1];
-  if (!code) return '';
-  history.replaceState(null, '', `${location.pathname}#/fleet`);
-  try {
-    const { token, ...person } = await signIn(decodeURIComponent(code));
-    signedIn.keep(token, person);
-    return '';
-  } catch (error) {
-    const { message, hint, status } = /** @type {any} */ (error);
-    return status === 0 ? `${message} ${hint}` : `This link does not work any more: ${message} Each link works once; \`agentctl open\` makes a new one.`;
-  }
-}
-
 /** @param {string} why */
 function showSignIn(why) {
   document.title = 'Sign in · agentd';
   put(app, signInForm({ why, done: () => run() }), toastRegion());
 }
 
+/** Belongs to the first person who signs in here. */
+let rows = firstRows;
+
 function run() {
+  const early = rows;
+  rows = Promise.resolve(null);
   const client = new Client({ token: signedIn.token(), onSignedOut: (error) => leave(`${error.message}. ${error.hint ?? ''}`) });
-  const store = new Store(client);
+  const store = new Store(client, early);
   const person = signedIn.person();
   const can = (/** @type {string} */ scope) => person.scopes === null || person.scopes.includes(scope);
   const main = h('main', { id: 'main', tabindex: -1 });
@@ -167,7 +158,7 @@ async function start() {
     event.preventDefault();
     document.getElementById('main')?.focus();
   });
-  const why = await useCode();
+  const why = await arrived;
   if (signedIn.token()) {
     run();
     if (why) toast(why, { kind: 'bad' });

@@ -7,8 +7,6 @@ import { applyEvent, asks, describe, settles } from './apply.js';
 const REFRESH = 700;
 /** Rows of one request; the daemon's default for `limits.list_rows`. */
 const PAGE = 200;
-/** Rows of the very first request: enough for the first screen. */
-const SCREENFUL = 50;
 /** Rows that are read at first, and whenever the table's window comes near the end of those. */
 const FIRST_ROWS = 5_000;
 const MORE_ROWS = 1_000;
@@ -26,14 +24,19 @@ const RECALLED = ['turn.started', 'turn.finished', 'model.failed', 'tool.started
 const POLL = 4_000;
 
 /** @typedef {{states: string[], labels: string, search: string, sort: string, desc: boolean, all: boolean}} View */
+/** @typedef {{items: import('./types.js').Row[], next: string|null}} Page */
 /** @typedef {{rows: boolean, order: boolean, approvals: boolean, connection: boolean, changed: Set<string>}} Change */
 
 const nothing = () => ({ rows: false, order: false, approvals: false, connection: false, changed: new Set() });
 
 export class Store {
-  /** @param {import('./client.js').Client} client */
-  constructor(client) {
+  /**
+   * @param {import('./client.js').Client} client
+   * @param {Promise<Page|null>} early the first page, if somebody has asked for it
+   */
+  constructor(client, early = Promise.resolve(null)) {
     this.client = client;
+    this.early = early;
     /** @type {Map<string, import('./types.js').Row>} */
     this.rows = new Map();
     /** @type {import('./types.js').Approval[]} */
@@ -89,10 +92,15 @@ export class Store {
     const later = document.hidden ? (/** @type {FrameRequestCallback} */ fn) => window.setTimeout(fn, 200) : requestAnimationFrame;
     this.frame = later(() => {
       this.frame = 0;
-      const change = this.change;
-      this.change = nothing();
-      for (const fn of [...this.listeners]) fn(change);
+      this.tell();
     });
+  }
+
+  /** Tells the listeners what changed since the last time. */
+  tell() {
+    const change = this.change;
+    this.change = nothing();
+    for (const fn of [...this.listeners]) fn(change);
   }
 
   /** Starts the fleet stream. */
@@ -309,11 +317,15 @@ export class Store {
     try {
       do {
         const order = { sort: SORTS.includes(sort) ? sort : null, ascending: !desc, search };
-        /** @type {{items: import('./types.js').Row[], next: string|null}} */
-        const page = await this.client.get('/sessions', { limit: this.loaded ? PAGE : SCREENFUL, after: this.next, all, states, labels, ...order });
+        const early = this.loaded ? null : await this.early;
+        /** @type {Page} */
+        const page = early ?? await this.client.get('/sessions', { limit: PAGE, after: this.next, all, states, labels, ...order });
+        const first = !this.loaded;
+        this.loaded = true;
         this.take(page.items);
         this.change.order = true;
-        this.loaded = true;
+        // The very first rows belong in the first frame.
+        if (first) this.tell();
         if (run !== this.loading) return;
         for (const row of page.items) seen.add(row.session);
         this.error = null;
