@@ -272,8 +272,13 @@ impl Daemon {
 }
 
 fn config_text(options: &DaemonOptions) -> String {
+    let mut config = options.config.clone();
+    // Most tests compare whole logs, in which the moment of a checkpoint is open.
+    if !config.contains("[workspace]") {
+        config.push_str("\n[workspace]\ncheckpoint = \"off\"\n");
+    }
     let Some(url) = &options.model_url else {
-        return options.config.clone();
+        return config;
     };
     format!(
         r#"{config}
@@ -294,7 +299,6 @@ model = "claude-test"
 provider = "test-openai"
 model = "gpt-test"
 "#,
-        config = options.config,
     )
 }
 

@@ -220,3 +220,20 @@ async fn the_full_screen_mode_is_measured_in_a_terminal() {
         ],
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workspaces_are_measured_beside_plain_git() {
+    let figures = measure("workspaces --files 50 --sessions 2 --small-files 20 --small-sessions 4").await;
+    positive(
+        &figures,
+        &[
+            "clone.ratio_of_medians",
+            "worktree.ratio_of_medians",
+            "clone.disk_mb_each",
+            "small.median_ms",
+            "small.four_at_once_ms.p50",
+        ],
+    );
+    assert_eq!(figures["clone.original_untouched"], true);
+    assert_eq!(number(&figures, "small.sessions"), 4.0);
+}

@@ -45,7 +45,7 @@ impl Played {
         let script = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(script.path(), SCRIPT).unwrap();
         let config = format!(
-            "[model]\ndefault = \"played\"\n[models.played]\nprovider = \"scripted\"\nmodel = \"{}\"\n[permission]\nmode = \"yolo\"\n",
+            "[model]\ndefault = \"played\"\n[models.played]\nprovider = \"scripted\"\nmodel = \"{}\"\n[permission]\nmode = \"yolo\"\n[workspace]\ncheckpoint = \"off\"\n",
             script.path().display()
         );
         let daemon = Daemon::start(DaemonOptions {

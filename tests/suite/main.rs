@@ -12,6 +12,7 @@ mod bad_input;
 mod bench;
 mod beside;
 mod cancel;
+mod checkpoints;
 mod clients;
 mod cluster;
 mod commands;
@@ -74,6 +75,8 @@ mod typed_answers;
 mod upgrade;
 mod verbs;
 mod viewers;
+mod workspaces;
+mod workspaces_fetched;
 
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;

@@ -4,6 +4,7 @@
 //!
 //! The tables are the tests: a cell whose point is never reached fails.
 
+mod destroyed;
 mod long;
 mod scenarios;
 mod world;
@@ -157,6 +158,14 @@ const HISTORY: Points = &[
     ("fact.before:session.rewound", &[1]),
     ("fact.after:session.rewound", &[1]),
 ];
+const DESTROYED: Points = &[
+    ("checkpoint.write", &[1, 3]),
+    ("checkpoint.written", &[2, 4]),
+    ("fact.before:workspace.checkpointed", &[2]),
+    ("fact.after:workspace.checkpointed", &[3]),
+    ("restore.file", &[1, 3]),
+    ("restore.done", &[1]),
+];
 const COMPACTION: Points = &[
     ("fact.before:context.compacted", &[1]),
     ("fact.after:context.compacted", &[1]),
@@ -169,17 +178,31 @@ const COLD: Points = &[
     ("fact.before:session.closed", &[1]),
     ("fact.after:session.closed", &[1]),
 ];
+const WORKSPACES: Points = &[
+    ("workspace.begun", &[1]),
+    ("workspace.branched", &[1]),
+    ("workspace.filled", &[1]),
+    ("workspace.made", &[1]),
+    ("session.create", &[3]),
+    ("fact.before:session.created", &[3]),
+    ("fact.after:session.created", &[3]),
+    ("workspace.removing", &[1]),
+    ("workspace.unlinked", &[1]),
+    ("workspace.emptied", &[1]),
+];
 const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
 /// All tables, for tests with other hits.
-const TABLES: [(Scenario, Points); 8] = [
+const TABLES: [(Scenario, Points); 10] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),
     (Scenario::Approval, APPROVAL),
     (Scenario::Cancel, CANCEL),
     (Scenario::History, HISTORY),
+    (Scenario::Destroyed, DESTROYED),
     (Scenario::Compaction, COMPACTION),
     (Scenario::Cold, COLD),
+    (Scenario::Workspaces, WORKSPACES),
     (Scenario::Servers, SERVERS),
 ];
 
@@ -198,8 +221,10 @@ matrix! {
     i1_i3_i7_faults_while_a_person_is_asked: Approval, APPROVAL;
     i3_faults_while_a_turn_is_cancelled: Cancel, CANCEL;
     i1_i4_faults_while_files_and_conversation_go_back: History, HISTORY;
+    i1_i4_faults_while_files_are_recorded_and_a_command_is_undone: Destroyed, DESTROYED;
     i1_i2_faults_while_a_conversation_is_compacted: Compaction, COMPACTION;
     i1_i2_faults_while_sessions_come_and_go: Cold, COLD;
+    i1_i2_faults_while_workspaces_come_and_go: Workspaces, WORKSPACES;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod names;
 mod protected;
 mod repositories;
 mod shown;
+mod workspaces;
 
 use agentd_client::Client;
 use agentd_protocol::{

@@ -8,6 +8,7 @@ mod operate;
 mod security;
 mod turns;
 mod typed;
+mod workspace;
 
 pub(crate) use access::{
     AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, OpenArgs, TokenArgs, TokenVerb,
@@ -16,7 +17,7 @@ pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
     TargetArgs, WaitArgs, WaitFor,
 };
-pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
+pub(crate) use history::{ApplyArgs, BranchArgs, DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
     BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
 };
@@ -30,6 +31,7 @@ pub(crate) use security::{
 };
 pub(crate) use turns::{AttachArgs, ModeArg, RunArgs, SendArgs, TopArgs};
 pub(crate) use typed::{understood, verb};
+pub(crate) use workspace::{WorkspaceArgs, WorkspacePruneArgs, WorkspaceVerb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -169,7 +171,11 @@ pub(crate) enum Verb {
     Rewind(RewindArgs),
     /// Create a session that starts with a copy of another session's log
     Fork(ForkArgs),
-    /// Export a session's log, exactly as stored
+    /// Apply a session's file changes to another directory
+    Apply(ApplyArgs),
+    /// Make a git branch of a session's file changes
+    Branch(BranchArgs),
+    /// Export a session's log, exactly as stored, or its file changes
     Export(ExportArgs),
     /// Create a session with an exported log as its history
     Import(ImportArgs),
@@ -177,6 +183,8 @@ pub(crate) enum Verb {
     Backup(BackupArgs),
     /// Print events of all sessions
     Events(EventsArgs),
+    /// List, measure and remove the workspaces of sessions
+    Workspace(WorkspaceArgs),
     /// Show tokens and cost by group
     Usage(UsageArgs),
     /// List the configured models

@@ -32,6 +32,8 @@ mod transfer;
 pub(crate) mod tree;
 mod usage;
 mod wait;
+mod work;
+mod workspace;
 
 use crate::cli::Verb;
 use crate::ctx::Ctx;
@@ -70,6 +72,8 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Rm(args) => lifecycle::each(ctx, &args.targets, &Order::Remove(args.force)).await,
         Verb::Wait(args) => wait::wait(ctx, &args).await,
         Verb::Diff(args) => history::diff(ctx, args).await,
+        Verb::Apply(args) => work::apply(ctx, args).await,
+        Verb::Branch(args) => work::branch(ctx, args).await,
         Verb::Undo(args) => history::undo(ctx, args).await,
         Verb::Rewind(args) => history::rewind(ctx, args).await,
         Verb::Fork(args) => history::fork(ctx, args).await,
@@ -89,6 +93,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
+        Verb::Workspace(args) => workspace::workspace(ctx, args.verb).await,
         Verb::Nodes => nodes::nodes(ctx).await,
         Verb::Node(args) => nodes::node(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,

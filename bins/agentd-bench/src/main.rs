@@ -39,6 +39,7 @@ mod strike;
 mod terminal;
 mod tree;
 mod viewers;
+mod workspaces;
 
 use anyhow::Result;
 use clap::Parser;

@@ -16,6 +16,7 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg, ToolMsg,
 };
+use agentd_checkpoint::Keeper;
 use agentd_file_work::Turns;
 use agentd_prompt::Places;
 use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
@@ -23,6 +24,7 @@ use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, ToolEntry};
 use agentd_turn::{Command, Reply};
+use agentd_workspace::Workspaces;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -142,6 +144,10 @@ pub struct Parts {
     pub audit: mpsc::Sender<Value>,
     /// The other nodes; `None`: there can be none.
     pub peers: Option<Arc<dyn Peers>>,
+    /// The workspaces of sessions.
+    pub workspaces: Workspaces,
+    /// Keeps the recorded files of working directories.
+    pub checkpoints: Keeper,
     /// Usage by day. Something else feeds it the log.
     pub daily: Arc<DailyUsage>,
 }

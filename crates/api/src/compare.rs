@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The time limit for reading files.
-const WITHIN: Duration = Duration::from_secs(20);
+pub(crate) const WITHIN: Duration = Duration::from_secs(20);
 /// The maximum number of files in one diff.
-const MAX_FILES: usize = 500;
+pub(crate) const MAX_FILES: usize = 500;
 /// Maximum bytes of the diffs in one answer.
 const MAX_BYTES: usize = 4 << 20;
 
 /// One side of a comparison.
-enum Side {
+pub(crate) enum Side {
     /// The stored content; `None`: the file did not exist.
     Kept(Option<Vec<u8>>),
     /// The current content of the file.
@@ -30,10 +30,10 @@ enum Side {
 }
 
 /// A file to compare.
-struct Pair {
-    path: String,
-    before: Side,
-    after: Side,
+pub(crate) struct Pair {
+    pub(crate) path: String,
+    pub(crate) before: Side,
+    pub(crate) after: Side,
 }
 
 impl Api {
@@ -45,7 +45,10 @@ impl Api {
             None => None,
         };
         let of_turn = |change: &Change| turn.is_none() || change.turn == turn;
-        let stays = past.stays(|_, of| turn.is_none() || of == turn);
+        let stays = match past.recorded.any() {
+            true => Vec::new(),
+            false => past.stays(|_, of| turn.is_none() || of == turn),
+        };
         let ends = ends(&past, of_turn, turn.is_some());
         if ends.len() > MAX_FILES {
             let message = format!(
@@ -54,8 +57,15 @@ impl Api {
             );
             return Err(Fault::limit("too_many_files", message).hint("compare one turn only"));
         }
+        let recorded = self
+            .recorded(session, &past, (turn, params.at.as_deref()))
+            .await?;
+        let ends = if params.at.is_some() { Vec::new() } else { ends };
         let mut pairs = Vec::new();
         for (path, before, after) in ends {
+            if recorded.iter().any(|pair| pair.path == path) {
+                continue;
+            }
             pairs.push(Pair {
                 path,
                 before: self.side(before).await?,
@@ -65,6 +75,7 @@ impl Api {
                 },
             });
         }
+        pairs.extend(recorded);
         let mut files = self
             .in_workdir(session, move |workdir, max| compared(workdir, max, pairs))
             .await?;

@@ -8,10 +8,13 @@ use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::sight::Caller;
 use crate::validate;
 use crate::words::unknown;
+use crate::workspaces::Place;
 use agentd_actor_kit::GateMsg;
 use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
-use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, SessionCreated};
+use agentd_protocol::{
+    Budget, CreateParams, Created, Fault, FaultClass, LoopLimits, SessionCreated, SessionId,
+};
 use agentd_settings::{CLIENT, LimitOverrides};
 use agentd_tools::{REMOTE_PREFIX, delegates, is_usual};
 use agentd_turn::{Command, NewInput};
@@ -39,17 +42,23 @@ impl Api {
         }
         let nobody_named_it = params.title.is_none();
         let (params, notices) = self.typed_prompt(params).await?;
-        let mut created = Box::new(self.prepared(&params).await?);
-        created.derived_title = nobody_named_it;
-        let name = created.title.clone();
+        let session = self.parts.clock.stamp().session();
+        let made = self.made(who, session, &params, nobody_named_it).await;
+        let (created, mut more) = match made {
+            Ok(made) => made,
+            Err(fault) => {
+                self.abandon(session).await;
+                return Err(fault);
+            }
+        };
+        let (name, own) = (created.title.clone(), created.workspace.is_some());
+        more.extend(notices);
         let first = params.prompt.map(|content| NewInput {
             content,
             delivery: None,
             key: params.key,
             model: None,
         });
-        fault::point(fault::SESSION_CREATE).map_err(struck)?;
-        let session = self.parts.clock.stamp().session();
         let seen = who.new_session(session, &created.labels)?;
         let command = Command::Create { created, first };
         let reply = self.route(who, seen, command, key.clone()).await;
@@ -60,15 +69,45 @@ impl Api {
                 name,
                 input,
                 seq,
-                notices,
+                notices: more,
             })
         });
+        // After a timeout, the session may exist all the same: the next clean-up decides.
+        if own
+            && outcome
+                .as_ref()
+                .is_err_and(|fault| fault.class != FaultClass::Timeout)
+        {
+            self.abandon(session).await;
+        }
         self.settle(key, outcome).await
     }
 
+    /// The first event of a new session, whose directory exists then, and notices for the person.
+    async fn made(
+        &self,
+        who: &Caller,
+        session: SessionId,
+        params: &CreateParams,
+        derived_title: bool,
+    ) -> Result<(Box<SessionCreated>, Vec<String>), Fault> {
+        self.check(params)?;
+        who.new_session(session, &params.labels)?;
+        let place = self.working_place(who, session, params).await?;
+        let notices = place.notices.clone();
+        let mut created = Box::new(self.prepared(params, place).await?);
+        created.derived_title = derived_title;
+        fault::point(fault::SESSION_CREATE).map_err(struck)?;
+        Ok((created, notices))
+    }
+
     /// The session's settings with all the sources of its prompt.
-    pub(crate) async fn prepared(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
-        let mut created = self.first_event(params).await?;
+    pub(crate) async fn prepared(
+        &self,
+        params: &CreateParams,
+        place: Place,
+    ) -> Result<SessionCreated, Fault> {
+        let mut created = self.first_event(params, place).await?;
         let map = self.map_part(&created, params.preset).await?;
         if let Some(prompt) = &mut created.prompt {
             prompt.parts.extend(map);
@@ -77,15 +116,12 @@ impl Api {
     }
 
     /// Checks the parameters and fills in the missing ones.
-    async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
+    async fn first_event(&self, params: &CreateParams, place: Place) -> Result<SessionCreated, Fault> {
         let loaded = self.loaded();
         let settings = &loaded.settings;
         self.check(params)?;
-        let workdir = validate::workdir(&params.workdir).await?;
-        if self.parts.facts.walls {
-            validate::apart(&workdir, &self.parts.facts.data_dir).await?;
-        }
-        let project = project_of(&workdir);
+        let workdir = place.workdir;
+        let project = place.project.unwrap_or_else(|| project_of(&workdir));
         let title = title_of(params, &project)?;
         let definition = self.definition(params.agent.as_deref(), &workdir).await?;
         let definition = definition.as_ref();
@@ -124,6 +160,7 @@ impl Api {
             lineage: None,
             prompt: Some(Box::new(prompt)),
             derived_title: params.title.is_none(),
+            workspace: place.workspace.map(Box::new),
         })
     }
 

@@ -22,6 +22,11 @@ impl Api {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
+            "workspace" => match verb {
+                "list" => answer(&self.list_workspaces(read_params(params)?).await?),
+                "prune" => answer(&self.prune_workspaces(who, read_params(params)?).await?),
+                _ => Err(needs_connection(method)),
+            },
             "node" | "model" | "tool" | "mcp" | "usage" | "token" | "audit" => {
                 self.node_method(who, method, params).await
             }
@@ -48,10 +53,20 @@ impl Api {
             "export" => answer(&self.export(who, read_params(params)?).await?),
             "blob" => answer(&self.blob(who, read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,
+            "fork" => self.fork(who, read_params(params)?).await,
+            _ => self.changes_method(who, verb, params).await,
+        }
+    }
+
+    /// The methods that show a session's changes of files, revert them, or bring them elsewhere.
+    async fn changes_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
+        match verb {
             "diff" => answer(&self.diff(who, read_params(params)?).await?),
             "undo" => answer(&self.undo(who, read_params(params)?).await?),
             "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
-            "fork" => self.fork(who, read_params(params)?).await,
+            "apply" => answer(&self.apply(who, read_params(params)?).await?),
+            "branch" => answer(&self.branch(who, read_params(params)?).await?),
+            "patch" => answer(&self.patch(who, read_params(params)?).await?),
             _ => Err(needs_connection(verb)),
         }
     }

@@ -4,6 +4,7 @@ use crate::answers::Answers as _;
 use crate::api::{Api, READ};
 use crate::idempotency::Keyed;
 use crate::past::{Change, Past, back};
+use crate::past_files::trees;
 use crate::sight::{Caller, Seen};
 use crate::words::cut;
 use agentd_protocol::{
@@ -42,19 +43,25 @@ impl Api {
         let chosen = chosen(&past, &params)?;
         let turns: Vec<_> = chosen.iter().map(|change| change.turn).collect();
         let (undoes, undoes_below) = places(chosen.iter().copied());
+        let trees = trees(chosen.iter().copied()).unwrap_or_default();
         let work = HistoryStarted {
             undoes,
             undoes_below,
-            files: back(chosen.iter().copied()),
+            files: if trees.is_empty() {
+                back(chosen.iter().copied())
+            } else {
+                Vec::new()
+            },
             force: params.force,
-            stays: if params.turn.is_some() {
+            stays: if params.turn.is_some() && trees.is_empty() {
                 past.stays(|_, turn| turn.is_some() && turns.contains(&turn))
             } else {
                 Vec::new()
             },
+            trees,
             ..HistoryStarted::default()
         };
-        if work.files.is_empty() {
+        if work.files.is_empty() && work.trees.is_empty() {
             return Err(Fault::conflict(
                 "nothing_to_undo",
                 "these changes left every file unchanged",
@@ -98,18 +105,28 @@ impl Api {
                 "the session has no point to rewind to at or before that event",
             )
         })?;
-        let since = || past.standing().filter(|change| change.seq > to);
-        let all = past.changes.iter().filter(|change| change.seq > to);
+        let since = || past.standing().filter(|change| change.end > to);
+        let all = past.changes.iter().filter(|change| change.end > to);
         let (undoes, undoes_below) = places(since().filter(|_| params.files));
+        let trees = trees(all.clone().filter(|change| params.files && !change.within)).unwrap_or_default();
         let work = HistoryStarted {
             undoes,
             undoes_below,
-            files: if params.files { back(all) } else { Vec::new() },
+            files: if params.files && trees.is_empty() {
+                back(all)
+            } else {
+                Vec::new()
+            },
             force: params.force,
             rewind_to: Some(to),
             todo,
             plan,
-            stays: past.stays(|seq, _| seq > to),
+            stays: if trees.is_empty() {
+                past.stays(|seq, _| seq > to)
+            } else {
+                Vec::new()
+            },
+            trees,
         };
         let wanted = Wanted {
             session,
@@ -140,12 +157,24 @@ impl Api {
             );
             return Err(Fault::limit("too_many_files", message));
         }
-        let conflicts = self.conflicts(session, &work.files).await?;
+        let (named, conflicts) = match work.trees.as_slice() {
+            [] => {
+                let named = work.files.iter().map(|file| file.path.clone()).collect();
+                (named, self.conflicts(session, &work.files).await?)
+            }
+            trees => self.planned(session, trees).await?,
+        };
+        if named.is_empty() && !work.trees.is_empty() && work.rewind_to.is_none() {
+            return Err(Fault::conflict(
+                "nothing_to_undo",
+                "the files are already as they were before",
+            ));
+        }
         if dry_run {
             return Ok(PutBackDone {
                 session: *session,
                 seq: 0,
-                files: work.files.into_iter().map(|file| file.path).collect(),
+                files: named,
                 conflicts,
                 undo_id: String::new(),
                 rewound_to: work.rewind_to,
@@ -261,6 +290,7 @@ fn learn(done: &mut PutBackDone, body: EventBody) -> Result<bool, Fault> {
         )),
         EventBody::UndoApplied(applied) => {
             done.undo_id = applied.undo_id;
+            done.files.extend(applied.paths);
             Ok(done.rewound_to.is_none())
         }
         EventBody::SessionRewound(_) => Ok(true),
@@ -276,6 +306,8 @@ fn places<'a>(changes: impl Iterator<Item = &'a Change>) -> (Vec<Seq>, Vec<Chang
             Some(of) => below.push(of),
             None => own.push(change.seq),
         }
+        own.extend(&change.covers);
+        below.extend(&change.covers_below);
     }
     (own, below)
 }
@@ -296,7 +328,9 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fa
                 .hint("`agentctl logs ID -o jsonl` shows changes as undo_id")
         });
     }
-    let own = past.standing().filter(|change| !change.is_undo());
+    let own = past
+        .standing()
+        .filter(|change| !change.is_undo() && !change.within);
     let found: Vec<_> = match params.turn.as_deref() {
         Some(word) => {
             let turn = unknown_turn(past, word)?;
@@ -306,7 +340,9 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fa
     };
     if found.is_empty() {
         let fault = Fault::conflict("nothing_to_undo", "there is no file change left to undo");
-        return Err(fault.hint("undo cannot revert what commands did; `agentctl diff` shows the differences"));
+        return Err(fault.hint(
+            "undo reverts what commands did only where files were recorded; `agentctl diff` shows the differences",
+        ));
     }
     Ok(found)
 }

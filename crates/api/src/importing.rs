@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::carried::{self, Contents};
 use crate::sight::Caller;
 use crate::validate;
+use crate::workspaces::Place;
 use agentd_protocol::{
     CreateParams, EVENT_VERSION, Event, EventBody, Fault, ImportParams, Principal, Recovered, SessionCreated,
     SessionId, SessionImported, Timestamp,
@@ -81,7 +82,8 @@ impl Api {
             agent: asked.agent,
             ..CreateParams::default()
         };
-        self.prepared(&create).await
+        let place = Place::shared(self.shared_directory(&create.workdir).await?);
+        self.prepared(&create, place).await
     }
 }
 

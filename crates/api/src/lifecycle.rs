@@ -140,6 +140,8 @@ impl Api {
             let message = format!("session {} is {state}", session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
+        self.may_lose(session, params.force).await?;
+        let workspace = self.workspace_of(seen).await?;
         // A sub-agent that has not reported is closed, too, so that its tree counts what it spent before it is deleted.
         if !rests || self.is_awaited(session, row.parent).await? {
             let command = Command::Close {
@@ -156,6 +158,7 @@ impl Api {
             self.forget(child).await?;
         }
         self.forget(session).await?;
+        self.remove_place(session, workspace.as_deref()).await;
         tracing::info!(%session, by = %who, "session deleted");
         Ok(Done::at(row.seq))
     }

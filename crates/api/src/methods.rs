@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 56] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 61] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -82,6 +82,9 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 56] = [
     ("session.undo", Scope::Steer, Sessions),
     ("session.rewind", Scope::Steer, Sessions),
     ("session.fork", Scope::Steer, Sessions),
+    ("session.apply", Scope::Approve, Sessions),
+    ("session.branch", Scope::Approve, Sessions),
+    ("session.patch", Scope::Read, Sessions),
     ("input.send", Scope::Steer, Sessions),
     ("input.cancel", Scope::Steer, Sessions),
     ("input.list", Scope::Read, Sessions),
@@ -104,6 +107,8 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 56] = [
     ("node.backup_end", Scope::Admin, Node),
     ("node.drain", Scope::Admin, Node),
     ("node.stop", Scope::Admin, Node),
+    ("workspace.list", Scope::Read, Node),
+    ("workspace.prune", Scope::Admin, Node),
     ("model.list", Scope::Read, Sessions),
     ("tool.list", Scope::Read, Sessions),
     ("mcp.list", Scope::Read, Sessions),
@@ -220,8 +225,9 @@ mod tests {
             "the verbs of rule are list, remove"
         );
         assert!(
-            hint("coffee")
-                .ends_with("fleet, input, mcp, model, node, rule, session, token, tool, turn, usage")
+            hint("coffee").ends_with(
+                "fleet, input, mcp, model, node, rule, session, token, tool, turn, usage, workspace"
+            )
         );
         let far = method("make.coffee.with.milk").unwrap_err();
         assert_eq!(

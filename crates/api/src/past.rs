@@ -1,8 +1,9 @@
 //! The file changes in a log, and the points that a conversation can return to. Pure.
 
+use crate::past_files::Recorded;
 use agentd_protocol::{
     Block, ChangeBelow, EffectClass, Event, EventBody, FileBack, FileChanged, PlanThen, Seq, SessionId,
-    Timestamp, TodoItem, ToolCallId, TurnId,
+    Timestamp, TodoItem, ToolCallId, TreeChanged, TurnId,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,8 @@ const MAX_STAYS: usize = 50;
 pub(crate) struct Change {
     /// For a sub-agent's change: where the sub-agent was started.
     pub(crate) seq: Seq,
+    /// Its last effect.
+    pub(crate) end: Seq,
     pub(crate) at: Timestamp,
     /// The sub-agent that made it, and its place in that log.
     pub(crate) below: Option<ChangeBelow>,
@@ -22,6 +25,14 @@ pub(crate) struct Change {
     /// Its undo id.
     pub(crate) id: String,
     pub(crate) files: Vec<FileChanged>,
+    /// The recorded files before and after it, or before and after the step that it is part of.
+    pub(crate) trees: Option<TreeChanged>,
+    /// It is part of a recorded change.
+    pub(crate) within: bool,
+    /// The changes that are part of it.
+    pub(crate) covers: Vec<Seq>,
+    /// Those of sub-agents.
+    pub(crate) covers_below: Vec<ChangeBelow>,
     /// The changes that it undid, if it is an undo by a person.
     pub(crate) undoes: Vec<Seq>,
     /// The changes of sub-agents that it undid.
@@ -54,6 +65,8 @@ pub(crate) struct Past {
     pub(crate) started: Vec<(SessionId, ToolCallId, Seq, Option<TurnId>)>,
     /// Commands and network requests; they cannot be undone.
     pub(crate) lasting: Vec<(Seq, Option<TurnId>, String)>,
+    /// The recorded files.
+    pub(crate) recorded: Recorded,
     /// The last seq at which a point is accepted.
     upto: Seq,
     point: Option<Point>,
@@ -80,6 +93,7 @@ impl Past {
     /// Processes the next event.
     pub(crate) fn take(&mut self, event: &Event) {
         self.head = event.seq;
+        self.recorded.take(event);
         self.files(event);
         self.openings(event);
         // The open work among the lines of an imported log is unknown.
@@ -117,6 +131,9 @@ impl Past {
                 files.extend(was_so_already(&self.wanted, &applied.changes));
                 let undoes = (applied.undoes.clone(), applied.undoes_below.clone());
                 self.change(event, &applied.undo_id, files, undoes);
+                if let Some(change) = self.changes.last_mut().filter(|change| change.seq == event.seq) {
+                    change.trees.clone_from(&applied.trees);
+                }
             }
             EventBody::SubagentStarted(started) => {
                 let of = (started.child, started.tool_call, event.seq, event.turn);
@@ -136,11 +153,16 @@ impl Past {
         if !files.is_empty() || !undoes.is_empty() || !undoes_below.is_empty() {
             self.changes.push(Change {
                 seq: event.seq,
+                end: event.seq,
                 at: event.at,
                 below: None,
                 turn: event.turn,
                 id: id.to_owned(),
                 files,
+                trees: None,
+                within: false,
+                covers: Vec::new(),
+                covers_below: Vec::new(),
                 undoes,
                 undoes_below,
             });

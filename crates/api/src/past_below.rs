@@ -14,14 +14,19 @@ impl Past {
         let adopted = past.changes.into_iter().map(|change| {
             let own = change.undoes.into_iter();
             let own = own.map(|seq| ChangeBelow { session: child, seq });
+            let covers = change.covers.into_iter();
+            let covers = covers.map(|seq| ChangeBelow { session: child, seq });
             let below = ChangeBelow {
                 session: child,
                 seq: change.seq,
             };
             Change {
                 seq,
+                end: seq,
                 turn,
                 below: Some(change.below.unwrap_or(below)),
+                covers: Vec::new(),
+                covers_below: covers.chain(change.covers_below).collect(),
                 undoes: Vec::new(),
                 undoes_below: own.chain(change.undoes_below).collect(),
                 ..change
@@ -79,6 +84,7 @@ impl Api {
             Box::pin(self.adopt_all(who, seen, &mut below, logs)).await?;
             past.adopt(child, below, seq, turn);
         }
+        past.with_recorded();
         Ok(())
     }
 }
@@ -101,6 +107,11 @@ mod tests {
                 after_sha256: Some(at.to_string()),
                 mode: None,
             }],
+            end: seq,
+            trees: None,
+            within: false,
+            covers: Vec::new(),
+            covers_below: Vec::new(),
             undoes: undoes.to_vec(),
             undoes_below: Vec::new(),
         }

@@ -62,6 +62,7 @@ impl Api {
             lineage: Some(Box::new(new.lineage)),
             prompt: Some(Box::new(prompt)),
             derived_title: false,
+            workspace: None,
         })
     }
 }

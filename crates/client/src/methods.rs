@@ -4,15 +4,17 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams, AuditCheck, AuditPage,
-    AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone,
-    BulkParams, CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams,
-    CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams,
-    DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode, ForkParams, ImportParams,
-    LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus,
-    OpenApproval, PlaceParams, PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams,
-    RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary,
-    TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams,
+    AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
+    BlobPart, BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
+    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
+    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode,
+    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail,
+    ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown, PutBackDone,
+    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
+    WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -23,7 +25,9 @@ const SHORT: Duration = Duration::from_secs(15);
 const LONG: Duration = Duration::from_secs(40);
 /// Work on files or on a whole log may take two minutes.
 const WORK: Duration = Duration::from_secs(130);
-/// A backup copies the whole store first, which may take half an hour.
+/// A new session may get a workspace: the default of `workspace.make_limit`, and the time for an answer.
+const MAKE: Duration = Duration::from_secs(340);
+/// A backup copies the whole store first, which may take half an hour. So may removing many files.
 const COPY: Duration = Duration::from_secs(31 * 60);
 
 macro_rules! methods {
@@ -42,7 +46,7 @@ macro_rules! methods {
 
 methods! {
     /// Creates a session, with its first input if there is a prompt.
-    create(CreateParams) -> Created = "session.create", LONG;
+    create(CreateParams) -> Created = "session.create", MAKE;
     /// The system prompt of a session and its sources.
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
     /// The commands that an input of a session may begin with.
@@ -98,6 +102,12 @@ methods! {
     diff(DiffParams) -> Diffed = "session.diff", LONG;
     /// Undoes changes to files.
     undo(UndoParams) -> PutBackDone = "session.undo", WORK;
+    /// Applies a session's changes of files to another directory.
+    apply(ApplyParams) -> AppliedTo = "session.apply", WORK;
+    /// Makes a git branch of a session's changes of files.
+    branch(BranchParams) -> Branched = "session.branch", WORK;
+    /// A session's changes of files, as a patch or a bundle.
+    patch(PatchParams) -> Patch = "session.patch", WORK;
     /// Takes the conversation back to an earlier point.
     rewind(RewindParams) -> PutBackDone = "session.rewind", WORK;
     /// Creates a session whose log begins with a copy of another one's.
@@ -106,6 +116,10 @@ methods! {
     audit(AuditParams) -> AuditPage = "audit.query", LONG;
     /// Says which sessions a node of the fleet may have.
     place(PlaceParams) -> Value = "node.place", LONG;
+    /// The workspaces of the node.
+    workspaces(WorkspaceListParams) -> Vec<WorkspaceRow> = "workspace.list", COPY;
+    /// Removes workspaces.
+    prune(WorkspacePruneParams) -> WorkspacePruned = "workspace.prune", COPY;
     /// The end of the daemon's log file.
     log(LogParams) -> LogTail = "node.log", LONG;
     /// Tokens and money, grouped.

@@ -38,6 +38,14 @@ pub const BEFORE_STORE: &str = "tool.before_store";
 pub const REWORK_BEFORE: &str = "rework.before";
 /// After files were put back, before that is stored.
 pub const REWORK_AFTER: &str = "rework.after";
+/// Files of a directory have changed, and the change is about to be recorded.
+pub const CHECKPOINT_WRITE: &str = "checkpoint.write";
+/// The objects are written; agentd has not noted yet what they contain.
+pub const CHECKPOINT_WRITTEN: &str = "checkpoint.written";
+/// Before one of the files of a checkpoint is put back.
+pub const RESTORE_FILE: &str = "restore.file";
+/// All files of a checkpoint are back, before that is stored.
+pub const RESTORE_DONE: &str = "restore.done";
 /// Before a tool server is called.
 pub const MCP_BEFORE: &str = "mcp.before_call";
 /// After the tool server answered.
@@ -50,9 +58,23 @@ pub const WEBHOOK_SEND: &str = "webhook.send";
 pub const WEBHOOK_NOTE: &str = "webhook.note";
 /// Viewers are about to be notified of a commit.
 pub const FEED_PUBLISH: &str = "feed.publish";
+/// The record of a workspace is durable; nothing else of it exists.
+pub const WORKSPACE_BEGUN: &str = "workspace.begun";
+/// The branch of a worktree exists; git does not know the worktree yet.
+pub const WORKSPACE_BRANCHED: &str = "workspace.branched";
+/// The files of a workspace are there; its record does not say so yet.
+pub const WORKSPACE_FILLED: &str = "workspace.filled";
+/// A workspace is whole; its session does not exist yet.
+pub const WORKSPACE_MADE: &str = "workspace.made";
+/// The record says that a workspace is to be removed.
+pub const WORKSPACE_REMOVING: &str = "workspace.removing";
+/// The repository of a removed worktree knows nothing of it any more; its files are still there.
+pub const WORKSPACE_UNLINKED: &str = "workspace.unlinked";
+/// The files of a removed workspace are gone; its record is still there.
+pub const WORKSPACE_EMPTIED: &str = "workspace.emptied";
 
 /// All points.
-pub const POINTS: [&str; 25] = [
+pub const POINTS: [&str; 36] = [
     BEFORE_APPEND,
     IN_BATCH,
     AFTER_COMMIT,
@@ -72,10 +94,21 @@ pub const POINTS: [&str; 25] = [
     BEFORE_STORE,
     REWORK_BEFORE,
     REWORK_AFTER,
+    CHECKPOINT_WRITE,
+    CHECKPOINT_WRITTEN,
+    RESTORE_FILE,
+    RESTORE_DONE,
     MCP_BEFORE,
     MCP_AFTER,
     AUDIT_WRITE,
     WEBHOOK_SEND,
     WEBHOOK_NOTE,
     FEED_PUBLISH,
+    WORKSPACE_BEGUN,
+    WORKSPACE_BRANCHED,
+    WORKSPACE_FILLED,
+    WORKSPACE_MADE,
+    WORKSPACE_REMOVING,
+    WORKSPACE_UNLINKED,
+    WORKSPACE_EMPTIED,
 ];

@@ -111,5 +111,6 @@ fn created() -> SessionCreated {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     }
 }

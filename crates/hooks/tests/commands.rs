@@ -187,6 +187,7 @@ mod cases {
                 read: readable(&environment, &[]),
                 protected: agentd_protected::ProtectedPaths::default(),
                 broker: true,
+                workspaces: std::path::PathBuf::new(),
             };
             let (behind, dir) = ended(&hook, walls, Vec::new()).await;
             assert_eq!(behind, exits(0), "{level:?}");

@@ -3,15 +3,16 @@
 use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
-    ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck, AuditPage, AuditParams, Backup,
-    BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart, BulkDone, BulkParams,
-    CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created,
-    DailyUsageParams, DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported,
-    FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams,
-    LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PlaceParams, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
-    UpdateParams, UsageParams, UsageRow,
+    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck,
+    AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
+    BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
+    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
+    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode, ForkParams,
+    ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus, NodeStatus,
+    OpenApproval, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, Reloaded,
+    RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams,
+    StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams,
+    UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -93,7 +94,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 55] = [
+pub const ROUTES: [Route; 60] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -127,11 +128,19 @@ pub const ROUTES: [Route; 55] = [
     act::<ForkParams, Created>(Post, "session.fork", "/v1/sessions/{session}/fork", New),
     act::<RewindParams, PutBackDone>(Post, "session.rewind", "/v1/sessions/{session}/rewind", One),
     act::<UndoParams, PutBackDone>(Post, "session.undo", "/v1/sessions/{session}/undo", One),
+    act::<ApplyParams, AppliedTo>(Post, "session.apply", "/v1/sessions/{session}/apply", One),
+    act::<BranchParams, Branched>(Post, "session.branch", "/v1/sessions/{session}/branch", One),
+    get::<PatchParams, agentd_protocol::Patch>(
+        "session.patch",
+        "/v1/sessions/{session}/patch",
+        One,
+        &[("bundle", Text)],
+    ),
     get::<DiffParams, Diffed>(
         "session.diff",
         "/v1/sessions/{session}/diff",
         One,
-        &[("turn", Text)],
+        &[("turn", Text), ("at", Text)],
     ),
     get::<SessionParams, PromptShown>("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
     get::<SessionParams, CommandRow>("session.commands", "/v1/sessions/{session}/commands", List, &[]),
@@ -202,6 +211,8 @@ pub const ROUTES: [Route; 55] = [
     act::<LinkTokenParams, TokenLink>(Post, "token.link", "/v1/links", New),
     get::<Nothing, TokenRow>("token.list", "/v1/tokens", List, &[]),
     act::<RevokeTokenParams, TokenRow>(Delete, "token.revoke", "/v1/tokens/{name}", One),
+    get::<WorkspaceListParams, WorkspaceRow>("workspace.list", "/v1/workspaces", List, &[("measure", Flag)]),
+    act::<WorkspacePruneParams, WorkspacePruned>(Post, "workspace.prune", "/v1/workspaces/prune", One),
     get::<Nothing, FleetNode>("node.list", "/v1/nodes", List, &[]),
     act::<PlaceParams, Nothing>(Post, "node.place", "/v1/nodes/{node}/placing", One),
     get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),

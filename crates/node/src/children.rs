@@ -7,6 +7,7 @@ use agentd_actor_kit::{
     Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SubagentPort, SupervisorMsg, ToolMsg,
     Tracer,
 };
+use agentd_checkpoint::Keeper;
 use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_index::{IndexMsg, Indexer, IndexerArgs};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
@@ -41,6 +42,7 @@ pub(crate) struct ChildArgs {
     pub(crate) clock: Clock,
     pub(crate) stages: Tracer,
     pub(crate) subagents: Arc<SubagentPort>,
+    pub(crate) checkpoints: Keeper,
     pub(crate) lease: Lease,
     pub(crate) home: Option<String>,
 }
@@ -254,6 +256,7 @@ impl Children {
                 idle: args.settings().settings.node.idle_passivate,
                 ..Timing::default()
             },
+            checkpoints: args.checkpoints.clone(),
             lease: args.lease.clone(),
         }
     }

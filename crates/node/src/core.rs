@@ -1,6 +1,8 @@
 //! Derives the settings of the pure core from the configuration.
 
-use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig};
+use agentd_settings::{
+    Checkpointing, ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig, WorkspaceConfig,
+};
 
 /// Time limit for a verdict. The gate judges a call again after a hook changed its input.
 fn judge_timeout_ms(settings: &Settings) -> u64 {
@@ -61,6 +63,15 @@ fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
     }
 }
 
+/// When files are recorded.
+const fn checkpoint_rule(config: &WorkspaceConfig) -> agentd_turn::CheckpointRule {
+    match config.checkpoint {
+        Checkpointing::Off => agentd_turn::CheckpointRule::Off,
+        Checkpointing::Turn => agentd_turn::CheckpointRule::Turn,
+        Checkpointing::Step => agentd_turn::CheckpointRule::Step,
+    }
+}
+
 /// The whole configuration of the core.
 pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
@@ -78,6 +89,7 @@ pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
         max_queue: settings.limits.queue_inputs as usize,
         context: context_rules(&settings.context),
         side: side_rules(&settings.side_calls),
+        checkpoints: checkpoint_rule(&settings.workspace),
         ..agentd_turn::Config::default()
     }
 }

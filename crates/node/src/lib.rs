@@ -44,6 +44,7 @@ mod upkeep;
 mod usage_counter;
 mod view;
 mod webhook_notifier;
+mod workspaces;
 
 pub use error::NodeError;
 pub use logs::start_logging;

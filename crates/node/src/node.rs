@@ -17,6 +17,7 @@ use agentd_provider::demo::Demo;
 use agentd_sandbox::{Sandboxing, level_in_words, recorded};
 use agentd_settings::{Loaded, Settings, Sources};
 use agentd_store::{Backend, Mirror};
+use agentd_workspace::Workspaces;
 use ractor::ActorRef;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,14 +97,12 @@ impl Node {
         let http_note = crate::http::note(http.as_ref());
         let opened = Opened::open(&args, &settings, http.as_ref()).await?;
         let backend = Arc::clone(&opened.backend);
-        // We own the store now, and no session runs yet.
-        end_orphans(&args.paths.data_dir).await?;
+        let workspaces = clean(&args, &backend).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
         let (model_note, present) = (model_note(&models), Present::new(args.loaded.clone(), models));
-        let clock = Clock::System;
-        let (stages, told) = stages(&settings);
-        let times = (clock, stages);
-        let child_args = crate::start::child_args(&args, &settings, &opened, &present, times).await?;
+        let (clock, (stages, told)) = (Clock::System, stages(&settings));
+        let with = (&present, &workspaces);
+        let child_args = crate::start::child_args(&args, &settings, &opened, with, (clock, stages)).await?;
         let (servers, subagents) = (child_args.servers.clone(), Arc::clone(&child_args.subagents));
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
@@ -117,7 +116,7 @@ impl Node {
         let parts = Parts {
             daily: Arc::clone(&daily),
             peers: opened.peers(&handles),
-            ..parts(&args, &tree, facts, (&reload, &stop, audit))
+            ..parts(&args, &tree, facts, (&reload, &stop, audit), workspaces.clone())
         };
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
@@ -125,6 +124,7 @@ impl Node {
         services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
+        services.push(services::workspaces(workspaces, tree.child_args()));
         services.extend(services::beside(
             &args,
             servers.clone(),
@@ -266,6 +266,12 @@ impl Node {
     }
 }
 
+/// Ends and removes what an earlier daemon left. We own the store now, and no session runs yet.
+async fn clean(args: &NodeArgs, backend: &Arc<dyn Backend>) -> Result<Workspaces, NodeError> {
+    end_orphans(&args.paths.data_dir).await?;
+    crate::workspaces::open(args, backend).await
+}
+
 async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
     let ended = agentd_sandbox::end_orphans(data_dir)
         .await
@@ -296,6 +302,7 @@ fn parts(
     tree: &Tree,
     facts: NodeFacts,
     (reload, stop, audit): (&Arc<Reloader>, &mpsc::Sender<StopRequest>, mpsc::Sender<Value>),
+    workspaces: Workspaces,
 ) -> Parts {
     let (child_args, handles) = (tree.child_args(), &tree.handles);
     let models = child_args.present.models.clone();
@@ -317,7 +324,9 @@ fn parts(
         stop: stop.clone(),
         audit,
         daily: Arc::default(),
+        checkpoints: child_args.checkpoints.clone(),
         peers: None,
+        workspaces,
     }
 }
 

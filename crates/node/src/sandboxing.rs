@@ -13,6 +13,7 @@ use agentd_sandbox::{
 };
 use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig};
 use agentd_web::SystemResolver;
+use agentd_workspace::WORKSPACES;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,6 +62,7 @@ pub(crate) async fn decide(
             read: without(readable(environment, &extra(settings)), &paths.data_dir),
             protected,
             broker: found.is_some_and(|found| found.broker.works()),
+            workspaces: real_workspaces(&paths.data_dir),
         },
         Err(why) => {
             tracing::warn!(message = %why.message, fix = %why.fix, "cannot create sessions");
@@ -167,6 +169,12 @@ const fn wanted(choice: SandboxChoice) -> Wanted {
         SandboxChoice::Confined => Wanted::Exactly(SandboxLevel::Confined),
         SandboxChoice::None => Wanted::Exactly(SandboxLevel::None),
     }
+}
+
+/// The directory of the workspaces by its real path, which the working directories of sessions begin with.
+fn real_workspaces(data_dir: &Path) -> PathBuf {
+    let dir = data_dir.join(WORKSPACES);
+    agentd_tools::Beneath::open_anywhere(&dir).map_or(dir, |opened| opened.path().to_owned())
 }
 
 /// Read access to a directory includes everything below it, so this drops directories that contain our data.

@@ -2,7 +2,7 @@
 
 use crate::audit_log::Audit;
 use crate::audit_writer::AuditWriter;
-use crate::children::Handles;
+use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
 use crate::fleet_log::FleetLog;
 use crate::log_follower::LogFollower;
@@ -21,6 +21,7 @@ use agentd_http::Bound;
 use agentd_mcp::Pool;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
+use agentd_workspace::Workspaces;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -172,6 +173,21 @@ pub(crate) fn reloads(
             |reloader, _| Box::pin(reloader.watch_keys()),
         ),
     ]
+}
+
+/// Removes workspaces that nobody needs.
+pub(crate) fn workspaces(all: Workspaces, of: &ChildArgs) -> Service {
+    let (clock, settings) = (of.clock, of.present.settings.clone());
+    let parts = (all, Arc::clone(&of.backend), settings);
+    Service::new(
+        "upkeep of workspaces",
+        Phase::Log,
+        parts,
+        move |(all, backend, settings), _| {
+            let upkeep = crate::workspaces::upkeep(all.clone(), Arc::clone(backend), settings.clone(), clock);
+            Box::pin(upkeep)
+        },
+    )
 }
 
 /// The readers of the log, the upkeep of the store, the pool of tool servers, and the watch over the modes of private files.

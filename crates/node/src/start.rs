@@ -8,6 +8,8 @@ use crate::paths::Paths;
 use crate::reload::Present;
 use agentd_actor_kit::{Clock, Tracer};
 use agentd_api::Peers;
+use agentd_checkpoint::Keeper;
+use agentd_file_work::FileWork;
 use agentd_http::Bound;
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
@@ -17,11 +19,15 @@ use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Set
 use agentd_store::{Backend, Joining, Mirror};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
+use agentd_workspace::Workspaces;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinError;
+
+/// How long a directory may take to be as before.
+const REVERT_WITHIN: Duration = Duration::from_secs(60);
 
 /// Effectively unlimited, because nothing renews the registration: an embedded store has only one node.
 const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
@@ -208,7 +214,7 @@ pub(crate) async fn child_args(
         http,
         member,
     }: &Opened,
-    present: &Present,
+    (present, workspaces): (&Present, &Workspaces),
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
@@ -225,12 +231,53 @@ pub(crate) async fn child_args(
         clock,
         stages,
         subagents: Arc::default(),
+        checkpoints: checkpoints(settings, args, workspaces),
         lease: member
             .as_ref()
             .map(|member| member.lease.clone())
             .unwrap_or_default(),
         home: args.environment.get("HOME").cloned(),
     })
+}
+
+/// Keeps the recorded files of working directories, and begins to revert what a killed daemon was applying.
+fn checkpoints(settings: &Settings, args: &NodeArgs, workspaces: &Workspaces) -> Keeper {
+    let workspace = &settings.workspace;
+    let limits = agentd_checkpoint::Limits {
+        max_file_bytes: workspace.checkpoint_file_bytes,
+        max_files: workspace.checkpoint_files,
+        max_bytes: workspace.checkpoint_bytes,
+    };
+    let keeper = Keeper::new(&args.paths.data_dir.join("checkpoints"), limits)
+        .with_git(crate::workspaces::environment(&args.environment))
+        .with_workspaces(workspaces.root());
+    let keeper = keeper.without(|bytes| agentd_text::redact_known_bytes(bytes.to_vec()) != bytes);
+    revert_interrupted(&keeper);
+    keeper
+}
+
+/// Reverts what a killed daemon was applying to directories, each in its own time.
+fn revert_interrupted(keeper: &Keeper) {
+    for directory in keeper.interrupted() {
+        let archive = keeper.archive(&directory);
+        tokio::spawn(async move {
+            let files = FileWork::of_directory(&directory);
+            let done = files
+                .run(&directory, REVERT_WITHIN, move || archive.recover())
+                .await;
+            match done
+                .map_err(|failed| failed.to_string())
+                .and_then(|done| done.map_err(|error| error.to_string()))
+            {
+                Ok(()) => {
+                    tracing::warn!(dir = %directory.display(), "reverted what was half applied when the daemon was killed");
+                }
+                Err(why) => {
+                    tracing::error!(dir = %directory.display(), why, "cannot revert what was half applied");
+                }
+            }
+        });
+    }
 }
 
 /// The arguments of the tool executor.

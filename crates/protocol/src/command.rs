@@ -72,6 +72,8 @@ params! {
         key: Option<String>,
         /// The session that creates it.
         parent: Option<SessionId>,
+        /// Where the session works; default: the node's setting for `workdir`.
+        workspace: Option<crate::workspace::WorkspaceRequest>,
     }
     /// Parameters of methods that take only a session.
     SessionParams {

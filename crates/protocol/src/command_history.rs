@@ -15,6 +15,9 @@ pub struct DiffParams {
     /// Only the changes of this turn: its id, a prefix or suffix of it, or `last`.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub turn: Option<String>,
+    /// Only the changes between two events, `SEQ..SEQ`: all that were recorded, also those of others.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub at: Option<String>,
 }
 
 /// `session.undo`: puts files back as they were before a change; by default the last change.

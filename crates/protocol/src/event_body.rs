@@ -1,6 +1,7 @@
 //! All event types, by their names in the contract.
 
 use crate::payload_context::*;
+use crate::payload_files::*;
 use crate::payload_history::*;
 use crate::payload_hook::*;
 use crate::payload_imported::*;
@@ -156,6 +157,9 @@ pub enum EventBody {
     /// Files are back as they were before some changes.
     #[serde(rename = "undo.applied")]
     UndoApplied(UndoApplied),
+    /// The files of the working directory were recorded.
+    #[serde(rename = "workspace.checkpointed")]
+    WorkspaceCheckpointed(WorkspaceCheckpointed),
     /// The conversation is back at an earlier point.
     #[serde(rename = "session.rewound")]
     SessionRewound(SessionRewound),
@@ -238,6 +242,7 @@ kinds! {
     HistoryStarted => "history.started",
     HistoryFailed => "history.failed",
     UndoApplied => "undo.applied",
+    WorkspaceCheckpointed => "workspace.checkpointed",
     SessionRewound => "session.rewound",
     SessionForked => "session.forked",
     RuleAdded => "rule.added",
@@ -297,6 +302,7 @@ from_payload!(
     HistoryStarted,
     HistoryFailed,
     UndoApplied,
+    WorkspaceCheckpointed,
     SessionRewound,
     SessionForked,
     RuleAdded,

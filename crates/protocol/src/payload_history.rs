@@ -2,6 +2,7 @@
 
 use crate::event::Seq;
 use crate::ids::SessionId;
+use crate::payload_files::TreeChanged;
 use crate::payload_plan::PlanThen;
 use crate::payload_todos::TodoItem;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,9 @@ pub struct HistoryStarted {
     /// The files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileBack>,
+    /// Instead of single files: recorded changes of the working directory to revert, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<TreeChanged>,
     /// Also puts back files that someone else has changed since; those changes are lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
@@ -106,6 +110,12 @@ pub struct UndoApplied {
     /// The files.
     #[serde(default)]
     pub changes: Vec<FileChanged>,
+    /// The change of the working directory, if recorded changes were reverted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trees: Option<TreeChanged>,
+    /// The paths in that change; at most a few of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
 }
 
 /// `session.rewound`: the conversation is back at an earlier point. The log keeps what came in between.

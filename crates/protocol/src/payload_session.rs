@@ -9,6 +9,7 @@ use crate::payload_prompt::PromptSources;
 use crate::payload_subagent::Lineage;
 use crate::usage::Usage;
 use crate::vocabulary::{Delivery, Labels, LimitKind, NoteKind, Recovered};
+use crate::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
 /// `session.created`: the session exists.
@@ -59,6 +60,9 @@ pub struct SessionCreated {
     /// The title is derived from the first input, because none was given; a model may replace it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived_title: bool,
+    /// The session's own workspace; absent if it works in a directory that it shares with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Box<Workspace>>,
 }
 
 /// `session.updated`: settings changed; absent fields are unchanged.

@@ -65,6 +65,8 @@ impl Broker {
         }
         let guarded = real(workdir)?;
         let places = Places::new(guarded, loose, protected);
+        let repository = walls.annex.repository.as_deref().map(real).transpose()?;
+        let places = places.with_repository(repository);
         landlocked::restrict_writes(walls, workdir)?;
         Ok(Self {
             places,

@@ -1,5 +1,6 @@
 //! The access rights of a confined warden and its commands.
 
+use crate::annex::Annex;
 use crate::environment::Environment;
 use crate::hidden::Hidden;
 use crate::settings_files::{BELOW_HOME, is_open};
@@ -29,6 +30,12 @@ pub struct Confinement {
     /// Whether the warden performs the calls that change names and modes, and refuses protected ones. False where the
     /// kernel cannot pass calls on: then only mounts protect what already exists.
     pub broker: bool,
+    /// The directory of the workspaces, which may need more than their trees.
+    #[serde(skip)]
+    pub workspaces: Option<PathBuf>,
+    /// What the workspace needs beyond its tree; found when the warden starts.
+    #[serde(default)]
+    pub annex: Annex,
 }
 
 /// What creates the namespaces of an isolated session.
@@ -54,6 +61,8 @@ impl Confinement {
             hidden: Hidden::default(),
             protected: ProtectedPaths::default(),
             broker: true,
+            workspaces: None,
+            annex: Annex::default(),
         }
     }
 

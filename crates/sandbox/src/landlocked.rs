@@ -67,11 +67,17 @@ fn apply_writes(walls: &Confinement, workdir: &Path) -> Result<(), RulesetError>
     if walls.level == SandboxLevel::Isolated {
         rules = rules.add_rules(path_beneath_rules(OWN, write))?;
     }
-    for root in [workdir, walls.temp_inside()] {
+    for root in writable(walls, workdir) {
         let Ok(root) = PathFd::new(root) else { continue };
         rules = rules.add_rule(PathBeneath::new(root, write))?;
     }
     rules.restrict_self().map(drop)
+}
+
+/// The directories in which commands write.
+fn writable<'a>(walls: &'a Confinement, workdir: &'a Path) -> impl Iterator<Item = &'a Path> {
+    let annex = walls.annex.write.iter().map(std::path::PathBuf::as_path);
+    [workdir, walls.temp_inside()].into_iter().chain(annex)
 }
 
 fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u32>, RulesetError> {
@@ -87,6 +93,7 @@ fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u3
         .create()?
         .no_new_privs(true)
         .add_rules(path_beneath_rules(&walls.read, read))?
+        .add_rules(path_beneath_rules(&walls.annex.read, read))?
         .add_rules(path_beneath_rules(DEVICES, all))?
         .add_rules(path_beneath_rules(MACHINE, read))?
         // This program is executed and then becomes the commands that have a terminal.
@@ -99,7 +106,7 @@ fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u3
     if network {
         rules = rules.add_rule(NetPort::new(PORT, AccessNet::ConnectTcp))?;
     }
-    for root in [workdir, walls.temp_inside()] {
+    for root in writable(walls, workdir) {
         let Ok(root) = PathFd::new(root) else { continue };
         rules = rules.add_rule(PathBeneath::new(root, all))?;
     }

@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod annex;
 mod attempt;
 mod beneath;
 mod beneath_names;
@@ -83,6 +84,7 @@ mod warden;
 mod watch;
 mod workdir;
 
+pub use annex::Annex;
 pub use beneath::{Beneath, Entry, EntryKind, OpenFile, Version};
 pub use beneath_names::Named;
 pub use bounds::{Bound, Bounds, Exceeded, half_of_the_machine};
@@ -95,7 +97,7 @@ pub use error::SandboxError;
 pub use guards::{Guard, Hold, RISK_OF_NONE, gaps, gaps_in_words, guards, level_in_words};
 pub use hidden::Hidden;
 pub use level::{Finding, Findings, Refusal, Wanted, choose, conceal};
-pub use mark::end_orphans;
+pub use mark::{end_orphans, mark_of_daemon};
 pub use network::{Gate, Network};
 pub use permit::{Judged, WritePermit};
 pub use piped::Piped;

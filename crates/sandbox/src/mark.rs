@@ -31,6 +31,12 @@ pub(crate) fn of_the_fork_server() -> String {
     format!("{}.fork-server", HOME.get().map_or("", String::as_str))
 }
 
+/// The name and the value of the variable for a process that the daemon starts outside of any warden.
+#[must_use]
+pub fn mark_of_daemon() -> (&'static str, String) {
+    (NAME, format!("{}.daemon", HOME.get().map_or("", String::as_str)))
+}
+
 /// Kills what earlier daemons of a data directory left behind, and lets this process mark what it starts with the same
 /// directory. Call it when no other daemon can use the directory, and before any session continues. Returns how many
 /// processes it killed, after waiting a few seconds at most for their death. A process that outlives that runs no more

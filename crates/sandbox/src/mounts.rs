@@ -57,6 +57,19 @@ impl View {
         for path in &walls.read {
             view.readable(path);
         }
+        for path in &walls.annex.read {
+            view.readable(path);
+        }
+        for path in &walls.annex.write {
+            // One that is missing cannot be written either.
+            let _ = view.bind(path, path, Access::Write);
+        }
+        if !walls.broker
+            && let Some(repository) = &walls.annex.repository
+        {
+            let info = repository.join("objects/info");
+            let _ = view.bind(&info, &info, Access::Read);
+        }
         if let Some(network) = network {
             view.bind(network, Path::new(INSIDE), Access::Read)?;
         }

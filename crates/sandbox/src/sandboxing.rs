@@ -29,6 +29,8 @@ pub enum Sandboxing {
         protected: ProtectedPaths,
         /// Whether the warden performs the calls that change names and modes.
         broker: bool,
+        /// The directory of the workspaces: [`crate::Annex`].
+        workspaces: PathBuf,
     },
     /// The sandbox that the settings ask for is unavailable: no command runs.
     Missing(Refusal),
@@ -67,6 +69,7 @@ impl Sandboxing {
                 hidden,
                 protected,
                 broker,
+                workspaces,
             } => {
                 let mut read = read.clone();
                 read.retain(|path| !hidden.matches(&spec.workdir, path));
@@ -75,6 +78,7 @@ impl Sandboxing {
                     hidden: hidden.clone(),
                     protected: protected.clone(),
                     broker: *broker,
+                    workspaces: Some(workspaces.clone()),
                     ..Confinement::new(*level, temp.join(name), read)
                 };
                 WardenSlot::confined(spec, walls)

@@ -1,5 +1,6 @@
 //! The daemon's side of a warden.
 
+use crate::annex::Annex;
 use crate::bounds::Exceeded;
 use crate::confinement::Confinement;
 use crate::environment::Environment;
@@ -365,12 +366,24 @@ async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Result<Confineme
     let home = spec.environment.iter().find(|(name, _)| *name == "HOME");
     let home = home.map(|(_, home)| PathBuf::from(home));
     let workdir = spec.workdir.clone();
-    let read = move || real(&workdir).map(|workdir| named_by_git(&workdir, home.as_deref(), &[]));
-    let named = keeper::in_workdir(spec, read).await?;
-    let named = named.map_err(|source| SandboxError::Workdir {
+    let workspaces = walls.workspaces.clone();
+    let read = move || {
+        let workdir = real(&workdir)?;
+        let annex = workspaces.map(|all| Annex::of(&workdir, &all)).transpose();
+        Ok((named_by_git(&workdir, home.as_deref(), &[]), annex))
+    };
+    let read: std::io::Result<_> = keeper::in_workdir(spec, read).await?;
+    let (named, annex) = read.map_err(|source| SandboxError::Workdir {
         path: spec.workdir.clone(),
         source,
     })?;
+    walls.annex = annex?.unwrap_or_default();
+    // What a rule denies to read stays denied.
+    let hidden = walls.hidden.clone();
+    walls
+        .annex
+        .read
+        .retain(|path| !hidden.matches(&spec.workdir, path));
     walls.protected = walls.protected.with_named(named);
     match walls.protected.everything() {
         Some(why) => Err(SandboxError::Unsupported {

@@ -93,6 +93,7 @@ mod tests {
             lineage: None,
             prompt: None,
             derived_title: false,
+            workspace: None,
         }
     }
 

@@ -134,6 +134,7 @@ impl Shell {
             Question::Deciders { approval: _ } => self.count_deciders(id),
             Question::Report { parent, ended } => self.tell_parent(id, parent, *ended),
             Question::Rework(work) => self.rework(id, *work).await,
+            Question::Checkpoint => self.checkpoint(id).await,
         }
         self.live.touch();
     }

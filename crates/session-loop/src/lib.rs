@@ -11,6 +11,7 @@
 mod actor;
 mod answer;
 mod ask;
+mod checkpoint;
 mod commit;
 mod compacting;
 mod conceal;

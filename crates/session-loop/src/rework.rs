@@ -9,7 +9,7 @@ use agentd_protocol::UndoApplied;
 use agentd_store::Blob;
 use agentd_tool_executor::{PutBack, put_back};
 use agentd_turn::{OpenHistory, QuestionId, Reworked};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Shell {
     /// Starts the work. Its intent is already durable.
@@ -22,6 +22,7 @@ impl Shell {
             workdir: PathBuf::from(self.workdir()),
             executor: self.services.tools.clone(),
             store: self.services.store.clone(),
+            archive: self.services.checkpoints.archive(Path::new(&self.workdir())),
             within: self.services.timing.load,
         };
         let worker = self.services.workers.rework(job).await;
@@ -43,7 +44,7 @@ impl Shell {
 
 /// The worker's part. It builds the conversation first, so that nothing is written if that fails.
 pub(crate) async fn work(job: ReworkJob) {
-    let (id, started) = (job.id, job.work.started);
+    let (id, seq, started) = (job.id, job.work.seq, job.work.started);
     let mut earlier = None;
     if let Some(upto) = started.rewind_to {
         match conversation_at(&job.store, job.within, job.session, upto).await {
@@ -59,12 +60,14 @@ pub(crate) async fn work(job: ReworkJob) {
             }
         }
     }
-    if started.files.is_empty() {
+    if started.files.is_empty() && started.trees.is_empty() {
         let nothing = UndoApplied {
             undoes: Vec::new(),
             undoes_below: Vec::new(),
             undo_id: String::new(),
             changes: Vec::new(),
+            trees: None,
+            paths: Vec::new(),
         };
         return tell(&job.to, id, Reworked::Done(nothing), Vec::new(), earlier);
     }
@@ -74,6 +77,8 @@ pub(crate) async fn work(job: ReworkJob) {
         executor: job.executor,
         store: job.store,
         started,
+        seq,
+        archive: job.archive,
     })
     .await;
     match done {

@@ -4,6 +4,7 @@ use crate::ask::Sharing;
 use crate::models::Models;
 use crate::workers::Workers;
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, SubagentPort, ToolMsg, Tracer};
+use agentd_checkpoint::Keeper;
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
 use agentd_settings::Live;
@@ -48,6 +49,8 @@ pub struct Services {
     pub sharing: Sharing,
     /// The time limits.
     pub timing: Timing,
+    /// Keeps the recorded files of working directories.
+    pub checkpoints: Keeper,
     /// Whether effects may start: in a fleet, until others may take over.
     pub lease: Lease,
 }

@@ -2,6 +2,7 @@
 
 use crate::rework;
 use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, StoreMsg, ToolMsg, spawn_worker};
+use agentd_checkpoint::Archive;
 use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
 use agentd_provider::{ModelSpec, RequestBody};
 use agentd_tool_executor::Mandate;
@@ -98,6 +99,8 @@ pub struct ReworkJob {
     pub executor: Handle<ToolMsg>,
     /// The store that has the log.
     pub store: Handle<StoreMsg>,
+    /// The recorded files of the working directory.
+    pub archive: Archive,
     /// How long a read may take.
     pub within: Duration,
 }

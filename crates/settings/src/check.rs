@@ -229,6 +229,24 @@ impl Check<'_> {
         );
     }
 
+    fn workspaces(&mut self) {
+        let workspace = self.settings().workspace.clone();
+        let bad = workspace.bad_include();
+        self.require(
+            bad.is_none(),
+            "workspace.include",
+            &format!("{:?} is not a path in a repository", bad.unwrap_or_default()),
+            "give relative paths such as node_modules, without `..` and outside of .git",
+        );
+        let all = workspace.directories.keys().all(|dir| dir.starts_with('/'));
+        self.require(
+            all,
+            "workspace.directories",
+            "a path is not absolute",
+            "give paths such as \"/srv/app\" = \"worktree\"",
+        );
+    }
+
     /// A key whose value names a provider or a model.
     fn named(&mut self, key: &str, name: &str, section: &str, providers: bool) {
         let settings = self.settings();
@@ -284,6 +302,7 @@ impl Check<'_> {
             "a path is not absolute, or is the root directory",
             "give paths such as /srv/toolchains",
         );
+        self.workspaces();
         let good = !self.settings().log.level.trim().is_empty();
         self.require(
             good,

@@ -36,6 +36,7 @@ mod unsupported;
 mod view;
 mod web;
 mod webhook;
+mod workspace;
 
 pub use agentd_protocol::ToolProtocol;
 pub use agents::{AgentsConfig, MapInPrompt};
@@ -65,6 +66,7 @@ pub use store::{StoreConfig, StoreKind};
 pub use view::{Shown, mask_url};
 pub use web::{Opened, OpenedPlace, WebConfig};
 pub use webhook::{OnExpiry, WebhookConfig};
+pub use workspace::{Checkpointing, WorkspaceConfig};
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         http(settings),
         sandbox(settings),
         index(settings),
+        workspace(settings),
     ]
     .concat()
 }
@@ -119,6 +120,26 @@ fn sandbox(s: &Settings) -> Vec<Row> {
         ),
         ("sandbox.max_file_bytes", b.max_file_bytes, 1 << 20, 65_536 * GIB),
         ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
+    ]
+}
+
+fn workspace(s: &Settings) -> Vec<Row> {
+    let w = &s.workspace;
+    let make_ms = u64::try_from(w.make_limit.as_millis()).unwrap_or(u64::MAX);
+    vec![
+        ("workspace.make_limit", make_ms, 1_000, DAY_MS),
+        ("workspace.copy_bytes", w.copy_bytes, 0, 1_024 * GIB),
+        ("workspace.copy_files", w.copy_files, 0, 10_000_000),
+        ("workspace.keep_days", w.keep_days.into(), 0, 3_650),
+        ("workspace.disk_budget", w.disk_budget, 0, 65_536 * GIB),
+        ("workspace.checkpoint_file_bytes", w.checkpoint_file_bytes, 1, GIB),
+        ("workspace.checkpoint_files", w.checkpoint_files, 1, 10_000_000),
+        (
+            "workspace.checkpoint_bytes",
+            w.checkpoint_bytes,
+            w.checkpoint_file_bytes,
+            1_024 * GIB,
+        ),
     ]
 }
 

@@ -62,6 +62,7 @@ fn live(old: &Settings, new: &Settings) -> Settings {
     settings.context = new.context.clone();
     settings.side_calls = new.side_calls.clone();
     settings.budget = new.budget.clone();
+    settings.workspace = new.workspace.clone();
     let (unprotected, webhook) = (old.permission.unprotected.clone(), old.permission.webhook.clone());
     let escalate_to = old.permission.escalate_to.clone();
     settings.permission = crate::PermissionConfig {

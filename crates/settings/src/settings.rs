@@ -13,6 +13,7 @@ use crate::sandbox::SandboxConfig;
 use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, ToolsConfig};
 use crate::side_calls::SideCallsConfig;
 use crate::store::StoreConfig;
+use crate::workspace::WorkspaceConfig;
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub tools: ToolsConfig,
     /// `[index]`.
     pub index: IndexConfig,
+    /// `[workspace]`.
+    pub workspace: WorkspaceConfig,
     /// `[context]`.
     pub context: ContextConfig,
     /// `[side_calls]`.
@@ -82,6 +85,7 @@ impl Default for Settings {
             scheduler: SchedulerConfig::default(),
             tools: ToolsConfig::default(),
             index: IndexConfig::default(),
+            workspace: WorkspaceConfig::default(),
             context: ContextConfig::default(),
             side_calls: SideCallsConfig::default(),
             permission: PermissionConfig::default(),

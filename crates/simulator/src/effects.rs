@@ -91,6 +91,10 @@ impl World {
                 let to = work.started.rewind_to;
                 self.spawn(hot.number, hot.session, Work::Rework { id, to }, 30);
             }
+            Question::Checkpoint => {
+                let taken = self.checkpoint();
+                self.reply_to(hot.number, 400, id, Answer::Checkpoint(taken));
+            }
         }
     }
 

@@ -173,6 +173,7 @@ fn first_event(
     let created = SessionCreated {
         title: order.purpose,
         derived_title: false,
+        workspace: None,
         model: durable.model().to_owned(),
         parent: Some(hot.session),
         budget: durable.budget(),

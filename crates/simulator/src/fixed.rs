@@ -5,22 +5,17 @@ use crate::rules::Rules;
 use agentd_protocol::HookEvent;
 use agentd_settings::ToolsConfig;
 use agentd_tools::Registry;
-use agentd_turn::{Config, ContextRules, OnExpiry, SideRules};
+use agentd_turn::{CheckpointRule, Config, ContextRules, OnExpiry, SideRules};
 use std::sync::{Arc, LazyLock};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::builtin(&ToolsConfig::default()));
 static RULES: LazyLock<Result<Rules, String>> = LazyLock::new(Rules::new);
-type Configs = Vec<((bool, bool, bool), Arc<Config>)>;
-/// Indexed by whether hooks are configured, whether questions escalate, and whether models are asked outside of turns.
+type Configs = Vec<((bool, bool, bool, u32), Arc<Config>)>;
+/// Indexed by whether hooks are configured, whether questions escalate, whether models are asked outside of turns, and
+/// when files are recorded.
 static CONFIGS: LazyLock<Configs> = LazyLock::new(|| {
-    let all = (0..8_u8).map(|n| (n & 1 > 0, n & 2 > 0, n & 4 > 0));
-    all.map(|(hooks, escalates, sides)| {
-        (
-            (hooks, escalates, sides),
-            Arc::new(config(hooks, escalates, sides)),
-        )
-    })
-    .collect()
+    let all = (0..24_u32).map(|n| (n & 1 > 0, n & 2 > 0, n & 4 > 0, n >> 3));
+    all.map(|index| (index, Arc::new(config(index)))).collect()
 });
 
 pub(crate) fn registry() -> Registry {
@@ -36,18 +31,24 @@ pub(crate) fn config_of(options: &Options) -> Arc<Config> {
         options.get(Knob::Hooks) > 0,
         options.get(Knob::Alone) == 3,
         options.get(Knob::Sides) > 0,
+        options.get(Knob::Checkpoints),
     );
     let found = CONFIGS.iter().find(|(of, _)| *of == wanted);
     found.map_or_else(Arc::default, |(_, config)| Arc::clone(config))
 }
 
-fn config(hooks: bool, escalates: bool, sides: bool) -> Config {
+fn config((hooks, escalates, sides, checkpoints): (bool, bool, bool, u32)) -> Config {
     let heard = HookEvent::ALL
         .into_iter()
         .filter(|event| hooks && !event.is_of_call());
     Config {
         intent_patterns: vec!["(?i)let me [a-z]+:$".into()],
         hooks: heard.collect(),
+        checkpoints: match checkpoints {
+            0 => CheckpointRule::Off,
+            1 => CheckpointRule::Turn,
+            _ => CheckpointRule::Step,
+        },
         on_expiry: match escalates {
             true => OnExpiry::Escalate { levels: 1 },
             false => OnExpiry::Deny,

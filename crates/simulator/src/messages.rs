@@ -178,6 +178,7 @@ fn answer_line(answer: &Answer) -> String {
         Answer::TreeSpending(spent) => format!("the tree spent {spent:?}"),
         Answer::Deciders(count) => format!("{count} may decide"),
         Answer::Report(settled) => format!("report {settled}"),
+        Answer::Checkpoint(taken) => format!("files recorded: {}", taken.is_ok()),
         Answer::Nobody(why) => why.clone(),
         Answer::Verdict(_)
         | Answer::Shortened(_)

@@ -102,6 +102,8 @@ knobs! {
     Import "import" [0, 0, 0, 6],
     /// The most sessions in memory.
     Hot "hot" [64, 64, 64, 3, 2, 1],
+    /// When files are recorded: 0 never, 1 in each turn, 2 after each step.
+    Checkpoints "checkpoints" [0, 1, 2, 2],
 }
 
 /// A bug injected on purpose, to check that it is found.

@@ -255,6 +255,7 @@ impl World {
         SessionCreated {
             title: "a title".into(),
             derived_title: self.options.get(Knob::Sides) > 0,
+            workspace: None,
             lineage: None,
             project: "p".into(),
             workdir: "/w".into(),

@@ -10,7 +10,7 @@ use crate::world::World;
 use agentd_actor_kit::Earlier;
 use agentd_protocol::{
     CallId, EffectClass, HistoryFailed, HookEvent, Seq, SessionId, ToolCallId, ToolOutcome, ToolStatus,
-    UndoApplied,
+    UndoApplied, WorkspaceCheckpointed,
 };
 use agentd_turn::{Answer, Durable, Held, JobEnd, Phase, QuestionId, Reworked, Violation};
 
@@ -213,12 +213,28 @@ impl World {
     }
 }
 
+impl World {
+    /// The files of a session, recorded now: they often differ from the last time.
+    pub(crate) fn checkpoint(&mut self) -> Result<WorkspaceCheckpointed, String> {
+        if self.chance(Knob::ToolFail, 100) {
+            return Err("the directory does not answer".to_owned());
+        }
+        let tree = format!("{:040x}", self.dice.between(1, 4));
+        Ok(WorkspaceCheckpointed {
+            tree,
+            left_out: Vec::new(),
+        })
+    }
+}
+
 fn nothing() -> UndoApplied {
     UndoApplied {
         undoes: Vec::new(),
         undoes_below: Vec::new(),
         undo_id: String::new(),
         changes: Vec::new(),
+        trees: None,
+        paths: Vec::new(),
     }
 }
 

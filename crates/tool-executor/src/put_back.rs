@@ -3,10 +3,12 @@
 use crate::pre_images;
 use crate::run::{EXECUTOR_PAUSE, EXECUTOR_TRIES, blobs};
 use agentd_actor_kit::{Done, Handle, StoreMsg, ToolMsg, ToolPermit};
+use agentd_checkpoint::{Archive, Back, Error, Tree, TreeChange};
 use agentd_fault_points as fault;
 use agentd_file_work::{Failed, FileWork};
 use agentd_protocol::{
-    EffectClass, HistoryFailed, HistoryStarted, SessionId, ToolOutcome, ToolStatus, UndoApplied,
+    EffectClass, HistoryFailed, HistoryStarted, Seq, SessionId, ToolOutcome, ToolStatus, TreeChanged,
+    UndoApplied,
 };
 use agentd_store::Blob;
 use agentd_tools::{Beneath, kept_content};
@@ -16,6 +18,12 @@ use tokio::time::sleep;
 
 /// The timeout for restoring.
 const PUT_BACK_WITHIN: Duration = Duration::from_secs(60);
+/// The timeout for restoring recorded files, of which there may be many.
+const RESTORE_WITHIN: Duration = Duration::from_secs(100);
+/// The most paths that the log names.
+const MOST_NAMED: usize = 100;
+/// The digits of an undo id.
+const ID_DIGITS: usize = 12;
 
 /// A request to restore files.
 #[derive(Debug)]
@@ -30,6 +38,10 @@ pub struct PutBack {
     pub store: Handle<StoreMsg>,
     /// The files.
     pub started: HistoryStarted,
+    /// Where that is in the log.
+    pub seq: Seq,
+    /// The recorded files of the working directory.
+    pub archive: Archive,
 }
 
 /// Restores the files. The blobs hold the contents before that; they belong in the append of the result.
@@ -41,6 +53,9 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
         return Err(failed("the tool executor is not running, or too many calls wait"));
     };
     fault::point(fault::REWORK_BEFORE).map_err(|injected| failed(&injected.to_string()))?;
+    if !job.started.trees.is_empty() {
+        return trees(job).await.map(|applied| (applied, Vec::new()));
+    }
     let contents = kept_content(&job.started.files, &blobs(&job.store)).await?;
     let (started, workdir, max) = (job.started, job.workdir, permit.limits.max_file_bytes);
     let dir = workdir.clone();
@@ -55,6 +70,66 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
     fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;
     let blobs = pre_images::keep(images, (&job.store, job.session), &mut outcome).await;
     Ok((applied, blobs))
+}
+
+/// Reverts recorded changes of the working directory.
+async fn trees(job: PutBack) -> Result<UndoApplied, HistoryFailed> {
+    let PutBack {
+        session,
+        workdir,
+        started,
+        seq,
+        archive,
+        ..
+    } = job;
+    let files = FileWork::of_session(&session.to_string());
+    let key = format!("{session}-{seq}");
+    let (changes, force) = (changes(&started.trees)?, started.force);
+    let work = files.run(&workdir, RESTORE_WITHIN, move || {
+        let back = Back {
+            key: &key,
+            changes: &changes,
+            force,
+        };
+        archive.restore(&back)
+    });
+    let done = work.await.map_err(|error| unfinished(&error))?;
+    let done = done.map_err(|error| match error {
+        Error::Conflict(_) => HistoryFailed {
+            code: "E_UNDO_CONFLICT".to_owned(),
+            message: format!("{error}. Nothing was changed."),
+        },
+        Error::Halfway { .. } => HistoryFailed {
+            code: "E_TOOL".to_owned(),
+            message: format!("cannot restore the files: {error}; see `agentctl diff`."),
+        },
+        other => failed(&other.to_string()),
+    })?;
+    fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;
+    let named = done.files.iter().take(MOST_NAMED);
+    Ok(UndoApplied {
+        undoes: started.undoes,
+        undoes_below: started.undoes_below,
+        undo_id: done.after.as_str().chars().take(ID_DIGITS).collect(),
+        changes: Vec::new(),
+        paths: named.map(|path| path.to_string_lossy().into_owned()).collect(),
+        trees: Some(TreeChanged {
+            before: done.before.to_string(),
+            after: done.after.to_string(),
+        }),
+    })
+}
+
+/// Reads the names of recorded changes.
+fn changes(trees: &[TreeChanged]) -> Result<Vec<TreeChange>, HistoryFailed> {
+    let one = |changed: &TreeChanged| {
+        Ok(TreeChange {
+            before: Tree::parse(&changed.before)?,
+            after: Tree::parse(&changed.after)?,
+        })
+    };
+    let read: Result<_, Error> = trees.iter().map(one).collect();
+    read.map_err(|error| failed(&error.to_string()))
 }
 
 async fn admission(job: &PutBack) -> Option<ToolPermit> {

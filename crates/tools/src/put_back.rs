@@ -71,6 +71,8 @@ pub fn put_back(
         undoes_below: started.undoes_below.clone(),
         undo_id: String::new(),
         changes: Vec::new(),
+        trees: None,
+        paths: Vec::new(),
     };
     if changes.is_empty() {
         return Ok((applied, Vec::new()));

@@ -15,7 +15,7 @@ use crate::effect::Effect;
 use crate::input::CallPlan;
 use crate::questions::Subject;
 use crate::volatile::Volatile;
-use crate::{Config, steps::ending, tree::delegate, words};
+use crate::{Config, checkpoints, steps::ending, tree::delegate, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
@@ -113,6 +113,7 @@ fn startable(durable: &Durable, volatile: &Volatile, config: &Config) -> Vec<Too
         return Vec::new();
     };
     let mut group = None;
+    let unrecorded = checkpoints::comes_first(durable, volatile, config);
     let (mut taken, mut ready) = (0, Vec::new());
     for call in turn.calls.iter().filter(|call| call.is_open()) {
         let kind = kind_of(durable, &volatile.plans, call);
@@ -129,7 +130,11 @@ fn startable(durable: &Durable, volatile: &Volatile, config: &Config) -> Vec<Too
             Kind::Subagent => config.max_children.max(1),
             Kind::Alone => 1,
         };
-        if call.stage == Stage::Allowed && volatile.plans.contains_key(&call.id) && taken < most {
+        let plan = volatile.plans.get(&call.id);
+        // The files are recorded before anything may change them.
+        let waits = unrecorded
+            && plan.is_some_and(|plan| kind == Kind::Subagent || checkpoints::touches(plan.effect));
+        if call.stage == Stage::Allowed && plan.is_some() && taken < most && !waits {
             ready.push(call.id);
             taken += 1;
         } else if call.is_running() && kind != Kind::Subagent {
@@ -178,6 +183,9 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
     let Some(plan) = draft.volatile().plans.remove(&tool_call) else {
         return false;
     };
+    if checkpoints::touches(plan.effect) || matches!(plan.loop_request, Some(LoopRequest::Delegate(_))) {
+        checkpoints::record(draft);
+    }
     let CallPlan {
         title,
         effect,

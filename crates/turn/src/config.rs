@@ -1,5 +1,6 @@
 //! Node-wide settings for all sessions; a session's own settings are in its log.
 
+use crate::checkpoints::CheckpointRule;
 use crate::context::ContextRules;
 use crate::planning::intent_guard::IntentMatcher;
 use crate::side::SideRules;
@@ -51,6 +52,8 @@ pub struct Config {
     pub stop_rounds: u32,
     /// How long conversations are made shorter.
     pub context: ContextRules,
+    /// When the files of the working directory are recorded.
+    pub checkpoints: CheckpointRule,
     /// What models are asked outside of the turns.
     pub side: SideRules,
     /// The compiled `intent_patterns`; construct it with `Default`, it compiles on first use.
@@ -74,6 +77,7 @@ impl Default for Config {
             hooks: Vec::new(),
             stop_rounds: 2,
             context: ContextRules::default(),
+            checkpoints: CheckpointRule::Off,
             side: SideRules::default(),
             intent: IntentMatcher::default(),
         }

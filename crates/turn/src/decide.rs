@@ -6,7 +6,7 @@ use crate::input::Input;
 use crate::{
     attempts,
     calls::{self, call_hooks, jobs},
-    command, context, inbox, lifecycle, questions, recover, side,
+    checkpoints, command, context, inbox, lifecycle, questions, recover, side,
     steps::{self, ending},
     timers,
     tree::{completion_report, following},
@@ -14,9 +14,10 @@ use crate::{
 use agentd_protocol::WarningRaised;
 
 /// What follows every decision, in this order.
-const PASSES: [fn(&mut Draft<'_, '_>); 8] = [
+const PASSES: [fn(&mut Draft<'_, '_>); 9] = [
     lifecycle::begin,
     go_on,
+    checkpoints::begin,
     following::lead,
     completion_report::tell,
     side::begin,

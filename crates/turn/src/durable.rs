@@ -11,6 +11,7 @@ pub(crate) mod status;
 
 use crate::attempts::outer::Outer;
 use crate::calls::open_call::OpenCall;
+use crate::checkpoints::RecordedFiles;
 use crate::planning::{Plan, TurnPlan};
 use crate::steps::surroundings::Surroundings;
 use crate::tree::delegate::Child;
@@ -107,6 +108,9 @@ pub struct Durable {
     pub compaction_asked: bool,
     /// A summary of the session so far, in a few sentences.
     pub summary: Option<String>,
+    /// Recorded files.
+    #[serde(default)]
+    pub files: RecordedFiles,
 }
 
 /// Work on files or history that has started and not ended.
@@ -267,6 +271,7 @@ impl Durable {
             last_words: String::new(),
             compaction_asked: false,
             summary: None,
+            files: RecordedFiles::default(),
         }
     }
 

@@ -120,8 +120,9 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
         Reworked::Failed(failed) => return draft.emit(failed),
         Reworked::Done(applied) => applied,
     };
-    let files: Vec<String> = started.files.iter().map(|file| file.path.clone()).collect();
-    if !files.is_empty() {
+    let mut files: Vec<String> = started.files.iter().map(|file| file.path.clone()).collect();
+    files.extend(applied.paths.iter().cloned());
+    if !files.is_empty() || !started.trees.is_empty() {
         draft.emit(applied);
     }
     let rewound = started.rewind_to.is_some();
@@ -136,7 +137,7 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
     }
     draft.emit(NoteInjected {
         kind: NoteKind::HistoryNotice,
-        text: words::put_back(&files, rewound),
+        text: words::put_back(&files, rewound, !started.trees.is_empty()),
     });
 }
 
@@ -164,7 +165,14 @@ impl Durable {
             .ok_or("no work on the history is open")
     }
 
-    pub(crate) fn undo_applied(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn undo_applied(&mut self, applied: &UndoApplied, seq: Seq) -> Result<(), Refusal> {
+        match &applied.trees {
+            Some(trees) => {
+                self.files.tree = Some(trees.after.clone());
+                self.files.recorded = seq;
+            }
+            None => self.files.touched = seq,
+        }
         let open = self.history.as_ref().ok_or("no work on the history is open")?;
         if open.started.rewind_to.is_none() {
             self.history = None;

@@ -9,6 +9,7 @@
 mod agent;
 mod attempts;
 mod calls;
+mod checkpoints;
 mod command;
 mod config;
 mod context;
@@ -43,6 +44,7 @@ pub use attempts::stutter::stutters;
 pub use calls::jobs::JobEnd;
 pub use calls::loop_requests::LoopRequest;
 pub use calls::open_call::{OpenCall, Stage, Started};
+pub use checkpoints::{CheckpointRule, RecordedFiles};
 pub use command::settings_changed;
 pub use config::{Config, OnExpiry};
 pub use context::{ContextRules, Sizes};

@@ -16,10 +16,10 @@ use crate::lifecycle::event::LifecycleEvent;
 use crate::tree::completion_report;
 use crate::tree::delegate::Ended;
 use crate::tree::shared_budget::{self, TreeSpent};
-use crate::{history, lifecycle, side};
+use crate::{checkpoints, history, lifecycle, side};
 use agentd_protocol::{
     ApprovalId, CompactionCause, HookFinished, RequestPart, Seq, SessionId, SidePurpose, Timestamp,
-    ToolCallId,
+    ToolCallId, WorkspaceCheckpointed,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,6 +96,8 @@ pub enum Question {
     },
     /// Restore files and the conversation.
     Rework(Box<OpenHistory>),
+    /// Record the files of the working directory.
+    Checkpoint,
 }
 
 /// The answer to a question.
@@ -124,6 +126,8 @@ pub enum Answer {
     Report(bool),
     /// How the work on files and history ended.
     Rework(Reworked),
+    /// The recorded files, or why they could not be recorded.
+    Checkpoint(Result<WorkspaceCheckpointed, String>),
     /// There will be no answer, for this reason.
     Nobody(String),
 }
@@ -140,6 +144,7 @@ pub(crate) enum Subject {
     Deciders(ApprovalId),
     Report,
     Rework(Seq),
+    Checkpoint,
 }
 
 /// The rules for one kind of question.
@@ -175,6 +180,8 @@ impl Subject {
             Self::Side(purpose) => row(false, matches!(purpose, SidePurpose::Intent), true),
             Self::TokenCount => row(false, true, true),
             Self::TreeSpending => row(true, true, false),
+            // Recorded files belong to what comes after them, in this turn or the next one.
+            Self::Checkpoint => row(false, false, true),
             Self::Report | Self::Rework(_) => row(true, false, false),
         }
     }
@@ -192,6 +199,7 @@ impl Question {
             Self::Deciders { approval } => Subject::Deciders(*approval),
             Self::Report { .. } => Subject::Report,
             Self::Rework(work) => Subject::Rework(work.seq),
+            Self::Checkpoint => Subject::Checkpoint,
         }
     }
 
@@ -330,6 +338,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: QuestionId, answer: Answer
         (Subject::Deciders(approval), Answer::Deciders(count)) => approvals::counted(draft, approval, count),
         (Subject::Report, Answer::Report(settled)) => completion_report::delivered(draft, settled),
         (Subject::Rework(_), Answer::Rework(reworked)) => history::ended(draft, reworked),
+        (Subject::Checkpoint, Answer::Checkpoint(taken)) => checkpoints::answered(draft, taken),
         (subject, Answer::Nobody(why)) => without_answer(draft, subject, &why),
         (subject, _) => without_answer(draft, subject, "the answer fits another question"),
     }
@@ -350,5 +359,6 @@ fn without_answer(draft: &mut Draft<'_, '_>, subject: Subject, why: &str) {
         Subject::Deciders(approval) => approvals::counted(draft, approval, 0),
         Subject::Report => completion_report::delivered(draft, false),
         Subject::Rework(_) => history::ended(draft, Reworked::not_done(why)),
+        Subject::Checkpoint => checkpoints::answered(draft, Err(why.to_owned())),
     }
 }

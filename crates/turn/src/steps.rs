@@ -12,7 +12,7 @@ use crate::{
     Config,
     attempts::launch,
     calls::jobs,
-    context, inbox, lifecycle,
+    checkpoints, context, inbox, lifecycle,
     planning::{self, intent_guard},
     tree::shared_budget,
     words,
@@ -51,6 +51,7 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     let joining = !inbox::joins_next(draft).is_empty();
     let nudge = match decide_next(draft.durable(), turn, joining, draft) {
         Next::End(EndReason::Completed, None) if !lifecycle::lets_stop(draft) => return false,
+        Next::End(EndReason::Completed, None) if checkpoints::come_before_the_end(draft) => return false,
         Next::End(reason, error) => {
             if reason == EndReason::Completed && draft.turn().is_some_and(Turn::is_silent) {
                 draft.emit(empty_answer());

@@ -4,6 +4,7 @@ mod approvals;
 mod attempts;
 mod cache;
 mod calls;
+mod checkpoints;
 mod context;
 mod delegating;
 mod following;

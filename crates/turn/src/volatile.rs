@@ -1,6 +1,7 @@
 //! State of this incarnation only: what runs, what is being judged, which timers are set. Losing it does no harm.
 
 use crate::attempts::stutter::Stutter;
+use crate::checkpoints::Checkpoints;
 use crate::context::Preparing;
 use crate::context::overflow::{Shrinking, Window};
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
@@ -57,6 +58,8 @@ pub(crate) struct Volatile {
     pub(crate) reported: Option<bool>,
     /// The spending of the tree of agents.
     pub(crate) tree: Tree,
+    /// Recorded files.
+    pub(crate) checkpoints: Checkpoints,
     /// Nothing new may start.
     pub(crate) draining: bool,
 }

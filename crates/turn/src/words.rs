@@ -125,7 +125,7 @@ pub(crate) fn near_the_end(limit: LimitKind) -> String {
 const NAMED: usize = 20;
 
 /// Note after a person restored files or the conversation.
-pub(crate) fn put_back(files: &[String], rewound: bool) -> String {
+pub(crate) fn put_back(files: &[String], rewound: bool, recorded: bool) -> String {
     let mut words = String::new();
     if rewound {
         words.push_str(
@@ -142,8 +142,13 @@ pub(crate) fn put_back(files: &[String], rewound: bool) -> String {
         };
         let named = named.join(", ");
         words.push_str(&format!(
-            "The person undid changes of these files: {named}{more}. What commands did was not undone."
+            "The person undid changes of these files: {named}{more}. "
         ));
+        words.push_str(if recorded {
+            "What commands did elsewhere was not undone."
+        } else {
+            "What commands did was not undone."
+        });
     }
     words.push_str(" Read a file again before you rely on what it holds.");
     words

@@ -7,7 +7,7 @@ use crate::live::text_of;
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
     PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
-    TodoItem, TodoStatus,
+    TodoItem, TodoStatus, WorkspaceCheckpointed,
 };
 
 /// The event in one line.
@@ -46,6 +46,7 @@ pub fn summary(body: &EventBody) -> String {
         EventBody::JobLost(e) => format!("background job {} was lost: {}", e.job, e.reason),
         EventBody::SubagentStarted(e) => format!("{} started: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
+        EventBody::WorkspaceCheckpointed(e) => checkpoint(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
         | EventBody::HistoryFailed(_)
@@ -152,18 +153,30 @@ fn files_of(number: usize) -> String {
     count(u64::try_from(number).unwrap_or(u64::MAX), "file")
 }
 
+/// Recorded files.
+fn checkpoint(e: &WorkspaceCheckpointed) -> String {
+    let tree: String = e.tree.chars().take(12).collect();
+    match e.left_out.as_slice() {
+        [] => format!("files recorded as {tree}"),
+        left_out => format!("files recorded as {tree}, without {}", left_out.join(", ")),
+    }
+}
+
 /// Events about undo, rewind and fork.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other event")]
 fn history(body: &EventBody) -> String {
     match body {
         EventBody::HistoryStarted(e) => match (e.files.len(), e.rewind_to) {
+            (_, Some(to)) if !e.trees.is_empty() => format!("rewinding to {to}, with the files"),
+            (_, None) if !e.trees.is_empty() => "undoing changes of the working directory".to_owned(),
             (0, Some(to)) => format!("rewinding to {to}"),
             (files, Some(to)) => format!("rewinding to {to}, with {}", files_of(files)),
             (files, None) => format!("undoing changes of {}", files_of(files)),
         },
         EventBody::HistoryFailed(e) => format!("not restored: {}", e.message),
         EventBody::UndoApplied(e) => {
-            let files: Vec<&str> = e.changes.iter().map(|change| change.path.as_str()).collect();
+            let files = e.changes.iter().map(|change| change.path.as_str());
+            let files: Vec<&str> = files.chain(e.paths.iter().map(String::as_str)).collect();
             match files.as_slice() {
                 [] => "undone: the files already had that content".to_owned(),
                 files => format!("undone: {} (undo id {})", files.join(", "), e.undo_id),

@@ -1,13 +1,15 @@
 //! The work of daemons when a fault hits. Each scenario can be restarted at any point: its commands have keys, or check
 //! first whether they were carried out.
 
+use super::destroyed;
 use super::world::{World, log, over, text};
 use agentd_client::Client;
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, DecideParams, Decision, Event, EventBody, ForkParams,
     LifecycleParams, PermissionMode, RewindParams, SendParams, SessionParams, ToolStatus, UndoParams,
+    WorkspaceChoice, WorkspaceListParams, WorkspacePruneParams, WorkspaceRequest,
 };
-use agentd_tests::{tool_server, tool_servers};
+use agentd_tests::{git, tool_server, tool_servers};
 use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -23,10 +25,14 @@ pub(super) enum Scenario {
     Cancel,
     /// Files are written, a change is undone, the conversation goes back.
     History,
+    /// A command destroys files, and that is undone.
+    Destroyed,
     /// A conversation becomes shorter.
     Compaction,
     /// A session leaves memory, comes back for another turn, is forked and closed.
     Cold,
+    /// A session gets a worktree, works in it, is closed, and the worktree is removed.
+    Workspaces,
     /// A tool of a server is called.
     Servers,
 }
@@ -50,13 +56,17 @@ impl Scenario {
         let base =
             "[model]\ndefault = \"claude\"\n[retry]\nbase_ms = 10\n[node]\nidle_passivate = \"100ms\"\n";
         let more = match self {
-            Self::Commands | Self::Cancel | Self::Cold => String::new(),
+            Self::Commands | Self::Cancel | Self::Cold | Self::Workspaces => String::new(),
             Self::Approval => {
                 let hook = "{ name = \"see\", event = \"PreToolUse\", command = [\"/bin/true\"] }";
                 let url = receiver().await;
                 format!("[hooks]\nrun = [{hook}]\n[permission.webhook]\nurl = \"{url}\"\n")
             }
             Self::History => played(dir, WRITES),
+            Self::Destroyed => format!(
+                "[workspace]\ncheckpoint = \"step\"\n{}",
+                played(dir, destroyed::SCRIPT)
+            ),
             Self::Compaction => "[context]\nkeep_recent_tokens = 1000\n".to_owned(),
             Self::Servers => {
                 let servers = tool_servers("the fault matrix").expect("looked at before");
@@ -88,8 +98,10 @@ impl Scenario {
             Self::Approval => approval(world).await,
             Self::Cancel => cancel(world).await,
             Self::History => history(world).await,
+            Self::Destroyed => destroyed::play(world).await,
             Self::Compaction => compaction(world).await,
             Self::Cold => cold(world).await,
+            Self::Workspaces => workspaces(world).await,
             Self::Servers => {
                 let session = world.create("main", "go", on_script).await;
                 world.turns(&session, 1).await;
@@ -108,7 +120,7 @@ fn played(dir: &Path, script: &str) -> String {
     )
 }
 
-fn on_script(params: &mut CreateParams) {
+pub(super) fn on_script(params: &mut CreateParams) {
     params.model = Some("played".to_owned());
 }
 
@@ -200,12 +212,12 @@ async fn cancel(world: &mut World) -> Vec<String> {
     vec![session]
 }
 
-fn has(events: &[Event], kind: &str) -> bool {
+pub(super) fn has(events: &[Event], kind: &str) -> bool {
     events.iter().any(|event| event.body.kind() == kind)
 }
 
 /// A key for this try: with the key of a failed try, its failure would be returned again.
-fn tried(what: &str, events: &[Event]) -> String {
+pub(super) fn tried(what: &str, events: &[Event]) -> String {
     let failed = events
         .iter()
         .filter(|event| event.body.kind() == "history.failed");
@@ -338,4 +350,70 @@ async fn cold(world: &mut World) -> Vec<String> {
         })
         .await;
     vec![session, fork.session.to_string()]
+}
+
+async fn workspaces(world: &mut World) -> Vec<String> {
+    let app = world.workdir("main");
+    git(&app, &["init", "-q"]);
+    git(&app, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    let own = |params: &mut CreateParams| {
+        params.workspace = Some(WorkspaceRequest {
+            kind: Some(WorkspaceChoice::Worktree),
+            ..WorkspaceRequest::default()
+        });
+    };
+    let session = world.create("main", "plan:main text=done;", own).await;
+    world.turns(&session, 1).await;
+    let owners = async |client: &Client| {
+        let rows = client
+            .workspaces(&WorkspaceListParams::default())
+            .await
+            .map_err(text)?;
+        Ok::<_, String>(rows.iter().map(|row| row.session.to_string()).collect::<Vec<_>>())
+    };
+    let own = session.clone();
+    world
+        .reach("only the session has a workspace", async |client| {
+            let found = owners(client).await?;
+            if found == [own.clone()] {
+                Ok(())
+            } else {
+                Err(format!("{found:?}"))
+            }
+        })
+        .await;
+    assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 2);
+    world
+        .reach("it is closed", async |client| {
+            let events = over(client, &session, 1).await?;
+            if has(&events, "session.closed") {
+                return Ok(());
+            }
+            let params = LifecycleParams {
+                session: session.clone(),
+                ..LifecycleParams::default()
+            };
+            client.close(&params).await.map_err(text)?;
+            Err("it is being closed".to_owned())
+        })
+        .await;
+    world
+        .reach("its workspace is removed", async |client| {
+            if owners(client).await?.is_empty() {
+                return Ok(());
+            }
+            let pruned = client
+                .prune(&WorkspacePruneParams::default())
+                .await
+                .map_err(text)?;
+            Err(format!("{pruned:?}"))
+        })
+        .await;
+    assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(
+        git(&app, &["branch", "--list", "agentd/*"]),
+        "",
+        "nothing is left in the repository"
+    );
+    vec![session]
 }

@@ -140,6 +140,7 @@ pub(crate) struct MarginArgs {
 
 /// `export`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ExportArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
@@ -147,6 +148,12 @@ pub(crate) struct ExportArgs {
     /// Export JSON lines exactly as stored (the only format in this version)
     #[arg(long)]
     pub(crate) jsonl: bool,
+    /// Instead of the log: the session's changes of files, as a patch for `git apply`
+    #[arg(long, conflicts_with_all = ["jsonl", "follow", "bundle"])]
+    pub(crate) patch: bool,
+    /// Instead of the log: the session's changes of files, as a git bundle with a branch of this name
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["jsonl", "follow"])]
+    pub(crate) bundle: Option<String>,
     /// Follow new events until the session is closed
     #[arg(short, long)]
     pub(crate) follow: bool,

@@ -3,7 +3,9 @@
 use crate::cli::look::MarginArgs;
 use crate::complete::{models, sessions};
 use crate::values::{budget, duration, label};
-use agentd_protocol::{Budget, PermissionMode, Preset, Selector, ThinkingLevel};
+use agentd_protocol::{
+    Budget, PermissionMode, Preset, Selector, ThinkingLevel, WorkspaceChoice, WorkspaceRequest,
+};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ Examples:
   agentctl run -C ~/app --model sonnet --budget usd=2 \"update the docs\"
   agentctl run --allow 'Bash(cargo test:*)' \"make the tests pass\"
   agentctl run -d -q -l team=infra --input-file task.md
+  agentctl run --workspace clone \"try another parser\"   # nothing changes here
+  agentctl run --each files.txt --workspace worktree \"document {}\"
   agentctl run --session @last \"now add a test for it\"
   agentctl run -o json \"count the TODOs\" | jq .text
 
@@ -32,6 +36,13 @@ pub(crate) struct RunArgs {
     /// Read the prompt from a file, or from stdin with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) input_file: Option<PathBuf>,
+    /// Create one session for each line of this file (or of stdin with `-`), which replaces {} in the prompt
+    #[arg(long, value_name = "FILE|-", requires = "prompt")]
+    #[arg(conflicts_with_all = ["session", "json", "detach", "timeout", "input_file", "images"])]
+    pub(crate) each: Option<PathBuf>,
+    /// With --each: how many sessions run at the same time
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "each", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) at_once: u32,
     /// Do not watch: print the session's id and return
     #[arg(short, long, conflicts_with_all = ["json", "timeout"])]
     pub(crate) detach: bool,
@@ -43,6 +54,8 @@ pub(crate) struct RunArgs {
     /// The working directory [default: the current one]
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// A configured model, by name; `agentctl models` lists them
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
@@ -109,6 +122,63 @@ pub(crate) struct RunArgs {
     /// Cancel the turn after this long and exit with 124
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
+}
+
+/// Where the session works.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Where the session works [default: as configured]
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with = "session")]
+    pub(crate) workspace: Option<WorkspaceArg>,
+    /// Clone this URL and work there
+    #[arg(long, value_name = "URL", conflicts_with_all = ["session", "with_changes"])]
+    pub(crate) repo: Option<String>,
+    /// The branch, tag or commit to begin at [default: the one that is checked out]
+    #[arg(long = "ref", value_name = "REF", conflicts_with_all = ["session", "with_changes"])]
+    pub(crate) reference: Option<String>,
+    /// Bring uncommitted changes along to the session's own workspace
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) with_changes: bool,
+}
+
+impl PlaceArgs {
+    /// What to ask the daemon for; `None`: nothing in particular.
+    pub(crate) fn request(&self) -> Option<WorkspaceRequest> {
+        let request = WorkspaceRequest {
+            kind: self.workspace.map(Into::into),
+            repo: self.repo.clone(),
+            reference: self.reference.clone(),
+            with_changes: self.with_changes,
+        };
+        (request != WorkspaceRequest::default()).then_some(request)
+    }
+}
+
+/// A kind of workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkspaceArg {
+    /// A clone in a git repository, the directory itself elsewhere
+    Auto,
+    /// The directory itself, together with everyone else who works there
+    Shared,
+    /// A git worktree, on a branch of the session's own
+    Worktree,
+    /// A clone that borrows the objects of the repository
+    Clone,
+    /// A copy of a directory without git
+    Copy,
+}
+
+impl From<WorkspaceArg> for WorkspaceChoice {
+    fn from(kind: WorkspaceArg) -> Self {
+        match kind {
+            WorkspaceArg::Auto => Self::Auto,
+            WorkspaceArg::Shared => Self::Shared,
+            WorkspaceArg::Worktree => Self::Worktree,
+            WorkspaceArg::Clone => Self::Clone,
+            WorkspaceArg::Copy => Self::Copy,
+        }
+    }
 }
 
 /// A permission mode.

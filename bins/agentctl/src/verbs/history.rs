@@ -13,6 +13,7 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
     let params = DiffParams {
         session: args.session,
         turn: args.turn,
+        at: args.at,
     };
     let diffed = client.diff(&params).await?;
     let names: Vec<&str> = diffed.files.iter().map(|file| file.path.as_str()).collect();

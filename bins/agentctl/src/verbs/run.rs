@@ -1,5 +1,6 @@
 //! `run`: a session from its first input to the end of its turn.
 
+mod each;
 mod full;
 
 use crate::cli::{Format, RunArgs};
@@ -73,6 +74,9 @@ impl Entered {
 }
 
 pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> {
+    if let Some(file) = &args.each {
+        return each::each(ctx, args, file).await;
+    }
     let prompt = values::prompt(
         args.prompt.as_deref(),
         args.input_file.as_deref(),
@@ -206,6 +210,7 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         headless,
         commands: args.commands,
         key: args.key.clone(),
+        workspace: args.place.request(),
         ..CreateParams::default()
     })
 }

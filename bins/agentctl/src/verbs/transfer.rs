@@ -27,6 +27,9 @@ const IMPORT_DEADLINE: Duration = Duration::from_secs(130);
 pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let session = client.get(&args.session).await?.session.to_string();
+    if args.patch || args.bundle.is_some() {
+        return crate::verbs::work::patch(ctx, &client, (session, args.bundle.clone())).await;
+    }
     if args.follow {
         return follow(ctx, client, session, args.after).await;
     }

@@ -18,11 +18,11 @@ const PAGE: Seq = 1_000;
 
 /// The outcome for one session.
 #[derive(Debug, PartialEq, Serialize)]
-struct Waited {
+pub(crate) struct Waited {
     session: String,
     state: Option<RunState>,
-    reason: Option<EndReason>,
-    exit: u8,
+    pub(crate) reason: Option<EndReason>,
+    pub(crate) exit: u8,
 }
 
 pub(crate) async fn wait(ctx: &mut Ctx, args: &WaitArgs) -> Result<Exit, Failure> {
@@ -31,7 +31,7 @@ pub(crate) async fn wait(ctx: &mut Ctx, args: &WaitArgs) -> Result<Exit, Failure
     let each = args
         .sessions
         .iter()
-        .map(|session| one(&dial, &client, session, args.what));
+        .map(|session| at_rest(&dial, &client, session, args.what));
     let all = join_all(each);
     let outcomes = match args.timeout {
         None => all.await,
@@ -63,7 +63,13 @@ pub(crate) async fn wait(ctx: &mut Ctx, args: &WaitArgs) -> Result<Exit, Failure
     Ok(exit)
 }
 
-async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Result<Waited, Failure> {
+/// Waits for one session.
+pub(crate) async fn at_rest(
+    dial: &Dial,
+    client: &Client,
+    session: &str,
+    what: WaitFor,
+) -> Result<Waited, Failure> {
     let id = client.get(session).await?.session.to_string();
     let wanted = Wanted {
         session: id.clone(),

@@ -30,6 +30,11 @@ fn change(seq: Seq, path: &str, before: Option<&str>, after: Option<&str>, undoe
         files: vec![file],
         at: Timestamp(seq),
         below: None,
+        end: seq,
+        trees: None,
+        within: false,
+        covers: Vec::new(),
+        covers_below: Vec::new(),
         undoes: undoes.to_vec(),
         undoes_below: Vec::new(),
     }
@@ -112,6 +117,8 @@ fn a_repeated_undo_counts_the_files_restored_by_the_interrupted_one() {
         undo_id: "u".into(),
         changes: change(0, "b", Some("2"), Some("1"), &[]).files,
         undoes_below: Vec::new(),
+        trees: None,
+        paths: Vec::new(),
     };
     past.take(&event(3, begun.into()));
     past.take(&event(4, applied.into()));

@@ -7,15 +7,18 @@ mod player;
 
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Pointer, StoreMsg, SupervisorMsg};
 use agentd_api::{Api, DailyUsage, NodeFacts, Parts, StopRequest};
+use agentd_checkpoint::Keeper;
 use agentd_protocol::*;
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Live, Settings};
 use agentd_store::{Backend, Options};
 use agentd_tools::Registry;
+use agentd_workspace::{GitEnvironment, Workspaces};
 use log::Log;
 use player::{Gate, Played, Player, Supervisor, View};
 use ractor::Actor;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
@@ -122,6 +125,8 @@ impl Harness {
             audit: audit_tx,
             peers: None,
             daily: Arc::clone(&daily),
+            workspaces: Workspaces::open(dir.path(), GitEnvironment::default()).unwrap(),
+            checkpoints: keeper(dir.path()),
         };
         Self {
             api: Arc::new(Api::new(parts)),
@@ -169,4 +174,11 @@ impl Harness {
     pub(crate) fn workdir(&self) -> String {
         self.dir.path().to_str().unwrap().to_owned()
     }
+}
+
+fn keeper(data_dir: &Path) -> Keeper {
+    Keeper::new(
+        &data_dir.join("checkpoints"),
+        agentd_checkpoint::Limits::default(),
+    )
 }

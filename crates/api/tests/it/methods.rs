@@ -49,6 +49,7 @@ async fn a_session_is_created_from_the_settings_and_the_request() {
         lineage: None,
         prompt: Some(Box::default()),
         derived_title: true,
+        workspace: None,
     };
     assert_eq!(first, expected);
     assert_eq!((event.by, lines.head), (Harness::ana(), 2));

@@ -63,6 +63,9 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         | "session.attach" => one(json!({})),
         "session.delete" => one(json!({ "force": true })),
         "session.bulk" => Sight(json!({ "action": "pause", "sessions": [session] })),
+        "session.apply" => one(json!({ "to": "/tmp" })),
+        "session.branch" => one(json!({ "name": "b" })),
+        "session.patch" => one(json!({})),
         "session.rewind" => one(json!({ "at": 1, "dry_run": true })),
         "session.update" => one(json!({ "title": "new" })),
         "input.send" => one(json!({ "content": prompt("go") })),
@@ -79,7 +82,7 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "rule.list" | "rule.remove" | "node.list" | "node.place" | "node.diagnostics" | "node.config"
         | "node.check" | "node.reload" | "audit.query" | "audit.verify" | "node.log" | "node.backup"
         | "node.backup_part" | "node.backup_end" | "node.drain" | "node.stop" | "token.create"
-        | "token.link" | "token.list" | "token.revoke" => Node,
+        | "token.link" | "token.list" | "token.revoke" | "workspace.list" | "workspace.prune" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

@@ -127,6 +127,10 @@ async fn services(
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
+        checkpoints: agentd_checkpoint::Keeper::new(
+            std::path::Path::new("/nonexistent"),
+            agentd_checkpoint::Limits::default(),
+        ),
         lease: agentd_store::Lease::default(),
     }
 }
@@ -411,6 +415,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     };
     Command::Create {
         created: Box::new(created),

@@ -262,6 +262,7 @@ async fn a_server_is_behind_the_walls_unless_the_operator_says_otherwise() {
                 read: readable(&environment(), &[]),
                 protected: agentd_protected::ProtectedPaths::default(),
                 broker: true,
+                workspaces: PathBuf::new(),
             };
             let pool = behind(sandboxing, vec![writing(walls)]);
             let arguments = serde_json::json!({ "path": path });

@@ -94,6 +94,10 @@ impl World {
             clock,
             stages: Tracer::default(),
             subagents: Arc::default(),
+            checkpoints: agentd_checkpoint::Keeper::new(
+                &dir.path().join("checkpoints"),
+                agentd_checkpoint::Limits::default(),
+            ),
         };
         let tree = Tree::new(child_args);
         let (handles, health) = (tree.handles.clone(), tree.health.clone());
@@ -376,6 +380,7 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     };
     let first = NewInput {
         content: vec![Block::text(opening)],

@@ -217,6 +217,32 @@ mod tests {
     }
 
     #[test]
+    fn a_worktree_writes_data_in_its_repository_and_no_settings() {
+        let places = Places::new("/w/app".into(), Vec::new(), ProtectedPaths::default());
+        let places = places.with_repository(Some("/src/app/.git".into()));
+        let write = |path: &str| judge(Act::Write, places.locate(Path::new(path)));
+        for path in [
+            "/src/app/.git/objects/ab/c",
+            "/src/app/.git/refs/heads/agentd/x.lock",
+            "/src/app/.git/worktrees/x/index.lock",
+            "/src/app/.git/worktrees/x/HEAD",
+        ] {
+            assert_eq!(write(path), Ok(()), "{path}");
+        }
+        for path in [
+            "/src/app/.git/config",
+            "/src/app/.git/hooks/pre-commit",
+            "/src/app/.git/objects/info/alternates",
+            "/src/app/.git/worktrees/x/gitdir",
+            "/src/app/.git/worktrees/x/commondir",
+            "/src/app/.git/worktrees/x/config.worktree",
+            "/src/app/main.rs",
+        ] {
+            assert!(write(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
     fn the_top_of_a_place_stays_usable() {
         assert_eq!(judge(Act::Mode { of_owner: true }, spot("/w")), Err(Errno::PERM));
         assert_eq!(judge(Act::Mode { of_owner: false }, spot("/w")), Ok(()));

@@ -54,6 +54,8 @@ pub(super) struct Places {
     guarded: PathBuf,
     loose: Vec<PathBuf>,
     protected: ProtectedPaths,
+    /// The git directory that the working directory is a worktree of.
+    repository: Option<PathBuf>,
 }
 
 impl Places {
@@ -63,7 +65,14 @@ impl Places {
             guarded,
             loose,
             protected,
+            repository: None,
         }
+    }
+
+    /// Also classifies the git directory that the working directory is a worktree of. Landlock decides what of it may be
+    /// written at all.
+    pub(super) fn with_repository(self, repository: Option<PathBuf>) -> Self {
+        Self { repository, ..self }
     }
 
     /// Classifies a real path.
@@ -80,8 +89,19 @@ impl Places {
                 excepted: self.protected.is_excepted(relative),
             },
             Ok(_) | Err(_) if loose.is_some() => Spot::Loose,
-            Ok(_) | Err(_) => Spot::Outside,
+            Ok(_) | Err(_) => self.in_repository(path),
         }
+    }
+
+    fn in_repository(&self, path: &Path) -> Spot {
+        let inside = self
+            .repository
+            .as_ref()
+            .and_then(|git| path.strip_prefix(git).ok());
+        inside.map_or(Spot::Outside, |inside| Spot::Guarded {
+            class: self.protected.classify(&Path::new(".git").join(inside)),
+            excepted: false,
+        })
     }
 
     /// Classifies a path whose first names lead to a bare repository: the usual git paths are protected in it, too.

@@ -144,6 +144,7 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
             lineage: None,
             prompt: None,
             derived_title: false,
+            workspace: None,
         }
         .into()
     } else {

@@ -8,6 +8,7 @@ use crate::volatile::{Ruling, UnrecordedAnswer};
 use crate::{
     attempts,
     calls::{approvals, call_hooks},
+    checkpoints,
 };
 use agentd_protocol::{
     Block, EventBody, ToolCallId, ToolFinished, ToolOutcome, ToolProposed, Verdict, VerdictGiven, VerdictKind,
@@ -57,16 +58,34 @@ pub(crate) fn not_judged(draft: &mut Draft<'_, '_>, id: ToolCallId) {
 }
 
 fn ruled(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
-    let volatile = draft.volatile();
-    match &mut volatile.answer {
+    match &mut draft.volatile().answer {
         Some(answer) => {
             answer.rulings.insert(id, Box::new(ruling));
-            let complete = calls_of(answer).all(|(id, ..)| answer.rulings.contains_key(&id));
-            if let Some(answer) = complete.then(|| volatile.answer.take()).flatten() {
-                commit(draft, answer);
-            }
+            go_on(draft);
         }
         None => rule_again(draft, id, ruling),
+    }
+}
+
+/// Records an answer when all its calls are judged. One whose calls may change files also waits until the files are
+/// recorded: the call, its verdict and the files before it belong in one append.
+pub(crate) fn go_on(draft: &mut Draft<'_, '_>) {
+    let Some(answer) = &draft.seen().answer else {
+        return;
+    };
+    let complete = calls_of(answer).all(|(id, ..)| answer.rulings.contains_key(&id));
+    let touches = answer.rulings.values().any(|ruling| match &**ruling {
+        Ruling::Verdict(verdict, Some(plan)) => {
+            verdict.kind == VerdictKind::Allow && checkpoints::touches(plan.effect)
+        }
+        Ruling::Verdict(_, None) | Ruling::Refused(_) => false,
+    });
+    let waits = touches && checkpoints::comes_first(draft.durable(), draft.seen(), draft.config());
+    if complete
+        && !waits
+        && let Some(answer) = draft.volatile().answer.take()
+    {
+        commit(draft, answer);
     }
 }
 

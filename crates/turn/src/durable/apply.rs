@@ -4,8 +4,8 @@ use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::steps::surroundings::Surroundings;
 use agentd_protocol::{
-    Block, Event, EventBody, InputAccepted, InputId, Principal, QueuedInput, SessionCreated, SessionUpdated,
-    Timestamp, TodoUpdated,
+    Block, Event, EventBody, InputAccepted, InputId, Principal, QueuedInput, Seq, SessionCreated,
+    SessionUpdated, Timestamp, TodoUpdated,
 };
 
 /// The most characters of an input in a queue listing.
@@ -44,6 +44,7 @@ impl Durable {
         }
         let spent = self.unaccounted_ms(event.at, matches!(event.body, EventBody::SessionRecovered(_)));
         self.apply_body(event, impossible)?;
+        self.files.take(event);
         self.totals.time_ms = self.totals.time_ms.saturating_add(spent);
         self.head = seq;
         self.updated_at = event.at;
@@ -75,7 +76,7 @@ impl Durable {
             EventBody::ApprovalEscalated(escalated) => self.approval_escalated(escalated),
             EventBody::ApprovalDecided(decided) => self.approval_decided(decided),
             EventBody::ToolStarted(started) => self.tool_started(started, at),
-            EventBody::ToolFinished(finished) => self.tool_finished(finished),
+            EventBody::ToolFinished(finished) => self.tool_finished(finished, event.seq),
             EventBody::HookFinished(finished) => self.hook_finished(finished),
             EventBody::TodoUpdated(updated) => self.todo_updated(updated),
             EventBody::ModeChanged(changed) => self.mode_changed(changed),
@@ -97,7 +98,8 @@ impl Durable {
             EventBody::ContextTruncated(_) => self.shortened(true),
             EventBody::HistoryStarted(started) => self.history_started(started, event.seq),
             EventBody::HistoryFailed(_) => self.history_failed(),
-            EventBody::UndoApplied(_) => self.undo_applied(),
+            EventBody::UndoApplied(applied) => self.undo_applied(applied, event.seq),
+            EventBody::WorkspaceCheckpointed(taken) => self.checkpointed(taken, event.seq),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
             EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.
@@ -108,14 +110,14 @@ impl Durable {
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }
-            EventBody::Unknown => {
-                return Err(FoldError::UnknownType {
-                    session: self.session,
-                    seq: event.seq,
-                });
-            }
+            EventBody::Unknown => return Err(self.unknown(event.seq)),
         };
         done.map_err(impossible)
+    }
+
+    const fn unknown(&self, seq: Seq) -> FoldError {
+        let session = self.session;
+        FoldError::UnknownType { session, seq }
     }
 
     fn created(&mut self, created: &SessionCreated, at: Timestamp) -> Result<(), Refusal> {

@@ -5,10 +5,10 @@ use crate::calls::open_call::{OpenCall, Stage, Started};
 use crate::durable::apply::{Refusal, remember};
 use crate::durable::{Durable, Phase, Turn};
 use crate::steps::limits::GO_ON;
-use crate::words;
+use crate::{checkpoints, words};
 use agentd_protocol::{
     ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, LoopLimits, OnDeny,
-    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
+    OpenApproval, Scope, Seq, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
     VerdictGiven, VerdictKind,
 };
 use serde_json::Value;
@@ -212,7 +212,7 @@ impl Durable {
         Ok(())
     }
 
-    pub(crate) fn tool_finished(&mut self, finished: &ToolFinished) -> Result<(), Refusal> {
+    pub(crate) fn tool_finished(&mut self, finished: &ToolFinished, seq: Seq) -> Result<(), Refusal> {
         let turn = self.running_turn()?;
         let call = turn.call_mut(finished.tool_call)?;
         match call.stage {
@@ -226,11 +226,15 @@ impl Durable {
             | Stage::Answered(_)
             | Stage::Running(_) => {}
         }
+        let touched = matches!(&call.stage, Stage::Running(started) if checkpoints::touches(started.effect));
         call.stage = Stage::Closed(finished.outcome.status);
         call.name = String::new();
         call.input = Value::Null;
         call.bound = None;
         turn.settle();
+        if touched {
+            self.files.touched = seq;
+        }
         Ok(())
     }
 }

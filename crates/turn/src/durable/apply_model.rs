@@ -7,6 +7,7 @@ use crate::durable::{Attempt, Durable, MAX_TEXT_BYTES, Phase, Turn};
 use crate::steps::guards::STUTTER;
 use crate::{
     attempts::{cache_watch, choose},
+    checkpoints,
     context::overflow,
 };
 use agentd_protocol::{
@@ -182,6 +183,7 @@ impl Durable {
 
     pub(crate) fn warned(&mut self, raised: &WarningRaised) -> Result<(), Refusal> {
         self.outer.told_unread |= raised.code == cache_watch::UNREAD;
+        self.files.warned |= raised.code == checkpoints::FAILED;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use crate::steps::guards::STUTTER;
 use crate::{
     attempts::{self, remedy},
     calls::{self, approvals, judging},
+    checkpoints,
     context::{self, overflow},
     steps::limits,
     tree::delegate,
@@ -21,6 +22,7 @@ use agentd_protocol::{
 
 /// Ends a turn that has no open calls.
 pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) {
+    checkpoints::record(draft);
     if let Some(finished) = finished(draft, reason, error) {
         draft.emit(finished);
         forget_turn(draft);
@@ -42,6 +44,7 @@ pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
         approvals::withdraw(draft, approval);
     }
     let error = reason.map(|reason| limits::error("cancelled", reason));
+    checkpoints::record(draft);
     if let Some(finished) = finished(draft, EndReason::Cancelled, error) {
         draft.emit_by_caller(finished);
         forget_turn(draft);

@@ -56,6 +56,7 @@ pub(super) struct World {
     pub(super) sides: Vec<SideCall>,
     /// Counts requested from the provider.
     pub(super) token_counts: Vec<QuestionId>,
+    pub(super) recording: Vec<QuestionId>,
     /// All questions of this incarnation.
     questions: Vec<(QuestionId, Question)>,
     /// The last step.
@@ -118,6 +119,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         lineage: None,
         prompt: None,
         derived_title: false,
+        workspace: None,
     }
 }
 
@@ -216,6 +218,7 @@ impl World {
             shrinks: Vec::new(),
             sides: Vec::new(),
             token_counts: Vec::new(),
+            recording: Vec::new(),
             questions: Vec::new(),
             step: Step::default(),
             appends: 0,
@@ -370,6 +373,7 @@ impl World {
                 assert!(self.reworking.is_none(), "one at a time");
                 self.reworking = Some(*work);
             }
+            Question::Checkpoint => self.recording.push(id),
         }
     }
 
@@ -378,6 +382,7 @@ impl World {
         self.asked.remove(&id);
         self.shrinks.retain(|(asked, ..)| *asked != id);
         self.token_counts.retain(|asked| *asked != id);
+        self.recording.retain(|asked| *asked != id);
         self.tree.take_if(|asked| *asked == id);
         let asked = self.questions.iter().find(|(asked, _)| *asked == id);
         match asked.expect("only what was asked is withdrawn").1.clone() {
@@ -755,6 +760,7 @@ impl World {
         self.shrinks.clear();
         self.sides.clear();
         self.token_counts.clear();
+        self.recording.clear();
         self.asked.clear();
         self.reworking = None;
         self.questions.clear();
@@ -794,6 +800,8 @@ impl World {
             undoes_below: Vec::new(),
             undo_id: "u".into(),
             changes: Vec::new(),
+            trees: None,
+            paths: Vec::new(),
         };
         let reworked = if well {
             Reworked::Done(applied)

@@ -1,0 +1,243 @@
+//! Sessions with workspaces of their own on one repository, compared with plain git in the same run.
+
+use crate::daemon::Bench;
+use crate::report::{Report, Target, percentile};
+use agentd_protocol::{
+    CreateParams, LifecycleParams, SessionId, WorkspaceChoice, WorkspaceListParams, WorkspaceRequest,
+};
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tokio::process::Command;
+
+/// Files in one directory.
+const IN_DIRECTORY: usize = 100;
+/// Bytes of a file.
+const FILE_BYTES: usize = 1_500;
+/// Sessions that are created at the same time in the last part.
+const AT_ONCE: usize = 4;
+
+/// The sizes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkspacesArgs {
+    /// Files of the large repository
+    #[arg(long, default_value_t = 50_000)]
+    files: usize,
+    /// Sessions of each kind on it
+    #[arg(long, default_value_t = 20)]
+    sessions: usize,
+    /// Files of the small repository
+    #[arg(long, default_value_t = 2_000)]
+    small_files: usize,
+    /// Sessions on it
+    #[arg(long, default_value_t = 200)]
+    small_sessions: usize,
+}
+
+pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs) -> Result<Report> {
+    let mut report = Report::default();
+    let large = repository(bench, "large", args.files).await?;
+    let before = fingerprint(&large)?;
+    for (name, kind) in [
+        ("clone", WorkspaceChoice::Clone),
+        ("worktree", WorkspaceChoice::Worktree),
+    ] {
+        compared(bench, &mut report, (name, kind), &large, args.sessions).await?;
+        if kind == WorkspaceChoice::Clone {
+            ensure!(fingerprint(&large)? == before, "the original has changed");
+            report.put("clone.original_untouched", true);
+        }
+    }
+    let small = repository(bench, "small", args.small_files).await?;
+    many(bench, &mut report, &small, args.small_sessions).await?;
+    Ok(report)
+}
+
+/// Alternates between plain git and a session.
+async fn compared(
+    bench: &Bench,
+    report: &mut Report,
+    (name, kind): (&str, WorkspaceChoice),
+    repository: &Path,
+    sessions: usize,
+) -> Result<()> {
+    let (mut plain, mut ours, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..sessions {
+        let place = repository.with_file_name(format!("plain-{name}-{n}"));
+        let target = place.to_str().context("a path in UTF-8")?;
+        let branch = format!("plain-{n}");
+        let source = repository.to_str().context("a path in UTF-8")?;
+        let words = match kind {
+            WorkspaceChoice::Worktree => vec!["worktree", "add", "-q", "-b", &branch, target],
+            _ => vec!["clone", "--shared", "-q", source, target],
+        };
+        let began = Instant::now();
+        git(repository, &words).await?;
+        plain.push(began.elapsed().as_secs_f64() * 1_000.0);
+        fs::remove_dir_all(&place)?;
+        git(repository, &["worktree", "prune"]).await?;
+        let (session, took) = create(bench, repository, kind).await?;
+        ours.push(took);
+        made.push(session);
+    }
+    let usage = bench.usage()?;
+    report.number(format!("{name}.rss_mb"), usage.rss_mb);
+    report.number(format!("{name}.disk_mb_each"), disk_each(bench, sessions).await?);
+    let (mut p, mut o) = (plain.clone(), ours.clone());
+    report.percentiles(&format!("{name}.plain_git_ms"), &mut p, None);
+    report.percentiles(&format!("{name}.session_ms"), &mut o, None);
+    let ratio = percentile(&o, 50) / percentile(&p, 50).max(f64::EPSILON);
+    report.aim(format!("{name}.ratio_of_medians"), ratio, Target::AtMost(1.3));
+    remove(bench, &made).await
+}
+
+/// Creates many sessions on a small repository: one after the other, then several at once.
+async fn many(bench: &Bench, report: &mut Report, repository: &Path, sessions: usize) -> Result<()> {
+    let mut one = Vec::new();
+    let mut made = Vec::new();
+    for n in 0..sessions / 2 {
+        let kind = if n % 2 == 0 {
+            WorkspaceChoice::Clone
+        } else {
+            WorkspaceChoice::Worktree
+        };
+        let (session, took) = create(bench, repository, kind).await?;
+        one.push(took);
+        made.push(session);
+    }
+    let rest = (sessions / 2..sessions).map(|n| {
+        let kind = if n % 2 == 0 {
+            WorkspaceChoice::Clone
+        } else {
+            WorkspaceChoice::Worktree
+        };
+        create(bench, repository, kind)
+    });
+    let rest: Vec<Result<(SessionId, f64)>> = stream::iter(rest).buffer_unordered(AT_ONCE).collect().await;
+    let mut several = Vec::new();
+    for done in rest {
+        let (session, took) = done?;
+        several.push(took);
+        made.push(session);
+    }
+    report.percentiles("small.one_by_one_ms", &mut one, None);
+    report.percentiles("small.four_at_once_ms", &mut several, None);
+    report.aim("small.median_ms", percentile(&one, 50), Target::AtMost(1_000.0));
+    report.number("small.disk_mb_each", disk_each(bench, sessions).await?);
+    report.put("small.sessions", made.len());
+    git(repository, &["fsck", "--no-dangling"]).await?;
+    remove(bench, &made).await
+}
+
+async fn create(bench: &Bench, repository: &Path, kind: WorkspaceChoice) -> Result<(SessionId, f64)> {
+    let params = CreateParams {
+        workdir: repository.to_string_lossy().into_owned(),
+        workspace: Some(WorkspaceRequest {
+            kind: Some(kind),
+            ..WorkspaceRequest::default()
+        }),
+        ..CreateParams::default()
+    };
+    let began = Instant::now();
+    let created = bench.client.create(&params).await?;
+    Ok((created.session, began.elapsed().as_secs_f64() * 1_000.0))
+}
+
+async fn disk_each(bench: &Bench, sessions: usize) -> Result<f64> {
+    let rows = bench
+        .client
+        .workspaces(&WorkspaceListParams { measure: true })
+        .await?;
+    ensure!(rows.len() == sessions, "{} workspaces of {sessions}", rows.len());
+    ensure!(
+        rows.iter().all(|row| row.unfetched.is_none()),
+        "a new workspace has work"
+    );
+    let total: u64 = rows.iter().filter_map(|row| row.bytes).sum();
+    Ok(total as f64 / 1e6 / sessions.max(1) as f64)
+}
+
+async fn remove(bench: &Bench, sessions: &[SessionId]) -> Result<()> {
+    for session in sessions {
+        let params = LifecycleParams {
+            session: session.to_string(),
+            ..LifecycleParams::default()
+        };
+        bench.client.delete(&params).await?;
+    }
+    let left = bench.client.workspaces(&WorkspaceListParams::default()).await?;
+    ensure!(left.is_empty(), "{} workspaces are left", left.len());
+    Ok(())
+}
+
+/// A repository with this many files and one commit.
+async fn repository(bench: &Bench, name: &str, files: usize) -> Result<PathBuf> {
+    let dir = PathBuf::from(bench.place(&format!("{name}-repository"))?);
+    for n in 0..files {
+        let place = dir.join(format!("d{}", n / IN_DIRECTORY));
+        if n % IN_DIRECTORY == 0 {
+            fs::create_dir_all(&place)?;
+        }
+        let line = format!("{n}: {}\n", n.wrapping_mul(2_654_435_761));
+        let text = line.repeat(FILE_BYTES.div_ceil(line.len()));
+        fs::write(place.join(format!("f{n}.txt")), text)?;
+    }
+    git(&dir, &["init", "-q", "-b", "main"]).await?;
+    git(&dir, &["add", "."]).await?;
+    git(&dir, &["commit", "-q", "-m", "all"]).await?;
+    git(&dir, &["gc", "-q"]).await?;
+    Ok(dir)
+}
+
+/// Names, sizes and times of everything in a directory.
+fn fingerprint(top: &Path) -> Result<Vec<String>> {
+    let (mut lines, mut queue) = (Vec::new(), vec![top.to_owned()]);
+    while let Some(dir) = queue.pop() {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let found = entry.metadata()?;
+            lines.push(format!(
+                "{:?} {} {:?}",
+                entry.path(),
+                found.len(),
+                found.modified()?
+            ));
+            if found.is_dir() {
+                queue.push(entry.path());
+            }
+        }
+    }
+    lines.sort();
+    Ok(lines)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the measurement compares with plain git"
+)]
+async fn git(dir: &Path, words: &[&str]) -> Result<()> {
+    let identity = [
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.org",
+        "-c",
+        "gc.auto=0",
+    ];
+    let output = Command::new("git")
+        .current_dir(dir)
+        .args(identity)
+        .args(words)
+        .output()
+        .await?;
+    ensure!(
+        output.status.success(),
+        "git {words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! `session.apply`, `session.branch`, `session.patch`: a session's changes, brought to where they are wanted.
+
+use crate::api::Api;
+use crate::past::Past;
+use crate::recorded::{changes, every, fault, lossy};
+use crate::sight::{Caller, Seen};
+use agentd_checkpoint::{Archive, Change, Error, NewCommit, Tree, TreeChange};
+use agentd_file_work::FileWork;
+use agentd_protocol::{
+    AppliedTo, ApplyParams, BranchParams, Branched, Decision, EventBody, Fault, Patch, PatchParams,
+    Principal, Seq, Workspace,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time limit of such work.
+const WITHIN: Duration = Duration::from_secs(100);
+/// The most bytes of a patch or a bundle.
+const MOST_BYTES: usize = 5 << 20;
+/// The most characters of a message's first line.
+const SUBJECT_CHARS: usize = 72;
+/// The most characters of a branch's name or a message.
+const MOST_CHARS: usize = 20_000;
+
+/// The changes of a session, in their order.
+pub(crate) struct Work {
+    pub(crate) session: Seen,
+    pub(crate) workdir: PathBuf,
+    /// How the directory was made, if the session has one of its own.
+    pub(crate) workspace: Option<Box<Workspace>>,
+    archive: Archive,
+    /// Never empty.
+    changes: Vec<TreeChange>,
+}
+
+impl Work {
+    /// The recorded files before all changes.
+    pub(crate) fn base(&self) -> Tree {
+        let first = self.changes.first().map(|change| change.before.clone());
+        first.unwrap_or_else(Tree::empty)
+    }
+
+    /// Carries out something in a separate thread.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        dir: &Path,
+        work: impl FnOnce(&Archive, &BTreeMap<Vec<u8>, Change>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let (archive, changes) = (self.archive.clone(), self.changes.clone());
+        let files = FileWork::of_session(&self.session.to_string());
+        let done = files.run(dir, WITHIN, move || work(&archive, &archive.composed(&changes)?));
+        done.await
+            .map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
+            .map_err(fault)
+    }
+}
+
+impl Api {
+    pub(crate) async fn apply(&self, who: &Caller, params: ApplyParams) -> Result<AppliedTo, Fault> {
+        let (work, _) = self.work(who, &params.session).await?;
+        let to = PathBuf::from(self.target(&params.to).await?);
+        if to == work.workdir {
+            let message = "the session works in that directory, so its changes are there already";
+            return Err(Fault::invalid("same_directory", message).hint("give another directory as `to`"));
+        }
+        let (target, dry_run) = (self.parts.checkpoints.archive(&to), params.dry_run);
+        let done = work
+            .run(&to, move |archive, changes| {
+                target.apply(archive, changes, dry_run)
+            })
+            .await
+            .map_err(|error| error.hint("nothing was changed"))?;
+        if !dry_run {
+            self.note_fetched(&work).await;
+        }
+        tracing::info!(session = %work.session, by = %who, to = %params.to, files = done.files.len(), dry_run, "changes applied");
+        Ok(AppliedTo {
+            to: lossy(&to),
+            files: done.files.iter().map(|path| lossy(path)).collect(),
+            merged: done.merged.iter().map(|path| lossy(path)).collect(),
+        })
+    }
+
+    pub(crate) async fn branch(&self, who: &Caller, params: BranchParams) -> Result<Branched, Fault> {
+        let (work, past) = self.work(who, &params.session).await?;
+        let message = self.message(work.session, &past, params.message).await?;
+        let origin = self.origin(&work).await?.of_a_person()?;
+        let (author, seconds) = (self.author()?, self.seconds());
+        let (name, from) = (params.name.clone(), origin.clone());
+        let made = work.run(&origin.git_dir, move |archive, changes| {
+            let new = NewCommit {
+                branch: &name,
+                message: &message,
+                author: (&author.0, &author.1),
+                seconds,
+                base: &from.base,
+            };
+            archive.branch(&from.git_dir, changes, &new)
+        });
+        let made = made.await?;
+        self.note_fetched(&work).await;
+        tracing::info!(session = %work.session, by = %who, branch = %params.name, commit = %made.commit, "branch made");
+        Ok(Branched {
+            repository: origin.name,
+            branch: params.name,
+            commit: made.commit,
+            base: made.base,
+            files: made.files as u64,
+        })
+    }
+
+    pub(crate) async fn patch(&self, who: &Caller, params: PatchParams) -> Result<Patch, Fault> {
+        let (work, past) = self.work(who, &params.session).await?;
+        let bytes = match params.bundle {
+            None => {
+                let base = work.base();
+                let made = work.run(self.parts.workspaces.root(), move |archive, changes| {
+                    archive.patch(&base, &archive.with(&base, changes)?)
+                });
+                made.await?
+            }
+            Some(branch) => {
+                let message = self.message(work.session, &past, None).await?;
+                let (author, seconds) = (self.author()?, self.seconds());
+                let origin = self.origin(&work).await?;
+                let from = origin.clone();
+                let made = work.run(&origin.git_dir, move |archive, changes| {
+                    let new = NewCommit {
+                        branch: &branch,
+                        message: &message,
+                        author: (&author.0, &author.1),
+                        seconds,
+                        base: &from.base,
+                    };
+                    archive.bundle(&from.git_dir, changes, &new)
+                });
+                made.await?
+            }
+        };
+        if bytes.len() > MOST_BYTES {
+            let message = format!("it has {} bytes; at most {MOST_BYTES} can be sent", bytes.len());
+            return Err(
+                Fault::limit("too_large", message).hint("`agentctl branch` and `apply` have no such limit")
+            );
+        }
+        // Who may only read must not decide that the workspace can go.
+        if self.allow(who.principal(), "session.branch").is_ok() {
+            self.note_fetched(&work).await;
+        }
+        Ok(Patch {
+            data: STANDARD.encode(bytes),
+        })
+    }
+
+    /// All recorded changes of a session.
+    async fn work(&self, who: &Caller, session: &str) -> Result<(Work, Past), Fault> {
+        let (session, row) = self.row_of(who, session).await?;
+        let past = self.past_of_tree(who, session, Seq::MAX).await?;
+        if let Some(change) = past.changes.iter().find(|change| change.trees.is_none()) {
+            let message = format!("the files were not recorded around event {}", change.seq);
+            return Err(
+                Fault::conflict("not_recorded", message).hint("`agentctl diff ID` shows what is known")
+            );
+        }
+        let changes = changes(&every(past.changes.iter())).map_err(fault)?;
+        if changes.is_empty() {
+            return Err(Fault::conflict("no_changes", "this session changed no files"));
+        }
+        let workdir = PathBuf::from(row.summary.workdir);
+        let work = Work {
+            session,
+            workspace: self.workspace_of(session).await?,
+            archive: self.parts.checkpoints.archive(&workdir),
+            workdir,
+            changes,
+        };
+        Ok((work, past))
+    }
+
+    /// The message of a commit, with the session and the people who approved its calls.
+    async fn message(&self, session: Seen, past: &Past, given: Option<String>) -> Result<String, Fault> {
+        let title = self.row(session).await?.summary.name;
+        let (said, people) = self.said_last(session, past.head).await?;
+        let mut message = match given {
+            Some(given) => given,
+            None => {
+                let subject: String = title
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .chars()
+                    .take(SUBJECT_CHARS)
+                    .collect();
+                let subject = if subject.trim().is_empty() {
+                    "Work of an agent".to_owned()
+                } else {
+                    subject
+                };
+                format!("{subject}\n\n{said}")
+            }
+        };
+        message = message.trim_end().chars().take(MOST_CHARS).collect();
+        message.push_str(&format!("\n\nAgentd-Session: {}\n", *session));
+        for person in people {
+            message.push_str(&format!("Approved-by: {person}\n"));
+        }
+        Ok(message)
+    }
+
+    /// The text of the last turn, and who approved calls.
+    async fn said_last(&self, session: Seen, head: Seq) -> Result<(String, BTreeSet<String>), Fault> {
+        let (mut text, mut people, mut at) = (String::new(), BTreeSet::new(), 0);
+        while at < head {
+            let events = self.events(session, at).await?;
+            let Some(last) = events.last() else { break };
+            at = last.seq;
+            for event in events {
+                match event.body {
+                    EventBody::TurnFinished(finished) => text = finished.text,
+                    EventBody::ApprovalDecided(decided)
+                        if decided.decision == Decision::Allow && event.by != Principal::agentd() =>
+                    {
+                        people.insert(event.by.to_string());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok((text, people))
+    }
+
+    /// `workspace.author`, as a name and an address.
+    fn author(&self) -> Result<(String, String), Fault> {
+        let author = self.loaded().settings.workspace.author.clone();
+        let parts = author
+            .trim_end()
+            .strip_suffix('>')
+            .and_then(|rest| rest.split_once('<'));
+        let Some((name, address)) = parts else {
+            return Err(Fault::invalid(
+                "bad_author",
+                "workspace.author must be `Name <address>`",
+            ));
+        };
+        Ok((name.trim().to_owned(), address.trim().to_owned()))
+    }
+
+    fn seconds(&self) -> i64 {
+        i64::try_from(self.parts.clock.now().0 / 1_000).unwrap_or(0)
+    }
+}

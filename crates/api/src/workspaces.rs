@@ -1,0 +1,256 @@
+//! The workspaces of sessions: made before a session is created, removed when it is deleted.
+
+use crate::api::Api;
+use crate::sight::Caller;
+use crate::validate;
+use agentd_file_work::FileWork;
+use agentd_git::GitError;
+use agentd_protocol::{CreateParams, Fault, SessionId, Workspace};
+use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, plan};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long looking at a repository may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long removing the recorded files of one workspace may take.
+const REMOVE_WITHIN: Duration = Duration::from_secs(60);
+
+/// Where a new session works.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Its working directory.
+    pub(crate) workdir: String,
+    /// The name of its project, if that is not its directory's.
+    pub(crate) project: Option<String>,
+    /// Its own workspace.
+    pub(crate) workspace: Option<Workspace>,
+    /// What the person should know.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Place {
+    /// A directory that the session shares.
+    pub(crate) const fn shared(workdir: String) -> Self {
+        Self {
+            workdir,
+            project: None,
+            workspace: None,
+            notices: Vec::new(),
+        }
+    }
+}
+
+impl Api {
+    /// Finds or makes the directory that a new session works in. Its own workspace belongs to nobody until the session
+    /// exists: [`Api::abandon`] removes it if that fails.
+    pub(crate) async fn working_place(
+        &self,
+        who: &Caller,
+        session: SessionId,
+        params: &CreateParams,
+    ) -> Result<Place, Fault> {
+        let loaded = self.loaded();
+        let settings = &loaded.settings.workspace;
+        if let Some(url) = params.workspace.as_ref().and_then(|asked| asked.repo.as_deref())
+            && who.principal().as_token().is_some()
+            && !settings.may_clone(url)
+        {
+            let what = "a token may not have this URL cloned";
+            return Err(Fault::denied("url_denied", what).hint("the operator can add it to workspace.urls"));
+        }
+        let from_url = params
+            .workspace
+            .as_ref()
+            .is_some_and(|asked| asked.repo.is_some());
+        let workdir = if from_url && params.workdir.is_empty() {
+            String::new()
+        } else {
+            validate::workdir(&params.workdir).await?
+        };
+        let default = settings.choice(Path::new(&workdir));
+        let asked = Asked {
+            request: params.workspace.as_ref(),
+            default,
+            workdir: Path::new(&workdir),
+            repository: None,
+        };
+        let repository = if !from_url && asked.needs_repository() {
+            let found = self
+                .parts
+                .workspaces
+                .inspect(Path::new(&workdir), LOOK_WITHIN)
+                .await;
+            found.map_err(fault_of_workspace)?
+        } else {
+            None
+        };
+        let planned = plan(Asked {
+            repository: repository.as_ref(),
+            ..asked
+        });
+        let Some(plan) = planned.map_err(fault_of_workspace)? else {
+            self.apart(&workdir).await?;
+            return Ok(Place::shared(workdir));
+        };
+        let limits = Limits {
+            within: settings.make_limit,
+            include: settings.include.iter().map(PathBuf::from).collect(),
+            max_bytes: settings.copy_bytes,
+            max_files: settings.copy_files,
+        };
+        self.make_place(session, &workdir, plan, limits).await
+    }
+
+    /// Checks a directory that a session shares with others.
+    pub(crate) async fn shared_directory(&self, workdir: &str) -> Result<String, Fault> {
+        let workdir = validate::workdir(workdir).await?;
+        self.apart(&workdir).await?;
+        Ok(workdir)
+    }
+
+    /// Refuses a directory that commands must not write: one with the daemon's data below it, or one with the daemon's
+    /// notes about a workspace.
+    /// Checks a directory that agentd itself writes for a person: it exists, and holds none of the daemon's own data.
+    pub(crate) async fn target(&self, dir: &str) -> Result<String, Fault> {
+        let dir = validate::workdir(dir).await?;
+        let (path, all) = (Path::new(&dir), &self.parts.workspaces);
+        let data_dir = all.root().parent().unwrap_or(all.root());
+        let own = path.starts_with(data_dir) && (!path.starts_with(all.root()) || all.holds(path));
+        if own || data_dir.starts_with(path) {
+            let what = format!("{dir} holds the daemon's own data");
+            return Err(Fault::invalid("bad_directory", what).hint("name another directory"));
+        }
+        Ok(dir)
+    }
+
+    async fn apart(&self, workdir: &str) -> Result<(), Fault> {
+        if self.parts.workspaces.holds(Path::new(workdir)) {
+            let what = format!("{workdir} belongs to the daemon's own notes about workspaces");
+            return Err(Fault::invalid("bad_workdir", what)
+                .hint("name the tree of a workspace, or another directory"));
+        }
+        if self.parts.facts.walls {
+            validate::apart(workdir, &self.parts.facts.data_dir).await?;
+        }
+        Ok(())
+    }
+
+    async fn make_place(
+        &self,
+        session: SessionId,
+        workdir: &str,
+        plan: Plan,
+        limits: Limits,
+    ) -> Result<Place, Fault> {
+        let below = match &plan.source {
+            Source::Repository(repository) if Path::new(workdir) != repository.top => {
+                Some(repository.top.clone())
+            }
+            _ => None,
+        };
+        let (all, now) = (self.parts.workspaces.clone(), self.parts.clock.now());
+        // If the client goes away, the making ends all the same, and what it made is removed by the next clean-up.
+        let making = tokio::spawn(async move { all.make(session, now, plan, limits).await });
+        let made = making
+            .await
+            .map_err(|error| Fault::internal("workspace_failed", error.to_string()))?
+            .map_err(fault_of_workspace)?;
+        let mut notices = made.notices;
+        if let Some(top) = below {
+            notices.push(format!(
+                "the session works at the top of the repository, {}",
+                top.display()
+            ));
+        }
+        let source = made
+            .workspace
+            .source
+            .trim_end_matches('/')
+            .trim_end_matches(".git");
+        let project = source.rsplit(['/', ':']).next().map(str::to_owned);
+        Ok(Place {
+            workdir: made.workspace.path.clone(),
+            project: project.filter(|name| !name.is_empty()),
+            workspace: Some(made.workspace),
+            notices,
+        })
+    }
+
+    /// Removes the workspace of a session that was not created after all.
+    pub(crate) async fn abandon(&self, session: SessionId) {
+        let removed = self.parts.workspaces.remove(session, true).await;
+        if let Err(error) = removed {
+            tracing::warn!(%session, %error, "could not remove the workspace of a session that was not created");
+        }
+    }
+
+    /// Refuses to delete a session whose workspace has work that nobody fetched.
+    pub(crate) async fn may_lose(&self, session: SessionId, force: bool) -> Result<(), Fault> {
+        if force {
+            return Ok(());
+        }
+        let record = self
+            .parts
+            .workspaces
+            .record(session)
+            .await
+            .map_err(fault_of_workspace)?;
+        let Some(record) = record else { return Ok(()) };
+        match self.parts.workspaces.unfetched(&record, LOOK_WITHIN).await {
+            None => Ok(()),
+            Some(what) => Err(fault_of_workspace(WorkspaceError::NotFetched {
+                session: session.short(),
+                what,
+            })),
+        }
+    }
+
+    /// Removes the workspace of a deleted session, and what was recorded of it.
+    pub(crate) async fn remove_place(&self, session: SessionId, workspace: Option<&Workspace>) {
+        if let Some(workspace) = workspace {
+            let archive = self.parts.checkpoints.archive(Path::new(&workspace.path));
+            let files = FileWork::of_directory(self.parts.workspaces.root());
+            let removed = files
+                .run(self.parts.workspaces.root(), REMOVE_WITHIN, move || {
+                    archive.remove()
+                })
+                .await;
+            match removed.map_err(|failed| failed.to_string()) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%session, %error, "could not remove recorded files"),
+                Err(why) => tracing::warn!(%session, why, "could not remove recorded files"),
+            }
+        }
+        match self.parts.workspaces.remove(session, true).await {
+            Ok(Some(removed)) => {
+                if let Some(branch) = removed.branch {
+                    tracing::info!(%session, branch, "the branch of a removed worktree stays");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%session, %error, "could not remove the workspace of a deleted session");
+            }
+        }
+    }
+}
+
+/// The fault of a workspace that could not be made or removed.
+pub(crate) fn fault_of_workspace(error: WorkspaceError) -> Fault {
+    let message = error.to_string();
+    match error {
+        WorkspaceError::Refused { code, message, hint } => Fault::invalid(code, message).hint(hint),
+        WorkspaceError::NotFetched { session, .. } => Fault::conflict("work_not_fetched", message).hint(
+            format!("fetch it first (agentctl branch {session} NAME, or apply), or use force to lose it"),
+        ),
+        WorkspaceError::Limit { message, hint } => Fault::limit("workspace_limit", message).hint(hint),
+        WorkspaceError::Git(GitError::Slow { .. }) => {
+            Fault::timeout("workspace_slow", message).hint("try again, or raise workspace.make_limit")
+        }
+        WorkspaceError::Files(_) => Fault::timeout("workspace_slow", message),
+        WorkspaceError::Git(_) | WorkspaceError::Io { .. } | WorkspaceError::Injected(_) => {
+            Fault::storage("workspace_failed", message)
+        }
+    }
+}

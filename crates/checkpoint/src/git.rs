@@ -1,0 +1,83 @@
+//! Runs git on a bare repository. It never sees the recorded directory.
+
+use crate::archive::common_dir;
+use crate::error::Error;
+use agentd_git::{GitEnvironment, Run};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::Arc;
+
+/// Few packs, and little time for what is read soon or never.
+const OPTIONS: [&str; 3] = [
+    "fastimport.unpackLimit=1",
+    "core.compression=1",
+    "pack.compression=1",
+];
+
+/// Git for one repository.
+#[derive(Debug, Clone)]
+pub(crate) struct Git {
+    environment: Arc<GitEnvironment>,
+    repository: PathBuf,
+    more: Vec<(&'static str, OsString)>,
+}
+
+impl Git {
+    pub(crate) fn new(environment: &Arc<GitEnvironment>, repository: &Path) -> Self {
+        Self {
+            environment: Arc::clone(environment),
+            repository: repository.to_owned(),
+            more: Vec::new(),
+        }
+    }
+
+    /// The same, which can also read the objects of another repository.
+    pub(crate) fn borrowing(mut self, other: &Self) -> Self {
+        let objects = common_dir(&other.repository).join("objects");
+        self.more
+            .push(("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.into()));
+        self
+    }
+
+    /// The same with the names of an author.
+    pub(crate) fn named(&self, names: &[(&'static str, &str)]) -> Self {
+        let mut git = self.clone();
+        let names = names.iter().map(|(name, value)| (*name, OsString::from(value)));
+        git.more.extend(names);
+        git
+    }
+
+    fn prepared<A: AsRef<OsStr>>(&self, args: &[A]) -> Run<'static> {
+        let mut run = Run::bare(&self.repository, args);
+        for option in OPTIONS {
+            run = run.option(option);
+        }
+        for (name, value) in &self.more {
+            run = run.variable(name, value);
+        }
+        run
+    }
+
+    /// Runs it to its end and returns its output.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<Vec<u8>, Error> {
+        Ok(agentd_git::blocking(&self.environment, self.prepared(args))?)
+    }
+
+    /// The same with an input, which it reads before it writes anything but messages.
+    pub(crate) fn run_with<A: AsRef<OsStr>>(&self, args: &[A], input: &[u8]) -> Result<Vec<u8>, Error> {
+        let run = self.prepared(args).input(input.to_owned());
+        Ok(agentd_git::blocking(&self.environment, run)?)
+    }
+
+    /// Starts it with pipes.
+    pub(crate) fn start<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<Child, Error> {
+        Ok(agentd_git::start(&self.environment, &self.prepared(args))?)
+    }
+
+    /// Makes the repository.
+    pub(crate) fn init(&self) -> Result<(), Error> {
+        self.run(&["init", "-q", "--bare", "--template=", "--object-format=sha1"])
+            .map(drop)
+    }
+}

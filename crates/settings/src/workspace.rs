@@ -1,0 +1,179 @@
+//! `[workspace]`: where sessions work, and when their files are recorded.
+
+use agentd_protocol::WorkspaceChoice;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+use std::time::Duration;
+
+/// When the files of a working directory are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkpointing {
+    /// At the start of a turn, and after each step that may have changed files.
+    #[default]
+    Step,
+    /// At the start and the end of a turn.
+    Turn,
+    /// Never: undo and diff cover only what the file tools did.
+    Off,
+}
+
+/// `[workspace]`: where sessions work, and when their files are recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceConfig {
+    /// The kind of a session that names none.
+    pub default: WorkspaceChoice,
+    /// Other defaults for directories and everything below them.
+    pub directories: BTreeMap<String, WorkspaceChoice>,
+    /// The beginnings of the URLs that tokens may have cloned; local users may name any.
+    pub urls: Vec<String>,
+    /// Ignored files and directories that a clone or a worktree of a local repository gets a copy of.
+    pub include: Vec<String>,
+    /// The time limit for making one.
+    #[serde(with = "crate::duration::plain")]
+    pub make_limit: Duration,
+    /// Bytes that may be copied into one, apart from what git checks out.
+    pub copy_bytes: u64,
+    /// Files that may be copied into one, apart from what git checks out.
+    pub copy_files: u64,
+    /// Days after which the workspace of a closed session is removed, if all its work was fetched; 0: never.
+    pub keep_days: u32,
+    /// Bytes that all workspaces may take; above it, those of closed sessions go, the oldest first. 0: no limit.
+    pub disk_budget: u64,
+    /// When the files of a working directory are recorded.
+    pub checkpoint: Checkpointing,
+    /// A larger file is left out of a checkpoint.
+    pub checkpoint_file_bytes: u64,
+    /// A directory with more files is not recorded.
+    pub checkpoint_files: u64,
+    /// The new and changed files of one checkpoint may have at most this many bytes together.
+    pub checkpoint_bytes: u64,
+    /// The author of commits made of a session's work: `Name <address>`.
+    pub author: String,
+}
+
+impl Default for WorkspaceConfig {
+    fn default() -> Self {
+        Self {
+            default: WorkspaceChoice::Shared,
+            directories: BTreeMap::new(),
+            urls: Vec::new(),
+            include: Vec::new(),
+            make_limit: Duration::from_secs(300),
+            copy_bytes: 10 << 30,
+            copy_files: 200_000,
+            keep_days: 30,
+            disk_budget: 0,
+            checkpoint: Checkpointing::Step,
+            checkpoint_file_bytes: 32 << 20,
+            checkpoint_files: 200_000,
+            checkpoint_bytes: 2 << 30,
+            author: "agentd <agentd@localhost>".to_owned(),
+        }
+    }
+}
+
+impl WorkspaceConfig {
+    /// The kind for a directory: of the innermost configured directory that it is in, otherwise the default.
+    #[must_use]
+    pub fn choice(&self, workdir: &Path) -> WorkspaceChoice {
+        let inside = self
+            .directories
+            .iter()
+            .filter(|(dir, _)| workdir.starts_with(dir));
+        let inner = inside.max_by_key(|(dir, _)| Path::new(dir).components().count());
+        inner.map_or(self.default, |(_, choice)| *choice)
+    }
+
+    /// Whether a token may have a URL cloned. An entry ends with a whole part of the URL's path.
+    #[must_use]
+    pub fn may_clone(&self, url: &str) -> bool {
+        self.urls.iter().any(|begin| {
+            let rest = url.strip_prefix(begin.trim_end_matches('/'));
+            !begin.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// The first entry of `include` that does not stay in the repository, or that leads into git's own directory.
+    pub(crate) fn bad_include(&self) -> Option<&str> {
+        let bad = |entry: &&String| {
+            let mut parts = Path::new(entry).components();
+            entry.is_empty()
+                || !parts.all(|part| match part {
+                    Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+                    _ => false,
+                })
+        };
+        self.include.iter().find(bad).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_directory_decides() {
+        let config = WorkspaceConfig {
+            directories: BTreeMap::from([
+                ("/srv".to_owned(), WorkspaceChoice::Clone),
+                ("/srv/app".to_owned(), WorkspaceChoice::Worktree),
+            ]),
+            ..WorkspaceConfig::default()
+        };
+        let choice = |dir| config.choice(Path::new(dir));
+        assert_eq!(choice("/srv/app/src"), WorkspaceChoice::Worktree);
+        assert_eq!(choice("/srv/application"), WorkspaceChoice::Clone);
+        assert_eq!(choice("/home/ana"), WorkspaceChoice::Shared);
+    }
+
+    #[test]
+    fn tokens_name_only_urls_below_an_entry() {
+        let config = WorkspaceConfig {
+            urls: vec![
+                "https://git.example/team/".to_owned(),
+                "https://git.example/one.git".to_owned(),
+            ],
+            ..WorkspaceConfig::default()
+        };
+        for good in ["https://git.example/team/app.git", "https://git.example/one.git"] {
+            assert!(config.may_clone(good), "{good}");
+        }
+        for bad in [
+            "https://git.example/teams/a",
+            "https://git.example/one.git.evil",
+            "http://git.example/team/a",
+        ] {
+            assert!(!config.may_clone(bad), "{bad}");
+        }
+        assert!(!WorkspaceConfig::default().may_clone("https://git.example/team/a"));
+    }
+
+    #[test]
+    fn included_paths_stay_in_the_repository_and_out_of_git() {
+        let bad = |entry: &str| {
+            let include = vec![entry.to_owned()];
+            let config = WorkspaceConfig {
+                include,
+                ..WorkspaceConfig::default()
+            };
+            config.bad_include().is_some()
+        };
+        for good in [".env.example", "node_modules", "web/node_modules"] {
+            assert!(!bad(good), "{good}");
+        }
+        for entry in [
+            "",
+            "/etc/passwd",
+            "../secret",
+            "a/../../b",
+            ".git/hooks",
+            "a/.GIT/config",
+            "./x",
+        ] {
+            assert!(bad(entry), "{entry}");
+        }
+    }
+}
