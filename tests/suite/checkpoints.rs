@@ -165,7 +165,7 @@ async fn what_a_command_destroyed_is_shown_and_undone_and_that_is_undone() {
         played
             .agentctl(&["undo", id], 5)
             .await
-            .contains("nothing_to_undo")
+            .contains("no file change left to undo")
     );
     assert_eq!(played.file("before.txt").as_deref(), Some("before\n"));
 }
@@ -197,6 +197,7 @@ async fn going_back_takes_the_files_along_and_spares_what_others_did_between_the
     assert_eq!(played.file("before.txt").as_deref(), Some("a person's\n"));
     let refused = played.agentctl(&["diff", id, "--at", "1..2"], 3).await;
     assert!(refused.contains("no files were recorded"), "{refused}");
+    check_log(&played.client, id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -18,7 +18,8 @@ struct World {
 impl World {
     async fn new() -> Self {
         let server = ModelServer::start(false).await.unwrap();
-        let daemon = daemon(&server, YOLO).await;
+        let config = format!("{YOLO}[workspace]\ncheckpoint = \"step\"\n");
+        let daemon = daemon(&server, &config).await;
         let (app, plain) = (
             PathBuf::from(daemon.workdir("app")),
             PathBuf::from(daemon.workdir("plain")),

@@ -43,11 +43,13 @@ impl Api {
         let nobody_named_it = params.title.is_none();
         let (params, notices) = self.typed_prompt(params).await?;
         let session = self.parts.clock.stamp().session();
+        let unowned = self.unowned(session);
         let made = self.made(who, session, &params, nobody_named_it).await;
         let (created, mut more) = match made {
             Ok(made) => made,
             Err(fault) => {
                 self.abandon(session).await;
+                unowned.keep();
                 return Err(fault);
             }
         };
@@ -61,6 +63,7 @@ impl Api {
         });
         let seen = who.new_session(session, &created.labels)?;
         let command = Command::Create { created, first };
+        unowned.keep();
         let reply = self.route(who, seen, command, key.clone()).await;
         let outcome = reply.and_then(|reply| {
             let (input, seq) = reply.created()?;

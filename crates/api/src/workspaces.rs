@@ -6,7 +6,7 @@ use crate::validate;
 use agentd_file_work::FileWork;
 use agentd_git::GitError;
 use agentd_protocol::{CreateParams, Fault, SessionId, Workspace};
-use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, plan};
+use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, Workspaces, plan};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -150,11 +150,17 @@ impl Api {
             _ => None,
         };
         let (all, now) = (self.parts.workspaces.clone(), self.parts.clock.now());
-        // If the client goes away, the making ends all the same, and what it made is removed by the next clean-up.
-        let making = tokio::spawn(async move { all.make(session, now, plan, limits).await });
+        // If the client goes away, the making ends all the same, and what it made is removed.
+        let (to, making) = tokio::sync::oneshot::channel();
+        tokio::spawn(async move {
+            let made = all.make(session, now, plan, limits).await;
+            if to.send(made).is_err() {
+                remove(&all, session).await;
+            }
+        });
         let made = making
             .await
-            .map_err(|error| Fault::internal("workspace_failed", error.to_string()))?
+            .map_err(|_| Fault::internal("workspace_failed", "the making of the workspace stopped"))?
             .map_err(fault_of_workspace)?;
         let mut notices = made.notices;
         if let Some(top) = below {
@@ -179,10 +185,12 @@ impl Api {
 
     /// Removes the workspace of a session that was not created after all.
     pub(crate) async fn abandon(&self, session: SessionId) {
-        let removed = self.parts.workspaces.remove(session, true).await;
-        if let Err(error) = removed {
-            tracing::warn!(%session, %error, "could not remove the workspace of a session that was not created");
-        }
+        remove(&self.parts.workspaces, session).await;
+    }
+
+    /// Removes the workspace of a session unless it is kept.
+    pub(crate) fn unowned(&self, session: SessionId) -> Unowned {
+        Unowned(Some((self.parts.workspaces.clone(), session)))
     }
 
     /// Refuses to delete a session whose workspace has work that nobody fetched.
@@ -233,6 +241,34 @@ impl Api {
                 tracing::warn!(%session, %error, "could not remove the workspace of a deleted session");
             }
         }
+    }
+}
+
+/// The workspace of a session that does not exist yet. It is removed when this is dropped: the client went away, or a
+/// panic ended the request.
+#[derive(Debug)]
+pub(crate) struct Unowned(Option<(Workspaces, SessionId)>);
+
+impl Unowned {
+    /// From here on, the session may exist.
+    pub(crate) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unowned {
+    fn drop(&mut self) {
+        if let Some((all, session)) = self.0.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move { remove(&all, session).await });
+        }
+    }
+}
+
+async fn remove(all: &Workspaces, session: SessionId) {
+    if let Err(error) = all.remove(session, true).await {
+        tracing::warn!(%session, %error, "could not remove the workspace of a session that was not created");
     }
 }
 

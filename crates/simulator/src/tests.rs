@@ -48,7 +48,7 @@ fn found(flaw: &str, changes: &str, runs: u64) -> String {
 fn i1_what_a_store_loses_is_found() {
     assert_eq!(found("lost-append", "viewers=0", 40), "I1");
     assert_eq!(found("early-answer", "", 40), "I1");
-    assert_eq!(found("twice-by-key", "lost=60", 40), "I1");
+    assert_eq!(found("twice-by-key", "lost=60", 80), "I1");
 }
 
 #[test]

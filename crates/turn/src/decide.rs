@@ -55,6 +55,8 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
         Input::Drain => {
             draft.volatile().draining = true;
             questions::drain(draft);
+            // An answer that waited for the files is recorded; the next incarnation records the files before its calls.
+            calls::judging::go_on(draft);
             jobs::stop_all(draft, jobs::DRAINING);
         }
     }

@@ -180,12 +180,14 @@ impl Durable {
         Ok(())
     }
 
-    /// Folds a fork: resets the totals, because the original session's spending is not this session's.
+    /// Folds a fork: resets the totals, because the original session's spending is not this session's. What a principal asked
+    /// of the original is not asked of the fork, which nobody wakes to do it.
     pub(crate) fn forked(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.created_at = at;
         self.totals = Totals::default();
         self.below = Spent::default();
         self.subagents = 0;
+        self.compaction_asked = false;
         Ok(())
     }
 

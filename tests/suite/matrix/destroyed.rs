@@ -9,7 +9,7 @@ pub(super) const SCRIPT: &str = r#"
 [[turn]]
 calls = [{ name = "Bash", input = { command = "mkdir -p d/e && echo 1 > d/a && echo 2 > d/e/b && echo 3 > c" } }]
 [[turn]]
-calls = [{ name = "Bash", input = { command = "rm -rf d c; echo 4 > d" } }]
+calls = [{ name = "Bash", input = { command = "rm -r d c; echo 4 > d" } }]
 [[turn]]
 text = "Destroyed."
 "#;

@@ -3,16 +3,31 @@
 use super::{bash, daemon, model, results};
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, PermissionMode, ToolStatus, WorkspaceChoice, WorkspaceRequest};
+use agentd_tests::fault_server::FaultServer;
 use agentd_tests::{Daemon, git};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A repository with one commit and a hook that leaves a mark outside.
-fn repository(daemon: &Daemon, name: &str) -> PathBuf {
+/// A model that runs these scripts of the repository, one after the other. Their texts are in no call, so only the walls
+/// stop them.
+async fn runs(scripts: &[&str]) -> FaultServer {
+    model(
+        (0..scripts.len())
+            .map(|n| bash(&format!("bash {n}.sh")))
+            .collect(),
+    )
+    .await
+}
+
+/// A repository with one commit, which has the scripts.
+fn repository(daemon: &Daemon, name: &str, scripts: &[&str]) -> PathBuf {
     let app = PathBuf::from(daemon.workdir(name));
     git(&app, &["init", "-q"]);
+    for (n, script) in scripts.iter().enumerate() {
+        fs::write(app.join(format!("{n}.sh")), script).unwrap();
+    }
     fs::write(app.join("README.md"), "one\n").unwrap();
     git(&app, &["add", "."]);
     git(&app, &["commit", "-qm", "one"]);
@@ -62,19 +77,19 @@ const COMMIT: &str =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redteam_a_session_in_a_clone_commits_there_and_leaves_the_original_untouched() {
-    let server = model(vec![
-        bash(COMMIT),
-        bash("echo evil > \"$(git config remote.origin.url)/README.md\""),
-        bash("d=$(cat .git/objects/info/alternates); touch \"$d/x\"; touch \"$d/../HEAD\"; rm -r \"$d\"; ls \"$d/..\""),
-        bash("echo /tmp > .git/objects/info/alternates"),
-        bash("git push origin HEAD:refs/heads/main"),
-        bash("mkdir -p .git/hooks && echo '#!/bin/sh' > .git/hooks/pre-commit"),
-        bash("echo '{}' > ../walls.json; rm ../record.json; ls .."),
-    ])
-    .await;
+    let scripts = [
+        COMMIT,
+        "echo evil > \"$(git config remote.origin.url)/README.md\"",
+        "d=$(cat .git/objects/info/alternates); touch \"$d/x\"; touch \"$d/../HEAD\"; rm -r \"$d\"; ls \"$d/..\"",
+        "echo /tmp > .git/objects/info/alternates",
+        "git push origin HEAD:refs/heads/main",
+        "mkdir -p .git/hooks && echo '#!/bin/sh' > .git/hooks/pre-commit",
+        "echo '{}' > ../walls.json; rm ../record.json; ls ..",
+    ];
+    let server = runs(&scripts).await;
     let daemon = daemon(&server, "").await;
     let client = daemon.client().await;
-    let app = repository(&daemon, "app");
+    let app = repository(&daemon, "app", &scripts);
     let before = snapshot(&app);
     let (agent, tree) = session(&client, &app, WorkspaceChoice::Clone).await;
     let results = results(&client, &agent).await;
@@ -93,29 +108,30 @@ async fn redteam_a_session_in_a_clone_commits_there_and_leaves_the_original_unto
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redteam_a_session_in_a_worktree_writes_only_where_git_must() {
-    let server = model(vec![
-        bash(COMMIT),
-        bash("g=$(git rev-parse --git-common-dir); echo '[core] fsmonitor = touch M' >> $g/config"),
-        bash("g=$(git rev-parse --git-common-dir); mkdir -p $g/hooks; echo 'touch M' > $g/hooks/pre-commit"),
-        bash("g=$(git rev-parse --git-common-dir); echo evil > $g/refs/heads/main; echo x > $g/HEAD; rm $g/index"),
-        bash("g=$(git rev-parse --git-common-dir); echo /tmp > $g/objects/info/alternates"),
-        bash("g=$(git rev-parse --git-dir); echo '[core] fsmonitor = touch M' > $g/config.worktree; echo / > $g/commondir"),
-        bash("echo 'gitdir: /tmp/x' > .git"),
-        bash("g=$(git rev-parse --git-common-dir); echo evil > $g/../README.md; cat $g/../README.md"),
-        bash("git branch -f main HEAD; git update-ref refs/heads/main HEAD"),
-    ])
-    .await;
+    let scripts = [
+        COMMIT,
+        "g=$(git rev-parse --git-common-dir); echo '[core] fsmonitor = touch M' >> $g/config",
+        "g=$(git rev-parse --git-common-dir); mkdir -p $g/hooks; echo 'touch M' > $g/hooks/pre-commit",
+        "g=$(git rev-parse --git-common-dir); echo evil > $g/refs/heads/main; echo x > $g/HEAD; rm $g/index",
+        "g=$(git rev-parse --git-common-dir); echo /tmp > $g/objects/info/alternates",
+        "g=$(git rev-parse --git-dir); echo '[core] fsmonitor = touch M' > $g/config.worktree; echo / > $g/commondir",
+        "echo 'gitdir: /tmp/x' > .git",
+        "g=$(git rev-parse --git-common-dir); echo evil > $g/../README.md; cat $g/../README.md",
+        "git branch -f main HEAD; git update-ref refs/heads/main HEAD",
+    ];
+    let server = runs(&scripts).await;
     let daemon = daemon(&server, "").await;
     let client = daemon.client().await;
-    let app = repository(&daemon, "app");
+    let app = repository(&daemon, "app", &scripts);
     let config = fs::read(app.join(".git/config")).unwrap();
     let main = git(&app, &["rev-parse", "main"]);
     let (agent, tree) = session(&client, &app, WorkspaceChoice::Worktree).await;
     let git_file = fs::read(tree.join(".git")).unwrap();
     let results = results(&client, &agent).await;
-    assert_eq!(
-        results[0],
-        (ToolStatus::Ok, "two\none\n".to_owned()),
+    let (status, said) = &results[0];
+    // Git also says that it cannot lock the packed references, which it wants for names that it deletes.
+    assert!(
+        *status == ToolStatus::Ok && said.ends_with("two\none\n"),
         "positive control: {results:?}"
     );
     assert_eq!(
@@ -141,7 +157,7 @@ async fn redteam_no_session_works_among_the_daemons_notes_about_workspaces() {
     let server = model(Vec::new()).await;
     let daemon = daemon(&server, "").await;
     let client = daemon.client().await;
-    let app = repository(&daemon, "app");
+    let app = repository(&daemon, "app", &[]);
     let (_, tree) = session(&client, &app, WorkspaceChoice::Clone).await;
     let place = tree.parent().unwrap();
     let tried = async |dir: &Path| {

@@ -240,6 +240,13 @@ mod tests {
         ] {
             assert!(write(path).is_err(), "{path}");
         }
+        // Also where the temporary directory is around it.
+        let places = Places::new("/w/app".into(), vec!["/tmp".into()], ProtectedPaths::default());
+        let places = places.with_repository(Some("/tmp/app/.git".into()));
+        let write = |path: &str| judge(Act::Write, places.locate(Path::new(path)));
+        assert!(write("/tmp/app/.git/objects/info/alternates").is_err());
+        assert_eq!(write("/tmp/app/.git/objects/ab/c"), Ok(()));
+        assert_eq!(write("/tmp/other/.git/config"), Ok(()));
     }
 
     #[test]

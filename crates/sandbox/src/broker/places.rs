@@ -83,25 +83,25 @@ impl Places {
         let loose = self.loose.iter().filter(|loose| path.starts_with(loose));
         // Places can be nested; the innermost counts.
         let loose = loose.map(|loose| loose.components().count()).max();
+        let repository = self.repository.as_ref();
+        let inside =
+            repository.and_then(|git| Some((git.components().count(), path.strip_prefix(git).ok()?)));
+        if let Some((depth, inside)) = inside
+            && Some(depth) > loose
+        {
+            return Spot::Guarded {
+                class: self.protected.classify(&Path::new(".git").join(inside)),
+                excepted: false,
+            };
+        }
         match path.strip_prefix(&self.guarded) {
             Ok(relative) if Some(self.guarded.components().count()) > loose => Spot::Guarded {
                 class: self.protected.classify(relative),
                 excepted: self.protected.is_excepted(relative),
             },
             Ok(_) | Err(_) if loose.is_some() => Spot::Loose,
-            Ok(_) | Err(_) => self.in_repository(path),
+            Ok(_) | Err(_) => Spot::Outside,
         }
-    }
-
-    fn in_repository(&self, path: &Path) -> Spot {
-        let inside = self
-            .repository
-            .as_ref()
-            .and_then(|git| path.strip_prefix(git).ok());
-        inside.map_or(Spot::Outside, |inside| Spot::Guarded {
-            class: self.protected.classify(&Path::new(".git").join(inside)),
-            excepted: false,
-        })
     }
 
     /// Classifies a path whose first names lead to a bare repository: the usual git paths are protected in it, too.
