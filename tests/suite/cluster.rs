@@ -1,7 +1,7 @@
 //! Several daemons on one PostgreSQL database.
 
 mod chaos;
-mod fleet;
+pub(crate) mod fleet;
 
 use agentd_protocol::{Block, EventBody, SendParams};
 use agentd_tests::{Follower, Logs, eventually, within};

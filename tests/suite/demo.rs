@@ -12,6 +12,7 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let options = DaemonOptions {
         args: vec!["--demo".to_owned(), "3".to_owned()],
+        config: "[workspace]\ncheckpoint = \"step\"\n".to_owned(),
         ..DaemonOptions::default()
     };
     let mut daemon = Daemon::launch(dir, options);
@@ -29,6 +30,8 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
         "): retrying",
         "runs:",
         "+++ b/",
+        "its work is now the branch demo-1",
+        "its work is applied to",
         "agentd ready",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing in:\n{said}");

@@ -77,6 +77,7 @@ mod verbs;
 mod viewers;
 mod workspaces;
 mod workspaces_fetched;
+mod workspaces_kept;
 
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;

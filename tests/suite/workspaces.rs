@@ -9,8 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 async fn world() -> (ModelServer, Daemon, PathBuf) {
+    world_with("").await
+}
+
+async fn world_with(config: &str) -> (ModelServer, Daemon, PathBuf) {
     let server = ModelServer::start(false).await.unwrap();
-    let daemon = daemon(&server, YOLO).await;
+    let daemon = daemon(&server, &format!("{YOLO}{config}")).await;
     let app = PathBuf::from(daemon.workdir("app"));
     git(&app, &["init", "-q"]);
     fs::write(app.join("a.txt"), "one\n").unwrap();
@@ -267,4 +271,142 @@ async fn a_url_is_cloned_and_the_settings_of_a_directory_decide_without_a_reques
     let rows = json(&daemon, &["workspace", "ls"]).await;
     assert_eq!(rows[0]["kind"], "worktree", "{rows}");
     assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setup_commands_run_before_the_first_turn_and_a_failure_is_a_clear_state() {
+    let server = ModelServer::start(false).await.unwrap();
+    // It fails in a workspace without the file `ready`.
+    let setup = r#"setup = ["test -e ready", "echo made > made.txt"]"#;
+    let daemon = daemon(&server, &format!("{YOLO}\n[workspace]\n{setup}\n")).await;
+    let app = daemon.workdir("app");
+    let run = [
+        "run",
+        "--no-tui",
+        "-C",
+        &app,
+        "--workspace",
+        "copy",
+        "--name",
+        "own",
+        "plan:own text=done;",
+    ];
+    let failed = daemon.agentctl(&run).await;
+    assert_eq!(failed.code, Some(6), "{}{}", failed.stdout, failed.stderr);
+    assert!(failed.stderr.contains("test -e ready"), "{}", failed.stderr);
+    let client = daemon.client().await;
+    let row = client.get("own").await.unwrap();
+    assert_eq!(row.status.state, agentd_protocol::RunState::Failed, "{row:?}");
+    assert_eq!(row.steps, 0, "no model was called");
+
+    fs::write(Path::new(&row.workdir).join("ready"), "").unwrap();
+    let done = daemon
+        .agentctl(&["run", "-q", "--session", "own", "plan:own text=done;"])
+        .await;
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert_eq!(
+        fs::read_to_string(Path::new(&row.workdir).join("made.txt")).unwrap(),
+        "made\n"
+    );
+    assert!(!Path::new(&app).join("made.txt").exists());
+    let log = check_log(&client, &row.session.to_string()).await;
+    let ran: Vec<usize> = log
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::WorkspacePrepared(prepared) => Some(prepared.commands.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ran, [1, 2]);
+    let shared = daemon
+        .agentctl(&["run", "-q", "-C", &app, "plan:shared text=done;"])
+        .await;
+    assert_eq!(
+        shared.code,
+        Some(0),
+        "a shared directory is not set up: {}",
+        shared.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_gets_a_workspace_of_its_own_with_the_files_of_that_point() {
+    let (_server, daemon, app) = world_with("[workspace]\ncheckpoint = \"step\"\n").await;
+    let dir = app.to_str().unwrap();
+    for kind in ["clone", "worktree"] {
+        let run = ["run", "-q", "-C", dir, "--workspace", kind, "--name", kind];
+        let first = format!("plan:{kind} steps=1 command=echo_first_>_mine; text=one;");
+        let done = daemon.agentctl(&[&run[..], &[first.as_str()]].concat()).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let client = daemon.client().await;
+        let origin = client.get(kind).await.unwrap();
+        let at = check_log(&client, &origin.session.to_string())
+            .await
+            .len()
+            .to_string();
+        let more = format!("plan:{kind}-more steps=1 command=echo_second_>_mine; text=two;");
+        let done = daemon.agentctl(&["run", "-q", "--session", kind, &more]).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+
+        let title = format!("{kind}-fork");
+        let forked = daemon
+            .agentctl(&["fork", kind, "--at", &at, "--name", &title])
+            .await;
+        assert_eq!(forked.code, Some(0), "{}", forked.stderr);
+        let fork = client.get(&title).await.unwrap();
+        assert_ne!(fork.workdir, origin.workdir);
+        let read = |dir: &str| fs::read_to_string(Path::new(dir).join("mine")).unwrap();
+        assert_eq!(
+            (read(&fork.workdir).as_str(), read(&origin.workdir).as_str()),
+            ("first\n", "second\n")
+        );
+        assert!(!app.join("mine").exists(), "the original is untouched");
+
+        // It goes on there, and its diff is about its own files.
+        let third = format!("plan:{kind}-third steps=1 command=echo_third_>_other; text=three;");
+        let done = daemon.agentctl(&["run", "-q", "--session", &title, &third]).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        assert!(Path::new(&fork.workdir).join("other").exists());
+        assert!(!Path::new(&origin.workdir).join("other").exists());
+        let diff = daemon.agentctl(&["diff", &title]).await;
+        assert!(
+            diff.stdout.contains("other") && diff.stdout.contains("mine"),
+            "{}",
+            diff.stdout
+        );
+        let log = check_log(&client, &fork.session.to_string()).await;
+        let moved = log
+            .iter()
+            .any(|event| matches!(&event.body, EventBody::WorkspaceCreated(_)));
+        assert!(moved, "{log:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_default_a_repository_is_cloned_and_one_without_commits_is_shared() {
+    let (_server, daemon, app) = world().await;
+    let run = |dir: &Path, name: &'static str| {
+        [
+            "run",
+            "--no-tui",
+            "-C",
+            dir.to_str().unwrap(),
+            "--name",
+            name,
+            "plan:x text=done;",
+        ]
+        .map(str::to_owned)
+    };
+    let client = daemon.client().await;
+    let sent = run(&app, "cloned");
+    let done = daemon.agentctl(&sent.each_ref().map(String::as_str)).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_ne!(client.get("cloned").await.unwrap().workdir, app.to_string_lossy());
+    let new = PathBuf::from(daemon.workdir("new"));
+    git(&new, &["init", "-q"]);
+    let sent = run(&new, "shared");
+    let done = daemon.agentctl(&sent.each_ref().map(String::as_str)).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stderr.contains("no commit yet"), "{}", done.stderr);
+    assert_eq!(client.get("shared").await.unwrap().workdir, new.to_string_lossy());
 }

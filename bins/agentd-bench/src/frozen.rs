@@ -113,12 +113,7 @@ pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut 
         calm.push(world.phase(0).await?);
     }
     compare(name, &mut calm, &mut busy, report);
-    for (kind, phases) in [("alone", &mut part_calm), ("with_frozen", &mut part_busy)] {
-        let rate = median(phases.iter().map(|phase| phase.round.rate).collect());
-        report.number(format!("{name}.part.steps_per_second.{kind}"), rate);
-        let name = format!("{name}.part.ps_ms.{kind}");
-        report.percentiles(&name, &mut listed(phases), Some(Target::AtMost(100.0)));
-    }
+    at_a_part(name, &mut part_calm, &mut part_busy, report);
     report.put(format!("{name}.go_on_after_thaw"), go_on);
     report.put(format!("{name}.failed_calls_after_thaw"), failed);
     ice.freeze()?;
@@ -159,6 +154,16 @@ fn compare(name: &str, calm: &mut [Phase], busy: &mut [Phase], report: &mut Repo
         );
     }
     report.aim(format!("{name}.ratio"), ratio, Target::AtLeast(0.9));
+}
+
+/// Reports the phases at a part of the load.
+fn at_a_part(name: &str, calm: &mut [Phase], busy: &mut [Phase], report: &mut Report) {
+    for (kind, phases) in [("alone", calm), ("with_frozen", busy)] {
+        let rate = median(phases.iter().map(|phase| phase.round.rate).collect());
+        report.number(format!("{name}.part.steps_per_second.{kind}"), rate);
+        let name = format!("{name}.part.ps_ms.{kind}");
+        report.percentiles(&name, &mut listed(phases), Some(Target::AtMost(100.0)));
+    }
 }
 
 /// The milliseconds of all listings.

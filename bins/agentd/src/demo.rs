@@ -1,18 +1,19 @@
 //! `--demo`: real sessions over the real socket, narrated line by line. Only the model's answers are scripted.
 
-mod project;
+mod repository;
 mod story;
 
 use agentd_client::{Client, ClientError, ConnectOptions, Push};
 use agentd_protocol::{
-    AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, LinkTokenParams,
-    PermissionMode, Scope,
+    ApplyParams, AttachParams, Block, BranchParams, CreateParams, DecideParams, Decision, EndReason, Event,
+    EventBody, LinkTokenParams, PermissionMode, Scope,
 };
 use agentd_provider::demo::{self as script, Demo, Pace};
 use anyhow::{Context as _, Result};
-use project::Project;
+use repository::Repository;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use story::{Teller, Titles};
 use tokio::task::JoinSet;
@@ -56,36 +57,86 @@ async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
         .prefix("agentd-demo-work-")
         .tempdir()
         .context("cannot create a temporary directory")?;
+    let repository = Arc::new(Repository::create(work.path()).await?);
     let mut running = JoinSet::new();
     for number in 1..=demo.sessions {
-        let project = Project::create(work.path(), number)?;
-        let (client, teller) = (client.clone(), teller.clone());
+        let (client, teller, repository) = (client.clone(), teller.clone(), Arc::clone(&repository));
         running.spawn(async move {
             if demo.is_large() {
                 tokio::time::sleep(Duration::from_millis(demo.pace.begins_ms(number))).await;
             }
-            one(number, demo.pace, &client, &project, &teller)
-                .await
-                .map(|end| (number, end, project))
+            one(number, demo.pace, &client, &repository, &teller).await
         });
     }
     let mut done = Vec::new();
     while let Some(ended) = running.join_next().await {
         done.push(ended.context("a session of the demo panicked")??);
     }
-    done.sort_by_key(|(number, ..)| *number);
-    for (number, _, project) in &done {
-        teller.diff(*number, &project.diff()?);
+    done.sort_by_key(|done| done.number);
+    for done in &done {
+        teller.diff(done.number, &repository.diff(&done.workdir)?);
+    }
+    // Without git, nothing was recorded.
+    if let Some(first) = done.first()
+        && repository.has_git
+        && let Err(error) = fetch(&client, first, &repository, teller).await
+    {
+        teller.line(first.number, &format!("its work was not fetched: {error:#}"));
     }
     let good = done
         .iter()
-        .filter(|(_, end, _)| *end == EndReason::Completed)
+        .filter(|done| done.end == EndReason::Completed)
         .count();
     teller.closing(good);
-    // Keep the projects as long as the daemon runs: the user may want to inspect them, or to continue a session.
+    // Keep the repository as long as the daemon runs: the user may want to inspect them, or to continue a session.
     std::future::pending::<()>().await;
     drop(work);
     Ok(())
+}
+
+/// A session whose turn is over.
+struct Finished {
+    number: u32,
+    session: String,
+    /// Where it worked.
+    workdir: PathBuf,
+    end: EndReason,
+}
+
+/// Brings the work of one session into the repository: as a branch, and into the files.
+async fn fetch(client: &Client, done: &Finished, repository: &Repository, teller: &Teller) -> Result<()> {
+    let params = BranchParams {
+        session: done.session.clone(),
+        name: format!("demo-{}", done.number),
+        ..BranchParams::default()
+    };
+    let made = client.branch(&params).await.context("cannot make a branch")?;
+    teller.branched(done.number, &made);
+    let params = ApplyParams {
+        session: done.session.clone(),
+        to: repository.dir().display().to_string(),
+        ..ApplyParams::default()
+    };
+    let applied = client.apply(&params).await.context("cannot apply the work")?;
+    teller.applied(done.number, &applied);
+    Ok(())
+}
+
+/// The session that repairs the script of this number.
+fn order(number: u32, repository: &Repository) -> CreateParams {
+    CreateParams {
+        prompt: Some(vec![Block::text(script::prompt(number))]),
+        title: Some(format!("demo {number}")),
+        workdir: repository.dir().display().to_string(),
+        workspace: Some(repository.workspace()),
+        model: Some(script::model(number).to_owned()),
+        mode: Some(PermissionMode::AcceptEdits),
+        labels: [("demo", "true"), ("team", script::team(number))]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        rules: script::rules(number),
+        ..CreateParams::default()
+    }
 }
 
 /// Runs one session from creation to the end of its turn.
@@ -93,33 +144,20 @@ async fn one(
     number: u32,
     pace: Pace,
     client: &Client,
-    project: &Project,
+    repository: &Repository,
     teller: &Teller,
-) -> Result<EndReason> {
-    let created = client
-        .create(&CreateParams {
-            prompt: Some(vec![Block::text(project.prompt())]),
-            title: Some(project.name()),
-            workdir: project.dir().display().to_string(),
-            model: Some(script::model(number).to_owned()),
-            mode: Some(PermissionMode::AcceptEdits),
-            labels: [("demo", "true"), ("team", script::team(number))]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
-            rules: script::rules(),
-            ..CreateParams::default()
-        })
-        .await?;
+) -> Result<Finished> {
+    let created = client.create(&order(number, repository)).await?;
     let session = created.session.to_string();
     let mut viewer = client
         .attach(&AttachParams {
-            session,
+            session: session.clone(),
             deltas: false,
             decides: true,
             ..AttachParams::default()
         })
         .await?;
-    let mut titles = Titles::new();
+    let (mut titles, mut workdir) = (Titles::new(), PathBuf::new());
     let mut open: Option<Open> = None;
     loop {
         let push = tokio::select! {
@@ -134,6 +172,7 @@ async fn one(
         let event: Event = serde_json::from_slice(&stored.json).context("cannot parse a stored event")?;
         teller.event(number, &event, &mut titles);
         match &event.body {
+            EventBody::SessionCreated(created) => workdir = PathBuf::from(&created.workdir),
             EventBody::ApprovalAsked(asked) => {
                 let asked = Open::new(asked.approval.to_string(), pace);
                 if pace == Pace::Watched {
@@ -142,7 +181,14 @@ async fn one(
                 open = Some(asked);
             }
             EventBody::ApprovalDecided(_) => open = None,
-            EventBody::TurnFinished(end) => return Ok(end.reason),
+            EventBody::TurnFinished(end) => {
+                return Ok(Finished {
+                    number,
+                    session,
+                    workdir,
+                    end: end.reason,
+                });
+            }
             _ => {}
         }
     }

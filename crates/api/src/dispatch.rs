@@ -62,6 +62,7 @@ impl Api {
     async fn changes_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
         match verb {
             "diff" => answer(&self.diff(who, read_params(params)?).await?),
+            "files" => answer(&self.files(who, read_params(params)?).await?),
             "undo" => answer(&self.undo(who, read_params(params)?).await?),
             "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
             "apply" => answer(&self.apply(who, read_params(params)?).await?),

@@ -5,13 +5,17 @@ use crate::dispatch::answer;
 use crate::idempotency::Keyed;
 use crate::sight::{Caller, Seen};
 use crate::validate;
+use crate::workspaces::RecordedTrees;
+use agentd_checkpoint::Tree;
 use agentd_protocol::{
-    EVENT_VERSION, Event, EventBody, Fault, ForkParams, Labels, Seq, SessionForked, SessionUpdated,
+    Created, EVENT_VERSION, Event, EventBody, Fault, ForkParams, Labels, Seq, SessionForked, SessionId,
+    SessionUpdated, Workspace, WorkspaceCreated,
 };
 use agentd_store::{EncodedEvent, OwnLog, Range};
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,12 +58,46 @@ impl Api {
         from: Seen,
         upto: Seq,
         title: Option<String>,
-    ) -> Result<agentd_protocol::Created, Fault> {
-        let (mut lines, at_seq, then) = self.lines_to_fork(from, upto).await?;
+    ) -> Result<Created, Fault> {
+        let point = self.point_to_fork(from, upto).await?;
+        let Some(workspace) = point.workspace.clone() else {
+            return self.write_fork(who, from, point, (title, None)).await;
+        };
+        let session = self.parts.clock.stamp().session();
+        let made = async {
+            let (place, notices) = self
+                .place_of_fork(session, &workspace, point.recorded.clone())
+                .await?;
+            let point = point.renamed(session)?;
+            let mut created = self.write_fork(who, from, point, (title, Some(place))).await?;
+            created.notices.extend(notices);
+            Ok(created)
+        };
+        let made = made.await;
+        if made.is_err() {
+            self.abandon(session).await;
+        }
+        made
+    }
+
+    /// Writes the log of a fork, whose session works in its own workspace if it has one.
+    async fn write_fork(
+        &self,
+        who: &Caller,
+        from: Seen,
+        point: Point,
+        (title, place): (Option<String>, Option<WorkspaceCreated>),
+    ) -> Result<Created, Fault> {
+        let Point {
+            mut lines,
+            at: at_seq,
+            session,
+            ..
+        } = point;
         let at = self.parts.clock.now();
         // The session may have got the labels of the caller's token only later.
-        let labels = who.keeps(&then).is_err().then(|| {
-            let mut labels = then;
+        let labels = who.keeps(&point.labels).is_err().then(|| {
+            let mut labels = point.labels;
             labels.extend(who.limits().cloned().unwrap_or_default());
             labels
         });
@@ -73,24 +111,23 @@ impl Api {
                 summary: None,
             })
         });
-        let from = *from;
-        let forked = EventBody::from(SessionForked { from, at_seq });
-        for (seq, body) in (at_seq + 1..).zip(std::iter::once(forked).chain(updated)) {
+        let forked = EventBody::from(SessionForked { from: *from, at_seq });
+        let own = place.map(EventBody::from);
+        let bodies = std::iter::once(forked).chain(own).chain(updated);
+        for (seq, body) in (at_seq + 1..).zip(bodies) {
             let event = Event {
                 v: EVENT_VERSION,
-                session: from,
+                session,
                 seq,
                 at,
                 by: who.principal().clone(),
                 turn: None,
                 body,
             };
-            let encoded = EncodedEvent::encode(&event)
-                .map_err(|error| Fault::internal("bad_event", error.to_string()))?;
-            lines.push(encoded.body);
+            lines.push(encoded(&event)?);
         }
         let created = self.write_log(who, &OwnLog::vouched(lines)).await?;
-        let shared = self.parts.backend.share_blobs(from, created.session).await;
+        let shared = self.parts.backend.share_blobs(*from, created.session).await;
         if let Err(error) = shared {
             // Without the contents that its log names, it is not a copy.
             let _ = self.parts.backend.delete(created.session).await;
@@ -99,11 +136,11 @@ impl Api {
         Ok(created)
     }
 
-    /// The lines up to the last point, at or before `upto`, at which the session was idle, and the labels at that point.
-    async fn lines_to_fork(&self, from: Seen, upto: Seq) -> Result<(Vec<Bytes>, Seq, Labels), Fault> {
+    /// The last point, at or before `upto`, at which the session was idle.
+    async fn point_to_fork(&self, from: Seen, upto: Seq) -> Result<Point, Fault> {
         let mut agent = Agent::new(*from, Arc::new(Config::default()));
-        let mut lines = Vec::new();
-        let (mut at, mut point, mut labels) = (0, 0, Labels::new());
+        let mut point = Point::new(*from);
+        let (mut at, mut lines, mut trees) = (0, Vec::new(), BTreeSet::new());
         loop {
             let range = Range {
                 upto: Some(upto),
@@ -123,6 +160,7 @@ impl Api {
                 agent.apply(&event).map_err(|error| bad(error.to_string()))?;
                 at = seq;
                 lines.push(line);
+                trees.extend(tree_of(&event.body));
                 let durable = agent.durable();
                 // An imported log begins before its session exists.
                 let rests = durable.settings.is_some()
@@ -132,22 +170,84 @@ impl Api {
                     && durable.children.is_empty()
                     && durable.closed.is_none();
                 if rests {
-                    point = seq;
-                    labels = durable
-                        .settings
-                        .as_ref()
-                        .map(|settings| settings.labels.clone())
-                        .unwrap_or_default();
+                    point.at = seq;
+                    if let Some(settings) = &durable.settings {
+                        point.labels.clone_from(&settings.labels);
+                        point.workspace.clone_from(&settings.workspace);
+                    }
+                    point.recorded.last = tree_named(durable.files.tree.as_deref());
+                    point.recorded.trees = trees.iter().cloned().collect();
                 }
             }
         }
-        if point == 0 {
+        if point.at == 0 {
             return Err(Fault::conflict(
                 "no_point",
                 "the session was never at rest up to that point",
             ));
         }
-        lines.truncate(usize::try_from(point).unwrap_or(usize::MAX));
-        Ok((lines, point, labels))
+        lines.truncate(usize::try_from(point.at).unwrap_or(usize::MAX));
+        point.lines = lines;
+        Ok(point)
     }
+}
+
+/// What a fork begins with.
+struct Point {
+    /// The session that the lines name.
+    session: SessionId,
+    lines: Vec<Bytes>,
+    /// The last event.
+    at: Seq,
+    labels: Labels,
+    workspace: Option<Box<Workspace>>,
+    recorded: RecordedTrees,
+}
+
+impl Point {
+    fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            lines: Vec::new(),
+            at: 0,
+            labels: Labels::new(),
+            workspace: None,
+            recorded: RecordedTrees::default(),
+        }
+    }
+
+    /// The same as the log of another session.
+    fn renamed(mut self, session: SessionId) -> Result<Self, Fault> {
+        for line in &mut self.lines {
+            let bad = |why: String| Fault::storage("bad_event", why);
+            let mut event = EncodedEvent::decode(line).map_err(|error| bad(error.to_string()))?;
+            event.session = session;
+            *line = encoded(&event)?;
+        }
+        self.session = session;
+        Ok(self)
+    }
+}
+
+fn encoded(event: &Event) -> Result<Bytes, Fault> {
+    let encoded = EncodedEvent::encode(event);
+    Ok(encoded
+        .map_err(|error| Fault::internal("bad_event", error.to_string()))?
+        .body)
+}
+
+/// The recorded files that an event names.
+#[expect(clippy::wildcard_enum_match_arm, reason = "few events are about files")]
+fn tree_of(body: &EventBody) -> Option<Tree> {
+    match body {
+        EventBody::WorkspaceCheckpointed(taken) => tree_named(Some(&taken.tree)),
+        EventBody::UndoApplied(applied) => {
+            tree_named(applied.trees.as_ref().map(|trees| trees.after.as_str()))
+        }
+        _ => None,
+    }
+}
+
+fn tree_named(id: Option<&str>) -> Option<Tree> {
+    id.and_then(|id| Tree::parse(id).ok())
 }

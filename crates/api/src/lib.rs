@@ -81,3 +81,4 @@ pub use methods::{Scope, all as methods};
 pub use peers::{Fragments, NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
 pub use subagent::SubagentApi;
 pub use watch::Watching;
+pub use workspaces::making_limits;

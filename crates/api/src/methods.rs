@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 61] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 62] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -79,6 +79,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 61] = [
     ("session.blob", Scope::Read, Sessions),
     ("session.import", Scope::Import, Sessions),
     ("session.diff", Scope::Read, Sessions),
+    ("session.files", Scope::Read, Sessions),
     ("session.undo", Scope::Steer, Sessions),
     ("session.rewind", Scope::Steer, Sessions),
     ("session.fork", Scope::Steer, Sessions),

@@ -3,10 +3,10 @@
 use crate::api::Api;
 use crate::compare::{MAX_FILES, Pair, Side, WITHIN};
 use crate::past::{Change as Past_, Past};
-use crate::sight::Seen;
+use crate::sight::{Caller, Seen};
 use agentd_checkpoint::{Archive, Change, Contents, Error, Item, Tree, TreeChange};
 use agentd_file_work::FileWork;
-use agentd_protocol::{Fault, Seq, TreeChanged, TurnId};
+use agentd_protocol::{Fault, FilesParams, RecordedFile, RecordedFiles, Seq, TreeChanged, TurnId};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -80,6 +80,50 @@ impl Api {
     }
 }
 
+/// The most files of a listing.
+const MOST_LISTED: usize = 10_000;
+
+impl Api {
+    /// `session.files`: the recorded files at an event.
+    pub(crate) async fn files(&self, who: &Caller, params: FilesParams) -> Result<RecordedFiles, Fault> {
+        let (session, _) = self.row_of(who, &params.session).await?;
+        let past = self.past_of_tree(who, session, Seq::MAX).await?;
+        let tree = recorded_at(&past, params.at.unwrap_or(Seq::MAX))?;
+        let tree = Tree::parse(&tree).map_err(fault)?;
+        self.in_archive(session, move |archive| listed(archive, &tree))
+            .await
+    }
+}
+
+fn listed(archive: &Archive, tree: &Tree) -> Result<RecordedFiles, Error> {
+    let all = archive.files_of(tree)?;
+    let mut contents = archive.contents()?;
+    let mut files = Vec::new();
+    for (path, item) in all.iter().take(MOST_LISTED) {
+        files.push(RecordedFile {
+            path: String::from_utf8_lossy(path).into_owned(),
+            mode: item.kind.mode().to_owned(),
+            bytes: contents.size(&item.content)? as u64,
+            content: item.content.clone(),
+        });
+    }
+    Ok(RecordedFiles {
+        tree: tree.to_string(),
+        more: all.len().saturating_sub(files.len()) as u64,
+        files,
+    })
+}
+
+/// The tree that was recorded last at or before an event.
+fn recorded_at(past: &Past, seq: Seq) -> Result<String, Fault> {
+    past.recorded.at(seq).map(str::to_owned).ok_or_else(|| {
+        Fault::not_found(
+            "not_recorded",
+            format!("no files were recorded at or before event {seq}"),
+        )
+    })
+}
+
 /// All recorded changes among these, in their order.
 pub(crate) fn every<'a>(changes: impl Iterator<Item = &'a Past_>) -> Vec<TreeChanged> {
     let mut found: Vec<TreeChanged> = Vec::new();
@@ -100,17 +144,9 @@ fn between(past: &Past, range: &str) -> Result<TreeChanged, Fault> {
     let (from, to) = range.split_once("..").ok_or_else(bad)?;
     let seq = |word: &str| word.trim().parse::<Seq>().map_err(|_| bad());
     let (from, to) = (seq(from)?, seq(to)?);
-    let at = |seq| {
-        past.recorded.at(seq).map(str::to_owned).ok_or_else(|| {
-            Fault::not_found(
-                "not_recorded",
-                format!("no files were recorded at or before event {seq}"),
-            )
-        })
-    };
     Ok(TreeChanged {
-        before: at(from)?,
-        after: at(to)?,
+        before: recorded_at(past, from)?,
+        after: recorded_at(past, to)?,
     })
 }
 
@@ -189,16 +225,20 @@ pub(crate) fn lossy(path: &Path) -> String {
 pub(crate) fn fault(error: Error) -> Fault {
     let message = error.to_string();
     match error {
-        Error::Conflict(_) => Fault::conflict("undo_conflict", message),
+        Error::Conflict(_) => Fault::conflict("undo_conflict", message).hint("nothing was changed"),
         Error::Sha256(_) => Fault::conflict("sha256_repository", message),
         Error::Exists(_) => Fault::conflict("branch_exists", message),
         Error::BadBranch(_) => Fault::invalid("bad_branch", message),
-        Error::TooManyFiles(_) | Error::TooManyBytes(_) => Fault::limit("too_many_files", message),
+        Error::TooManyFiles(_) | Error::TooManyBytes(_) | Error::StoreLimit(_) => {
+            Fault::limit("too_many_files", message)
+        }
         Error::BadTree(_) => Fault::invalid("bad_tree", message),
         Error::Lost(_) | Error::Forged(_) => Fault::conflict("object_lost", message),
         Error::NoGit => Fault::unavailable("no_git", message).hint("install git"),
-        Error::Git { .. } | Error::File { .. } | Error::Halfway { .. } | Error::Injected(_) => {
-            Fault::unavailable("checkpoint_failed", message)
-        }
+        Error::Git { .. }
+        | Error::File { .. }
+        | Error::Halfway { .. }
+        | Error::Unrecorded(_)
+        | Error::Injected(_) => Fault::unavailable("checkpoint_failed", message),
     }
 }

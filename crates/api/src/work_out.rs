@@ -71,8 +71,7 @@ impl Api {
             .run(&to, move |archive, changes| {
                 target.apply(archive, changes, dry_run)
             })
-            .await
-            .map_err(|error| error.hint("nothing was changed"))?;
+            .await?;
         if !dry_run {
             self.note_fetched(&work).await;
         }
@@ -234,18 +233,13 @@ impl Api {
 
     /// `workspace.author`, as a name and an address.
     fn author(&self) -> Result<(String, String), Fault> {
-        let author = self.loaded().settings.workspace.author.clone();
-        let parts = author
-            .trim_end()
-            .strip_suffix('>')
-            .and_then(|rest| rest.split_once('<'));
-        let Some((name, address)) = parts else {
-            return Err(Fault::invalid(
-                "bad_author",
-                "workspace.author must be `Name <address>`",
-            ));
-        };
-        Ok((name.trim().to_owned(), address.trim().to_owned()))
+        let loaded = self.loaded();
+        let (name, address) = loaded
+            .settings
+            .workspace
+            .author()
+            .ok_or_else(|| Fault::invalid("bad_author", "workspace.author must be `Name <address>`"))?;
+        Ok((name.to_owned(), address.to_owned()))
     }
 
     fn seconds(&self) -> i64 {

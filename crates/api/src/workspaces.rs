@@ -3,9 +3,11 @@
 use crate::api::Api;
 use crate::sight::Caller;
 use crate::validate;
+use agentd_checkpoint::Tree;
 use agentd_file_work::FileWork;
 use agentd_git::GitError;
-use agentd_protocol::{CreateParams, Fault, SessionId, Workspace};
+use agentd_protocol::{CreateParams, Fault, SessionId, Workspace, WorkspaceCreated};
+use agentd_settings::WorkspaceConfig;
 use agentd_workspace::{Asked, Limits, Plan, Source, WorkspaceError, Workspaces, plan};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +17,17 @@ const LOOK_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long removing the recorded files of one workspace may take.
 const REMOVE_WITHIN: Duration = Duration::from_secs(60);
+/// How long filling a fork's workspace may take.
+const FILL_WITHIN: Duration = Duration::from_secs(100);
+
+/// The trees that a log names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecordedTrees {
+    /// All of them.
+    pub(crate) trees: Vec<Tree>,
+    /// The files at the end.
+    pub(crate) last: Option<Tree>,
+}
 
 /// Where a new session works.
 #[derive(Debug)]
@@ -75,31 +88,89 @@ impl Api {
             workdir: Path::new(&workdir),
             repository: None,
         };
+        let automatic = asked.is_automatic();
+        let made = self
+            .own_place(session, asked, from_url, making_limits(settings))
+            .await;
+        let notice = match made {
+            Ok(Some(place)) => return Ok(place),
+            Ok(None) => None,
+            Err(WorkspaceError::Refused { message, .. }) if automatic => {
+                Some(format!("the session works in {workdir} itself: {message}"))
+            }
+            Err(error) => return Err(fault_of_workspace(error)),
+        };
+        self.apart(&workdir).await?;
+        let mut place = Place::shared(workdir);
+        place.notices.extend(notice);
+        Ok(place)
+    }
+
+    /// Makes the workspace that is asked for; `None`: the session shares its directory.
+    async fn own_place(
+        &self,
+        session: SessionId,
+        asked: Asked<'_>,
+        from_url: bool,
+        limits: Limits,
+    ) -> Result<Option<Place>, WorkspaceError> {
         let repository = if !from_url && asked.needs_repository() {
-            let found = self
-                .parts
-                .workspaces
-                .inspect(Path::new(&workdir), LOOK_WITHIN)
-                .await;
-            found.map_err(fault_of_workspace)?
+            self.parts.workspaces.inspect(asked.workdir, LOOK_WITHIN).await?
         } else {
             None
         };
         let planned = plan(Asked {
             repository: repository.as_ref(),
             ..asked
-        });
-        let Some(plan) = planned.map_err(fault_of_workspace)? else {
-            self.apart(&workdir).await?;
-            return Ok(Place::shared(workdir));
-        };
-        let limits = Limits {
-            within: settings.make_limit,
-            include: settings.include.iter().map(PathBuf::from).collect(),
-            max_bytes: settings.copy_bytes,
-            max_files: settings.copy_files,
-        };
-        self.make_place(session, &workdir, plan, limits).await
+        })?;
+        match planned {
+            Some(plan) => self
+                .make_place(session, asked.workdir, plan, limits)
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes the workspace of a fork: of the same kind, with the files as they were recorded at that point.
+    pub(crate) async fn place_of_fork(
+        &self,
+        session: SessionId,
+        of: &Workspace,
+        recorded: RecordedTrees,
+    ) -> Result<(WorkspaceCreated, Vec<String>), Fault> {
+        let plan = self.parts.workspaces.again(of, LOOK_WITHIN).await;
+        let limits = making_limits(&self.loaded().settings.workspace);
+        let plan = plan.map_err(fault_of_workspace)?;
+        let place = self
+            .make_place(session, Path::new(&of.source), plan, limits)
+            .await;
+        let place = place.map_err(fault_of_workspace)?;
+        let workspace = place
+            .workspace
+            .ok_or_else(|| Fault::internal("workspace_failed", "a workspace of its own was not made"))?;
+        let mut notices = place.notices;
+        let RecordedTrees { trees, last } = recorded;
+        if let Some(tree) = last.clone() {
+            let from = self.parts.checkpoints.archive(Path::new(&of.path));
+            let to = self.parts.checkpoints.archive(Path::new(&workspace.path));
+            let base = workspace.base.clone();
+            let work = move || {
+                to.carry(&from, &trees, base.as_deref())?;
+                to.fill(&tree).map(drop)
+            };
+            let files = FileWork::of_session(&session.to_string());
+            let done = files.run(Path::new(&workspace.path), FILL_WITHIN, work).await;
+            done.map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
+                .map_err(crate::recorded::fault)?;
+        } else {
+            notices.push(
+                "no files were recorded up to that point, so the workspace has those of its source"
+                    .to_owned(),
+            );
+        }
+        let tree = last.map(|tree| tree.to_string());
+        Ok((WorkspaceCreated { workspace, tree }, notices))
     }
 
     /// Checks a directory that a session shares with others.
@@ -109,8 +180,6 @@ impl Api {
         Ok(workdir)
     }
 
-    /// Refuses a directory that commands must not write: one with the daemon's data below it, or one with the daemon's
-    /// notes about a workspace.
     /// Checks a directory that agentd itself writes for a person: it exists, and holds none of the daemon's own data.
     pub(crate) async fn target(&self, dir: &str) -> Result<String, Fault> {
         let dir = validate::workdir(dir).await?;
@@ -124,6 +193,8 @@ impl Api {
         Ok(dir)
     }
 
+    /// Refuses a directory that commands must not write: one with the daemon's data below it, or one with the daemon's
+    /// notes about a workspace.
     async fn apart(&self, workdir: &str) -> Result<(), Fault> {
         if self.parts.workspaces.holds(Path::new(workdir)) {
             let what = format!("{workdir} belongs to the daemon's own notes about workspaces");
@@ -139,14 +210,12 @@ impl Api {
     async fn make_place(
         &self,
         session: SessionId,
-        workdir: &str,
+        workdir: &Path,
         plan: Plan,
         limits: Limits,
-    ) -> Result<Place, Fault> {
+    ) -> Result<Place, WorkspaceError> {
         let below = match &plan.source {
-            Source::Repository(repository) if Path::new(workdir) != repository.top => {
-                Some(repository.top.clone())
-            }
+            Source::Repository(repository) if workdir != repository.top => Some(repository.top.clone()),
             _ => None,
         };
         let (all, now) = (self.parts.workspaces.clone(), self.parts.clock.now());
@@ -158,10 +227,10 @@ impl Api {
                 remove(&all, session).await;
             }
         });
-        let made = making
-            .await
-            .map_err(|_| Fault::internal("workspace_failed", "the making of the workspace stopped"))?
-            .map_err(fault_of_workspace)?;
+        let made = making.await.map_err(|_| WorkspaceError::Io {
+            path: self.parts.workspaces.dir(session),
+            source: std::io::Error::other("the making of the workspace stopped"),
+        })??;
         let mut notices = made.notices;
         if let Some(top) = below {
             notices.push(format!(
@@ -269,6 +338,17 @@ impl Drop for Unowned {
 async fn remove(all: &Workspaces, session: SessionId) {
     if let Err(error) = all.remove(session, true).await {
         tracing::warn!(%session, %error, "could not remove the workspace of a session that was not created");
+    }
+}
+
+/// The bounds of making a workspace.
+#[must_use]
+pub fn making_limits(settings: &WorkspaceConfig) -> Limits {
+    Limits {
+        within: settings.make_limit,
+        include: settings.include.iter().map(PathBuf::from).collect(),
+        max_bytes: settings.copy_bytes,
+        max_files: settings.copy_files,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, at};
 use crate::git::Git;
 use crate::stats::Stats;
-use agentd_git::GitEnvironment;
+use agentd_git::{GitEnvironment, text};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+/// Bytes of a file in which git notes paths or settings.
+const MOST_TEXT: u64 = 1 << 20;
 
 /// The bounds of one recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,12 @@ impl Keeper {
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The directory for packs of what many sessions begin with.
+    #[must_use]
+    pub fn bases(&self) -> PathBuf {
+        self.root.join("bases")
     }
 
     /// The archive of a directory. Does not access it.
@@ -250,13 +259,13 @@ impl Archive {
 
 /// Whether the objects of a repository have SHA-256 names. Recorded files have SHA-1 names.
 pub(crate) fn has_sha256(common: &Path) -> bool {
-    let config = fs::read_to_string(common.join("config")).unwrap_or_default();
+    let config = text(&common.join("config"), MOST_TEXT).unwrap_or_default();
     config.to_ascii_lowercase().contains("objectformat")
 }
 
 /// What a clone borrows: the objects that are not its own.
 fn alternates(objects: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(objects.join("info/alternates")).ok()?;
+    let text = text(&objects.join("info/alternates"), MOST_TEXT)?;
     let first = text.lines().next().filter(|line| line.starts_with('/'))?;
     Some(PathBuf::from(first))
 }
@@ -271,15 +280,15 @@ fn git_dir_at(dot_git: PathBuf) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git);
     }
-    let text = fs::read_to_string(&dot_git).ok()?;
+    let text = text(&dot_git, MOST_TEXT)?;
     let path = text.strip_prefix("gitdir:")?.trim_end_matches('\n').trim_start();
     Some(dot_git.parent()?.join(path))
 }
 
 /// Where a worktree shares the objects of its repository.
 pub(crate) fn common_dir(git_dir: &Path) -> PathBuf {
-    match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(text) => git_dir.join(text.trim_end_matches('\n')),
-        Err(_) => git_dir.to_owned(),
+    match text(&git_dir.join("commondir"), MOST_TEXT) {
+        Some(text) if !text.is_empty() => git_dir.join(text.trim_end_matches('\n')),
+        _ => git_dir.to_owned(),
     }
 }

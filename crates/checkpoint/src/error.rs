@@ -32,6 +32,9 @@ pub enum Error {
     /// The changed files are too large together.
     #[error("the new files have more than {0} bytes together (workspace.checkpoint_bytes)")]
     TooManyBytes(u64),
+    /// The store has no room for it.
+    #[error("what is new has more than the {0} bytes that are left (workspace.keep_bytes)")]
+    StoreLimit(u64),
     /// An object is gone.
     #[error(
         "object {0} is missing: it was borrowed from the repository of the directory, which has removed it since"
@@ -54,6 +57,9 @@ pub enum Error {
         /// Why it could not be reverted.
         undone: String,
     },
+    /// All files were restored, and then something failed.
+    #[error("the files are restored, but that could not be recorded: {0}; do it again")]
+    Unrecorded(String),
     /// The repository has other names of objects.
     #[error("{}: its objects have SHA-256 names, which commits of recorded files cannot have", .0.display())]
     Sha256(PathBuf),

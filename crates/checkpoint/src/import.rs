@@ -42,11 +42,11 @@ impl Import {
 
     fn head(&mut self, onto: &Onto<'_>, seconds: i64) -> io::Result<()> {
         let out = &mut self.input;
-        let branch = match onto {
-            Onto::Commit(_) => "files",
-            Onto::Nothing | Onto::Tree(_) => "scratch",
+        let name = match onto {
+            Onto::Commit(_) => "refs/agentd/files",
+            Onto::Nothing | Onto::Tree(_) => "refs/agentd/scratch",
         };
-        writeln!(out, "commit refs/heads/{branch}\nmark :1")?;
+        writeln!(out, "commit {name}\nmark :1")?;
         writeln!(out, "committer agentd <agentd@localhost> {seconds} +0000")?;
         writeln!(out, "data 10\ncheckpoint")?;
         match onto {

@@ -15,6 +15,7 @@
 mod apply;
 mod archive;
 mod branch;
+mod carry;
 mod contents;
 mod error;
 mod files;

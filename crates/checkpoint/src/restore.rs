@@ -84,7 +84,7 @@ impl Archive {
     ///
     /// # Errors
     /// A file was changed since and `force` is not set, or cannot be written: then nothing was changed, except after
-    /// [`Error::Halfway`].
+    /// [`Error::Halfway`] and [`Error::Unrecorded`].
     pub fn restore(&self, back: &Back<'_>) -> Result<Restored, Error> {
         let locked = self.lock()?;
         let now = self.take_locked(&locked)?;
@@ -94,8 +94,14 @@ impl Archive {
         }
         let before = self.begun(back.key, &now.tree, &locked)?;
         self.carry_out(steps, back.force)?;
+        self.restored(before, &locked)
+            .map_err(|error| Error::Unrecorded(error.to_string()))
+    }
+
+    /// Records what was put back.
+    fn restored(&self, before: Tree, locked: &Locked) -> Result<Restored, Error> {
         fault::point(fault::RESTORE_DONE)?;
-        let after = self.take_locked(&locked)?.tree;
+        let after = self.take_locked(locked)?.tree;
         let done = self.changes(&TreeChange {
             before: before.clone(),
             after: after.clone(),

@@ -290,7 +290,7 @@ fn a_recording_is_repeated_only_for_what_changed() {
     let world = world(Limits::default());
     world.write("a", "1");
     let first = world.take();
-    let commits = || fs::read_to_string(world.archive.repository.join("refs/heads/files")).unwrap();
+    let commits = || fs::read_to_string(world.archive.repository.join("refs/agentd/files")).unwrap();
     let one = commits();
     assert_eq!(world.take(), first);
     assert_eq!(commits(), one, "nothing changed, so nothing is written");
@@ -373,4 +373,43 @@ fn a_lost_object_is_named_and_nothing_is_changed() {
     );
     assert_eq!(world.take(), after);
     world.back(&before, &after, false).unwrap();
+}
+
+#[test]
+fn recorded_files_are_carried_to_another_directory() {
+    let here = world(Limits::default());
+    here.write("a/x", "one");
+    here.write("run", "#!/bin/sh");
+    fs::set_permissions(here.work.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("a/x", here.work.join("link")).unwrap();
+    let first = here.take();
+    let listed = here.listed();
+    here.write("a/x", "two");
+    here.write("b", "new");
+    let second = here.take();
+
+    let there = world(Limits::default());
+    there.write("a", "a file where a directory is wanted");
+    there.write("left over", "goes");
+    let trees = [first.clone(), second.clone()];
+    there.archive.carry(&here.archive, &trees, None).unwrap();
+    there.archive.fill(&first).unwrap();
+    let relative = |world: &World, all: Vec<(PathBuf, u32, Vec<u8>)>| -> Vec<_> {
+        let all = all.into_iter();
+        all.map(|(path, mode, bytes)| (path.strip_prefix(&world.work).unwrap().to_owned(), mode, bytes))
+            .collect()
+    };
+    assert_eq!(relative(&there, there.listed()), relative(&here, listed));
+    let change = TreeChange {
+        before: first,
+        after: second,
+    };
+    let changes = here.archive.changes(&change).unwrap();
+    assert_eq!(
+        there.archive.changes(&change).unwrap(),
+        changes,
+        "earlier trees come along"
+    );
+    let unknown = Tree::parse(&"0".repeat(40)).unwrap();
+    assert!(there.archive.carry(&here.archive, &[unknown], None).is_err());
 }

@@ -155,6 +155,16 @@ fn changed(git: &Git, change: &TreeChange) -> Result<BTreeMap<Vec<u8>, Change>, 
     Ok(read_raw(&git.run(&args)?))
 }
 
+impl Archive {
+    /// All files of a tree, by path.
+    ///
+    /// # Errors
+    /// The tree is not known, or `git` failed.
+    pub fn files_of(&self, tree: &Tree) -> Result<BTreeMap<Vec<u8>, Item>, Error> {
+        files_of(&self.git(), tree)
+    }
+}
+
 /// All files of a tree.
 pub(crate) fn files_of(git: &Git, tree: &Tree) -> Result<BTreeMap<Vec<u8>, Item>, Error> {
     let all = TreeChange {

@@ -8,13 +8,13 @@ use agentd_protocol::{
     AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
     BlobPart, BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
     ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode,
-    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams, LogTail,
-    ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown, PutBackDone,
-    QueuedInput, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
-    UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
-    WorkspaceRow,
+    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory,
+    FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams,
+    LogTail, ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown,
+    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
+    RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow,
+    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams,
+    WorkspacePruned, WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -100,6 +100,8 @@ methods! {
     import(ImportParams) -> Option<Created> = "session.import", LONG;
     /// A session's changes to files.
     diff(DiffParams) -> Diffed = "session.diff", LONG;
+    /// The recorded files of a session's directory.
+    files(FilesParams) -> RecordedFiles = "session.files", LONG;
     /// Undoes changes to files.
     undo(UndoParams) -> PutBackDone = "session.undo", WORK;
     /// Applies a session's changes of files to another directory.

@@ -10,11 +10,13 @@
 mod environment;
 mod error;
 mod run;
+mod text;
 mod waiting;
 
 pub use environment::GitEnvironment;
 pub use error::{GitError, words};
 pub use run::{Run, blocking, start};
+pub use text::text;
 pub use waiting::{Answer, MAX_OUTPUT, ask, git};
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const START_WITHIN: Duration = Duration::from_secs(10);
 /// How long to read the remaining output after the command ends; other processes may hold the pipe open for ever.
 const DRAIN_WITHIN: Duration = Duration::from_millis(200);
 /// How long its processes may take to exit.
-const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

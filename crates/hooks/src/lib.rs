@@ -12,11 +12,13 @@ mod call;
 mod hooks;
 mod launch;
 mod lifecycle;
+mod setup;
 
 pub use call::{HookCall, Narrowing, Ran};
 pub use hooks::Hooks;
 pub use launch::{Ended, Launch, WardenLaunch};
 pub use lifecycle::LifecycleCall;
+pub use setup::{NoSetup, Setup, SetupArgs, SetupCommands};
 
 #[cfg(test)]
 mod tests;

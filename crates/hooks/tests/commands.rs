@@ -11,9 +11,9 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
-    use agentd_hooks::{Ended, Launch as _, WardenLaunch};
-    use agentd_protocol::{HookEvent, SandboxLevel};
-    use agentd_sandbox::{Environment, Finding, ProbeSpec, Sandboxing, probe, readable};
+    use agentd_hooks::{Ended, Launch as _, Setup as _, SetupArgs, SetupCommands, WardenLaunch};
+    use agentd_protocol::{HookEvent, SandboxLevel, WorkspacePrepared};
+    use agentd_sandbox::{Bounds, Environment, Finding, ProbeSpec, Sandboxing, probe, readable};
     use agentd_settings::HookConfig;
     use std::os::unix::fs::PermissionsExt as _;
     use std::pin::Pin;
@@ -34,6 +34,8 @@ mod cases {
             an_endless_answer_is_a_failure,
             a_program_that_is_not_there_is_a_failure,
             i7_without_the_walls_that_are_asked_for_no_hook_runs,
+            setup_commands_run_in_order_and_the_first_failure_ends_them,
+            i5_setup_commands_out_of_time_are_ended_with_all_that_they_started,
             behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -107,6 +109,44 @@ mod cases {
         let left = std::fs::read_to_string(dir.path().join("left")).unwrap();
         let left = format!("/proc/{}", left.trim());
         assert!(!std::path::Path::new(&left).exists(), "{left} is there");
+    }
+
+    async fn prepared(commands: &[&str], within: Duration) -> (WorkspacePrepared, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = SetupCommands::new(SetupArgs {
+            commands: commands.iter().map(|&command| command.to_owned()).collect(),
+            within,
+            exe: std::env::current_exe().unwrap(),
+            environment: environment(),
+            sandboxing: Sandboxing::None,
+            bounds: Bounds::default(),
+            network: None,
+            spill_dir: dir.path().join("spill"),
+        });
+        (setup.prepare(dir.path()).await, dir)
+    }
+
+    async fn setup_commands_run_in_order_and_the_first_failure_ends_them() {
+        let (good, dir) = prepared(&["echo one > a", "cat a; pwd"], LONG).await;
+        assert_eq!(good.error, None, "{good:?}");
+        let here = dir.path().canonicalize().unwrap();
+        assert_eq!(good.commands[1].output, format!("one\n{}\n", here.display()));
+        let (bad, dir) = prepared(&["echo no space >&2; exit 3", "touch after"], LONG).await;
+        assert_eq!((bad.commands.len(), bad.commands[0].exit_code), (1, Some(3)));
+        let why = bad.error.unwrap();
+        assert!(why.contains("exit code 3: no space"), "{why}");
+        assert!(!dir.path().join("after").exists());
+    }
+
+    async fn i5_setup_commands_out_of_time_are_ended_with_all_that_they_started() {
+        let script = "setsid sleep 1000 & echo $! > left; trap '' TERM; sleep 1000";
+        let (late, dir) = prepared(&[script, "touch after"], Duration::from_secs(5)).await;
+        assert!(late.error.as_ref().unwrap().contains("took too long"), "{late:?}");
+        assert_eq!((late.commands.len(), late.commands[0].exit_code), (1, None));
+        let left = std::fs::read_to_string(dir.path().join("left")).unwrap();
+        let left = format!("/proc/{}", left.trim());
+        assert!(!std::path::Path::new(&left).exists(), "{left} is there");
+        assert!(!dir.path().join("after").exists());
     }
 
     async fn an_endless_answer_is_a_failure() {

@@ -7,12 +7,12 @@ use agentd_protocol::{
     AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
     BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
     ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FleetHistory, FleetNode, ForkParams,
-    ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus, NodeStatus,
-    OpenApproval, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, Reloaded,
-    RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams,
-    StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams,
-    UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
+    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory, FleetNode,
+    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus,
+    NodeStatus, OpenApproval, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles,
+    Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
+    SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -94,7 +94,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 60] = [
+pub const ROUTES: [Route; 61] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -141,6 +141,12 @@ pub const ROUTES: [Route; 60] = [
         "/v1/sessions/{session}/diff",
         One,
         &[("turn", Text), ("at", Text)],
+    ),
+    get::<FilesParams, RecordedFiles>(
+        "session.files",
+        "/v1/sessions/{session}/files",
+        One,
+        &[("at", Number)],
     ),
     get::<SessionParams, PromptShown>("session.prompt", "/v1/sessions/{session}/prompt", One, &[]),
     get::<SessionParams, CommandRow>("session.commands", "/v1/sessions/{session}/commands", List, &[]),

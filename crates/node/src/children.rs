@@ -8,7 +8,7 @@ use agentd_actor_kit::{
     Tracer,
 };
 use agentd_checkpoint::Keeper;
-use agentd_hooks::{Hooks, WardenLaunch};
+use agentd_hooks::Setup;
 use agentd_index::{IndexMsg, Indexer, IndexerArgs};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_mcp::Pool;
@@ -21,6 +21,7 @@ use agentd_settings::{Loaded, RatesConfig, Settings};
 use agentd_store::{Backend, Lease};
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
+use agentd_workspace::Workspaces;
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message, RactorErr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,12 +44,14 @@ pub(crate) struct ChildArgs {
     pub(crate) stages: Tracer,
     pub(crate) subagents: Arc<SubagentPort>,
     pub(crate) checkpoints: Keeper,
+    pub(crate) workspaces: Option<Workspaces>,
+    pub(crate) setup: Arc<dyn Setup>,
     pub(crate) lease: Lease,
     pub(crate) home: Option<String>,
 }
 
 impl ChildArgs {
-    fn settings(&self) -> Arc<Loaded> {
+    pub(crate) fn settings(&self) -> Arc<Loaded> {
         self.present.settings.now()
     }
 
@@ -246,7 +249,7 @@ impl Children {
             }),
             registry: args.tools.clone(),
             remote: remote(args),
-            hooks: hooks(args),
+            hooks: crate::start::hooks(args),
             subagents: Arc::clone(&args.subagents),
             stages: args.stages.clone(),
             config: args.present.core.clone(),
@@ -257,6 +260,8 @@ impl Children {
                 ..Timing::default()
             },
             checkpoints: args.checkpoints.clone(),
+            files: crate::workspaces::kept(args, self.store.handle()),
+            setup: Arc::clone(&args.setup),
             lease: args.lease.clone(),
         }
     }
@@ -382,16 +387,4 @@ fn bounds(settings: &Settings) -> Bounds {
 fn remote(args: &ChildArgs) -> Option<Arc<dyn Remote>> {
     let pool = args.servers.clone()?;
     Some(Arc::new(pool))
-}
-
-/// The operator's hooks, which run in the same sandbox as a session's commands.
-fn hooks(args: &ChildArgs) -> Hooks {
-    let executor = args.executor.clone();
-    let launch = WardenLaunch::new(
-        executor.exe,
-        executor.environment,
-        executor.sandboxing,
-        executor.spill_dir,
-    );
-    Hooks::new(&args.settings().settings.hooks, Arc::new(launch))
 }

@@ -90,6 +90,7 @@ pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
         context: context_rules(&settings.context),
         side: side_rules(&settings.side_calls),
         checkpoints: checkpoint_rule(&settings.workspace),
+        setup: !settings.workspace.setup.is_empty(),
         ..agentd_turn::Config::default()
     }
 }

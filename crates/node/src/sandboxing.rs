@@ -131,11 +131,11 @@ pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) ->
         .collect()
 }
 
-/// The proxy to the listed hosts, if the settings list any.
-pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeError> {
-    let hosts = settings
+/// The proxy to the listed hosts, if the setting `key` lists any.
+pub(crate) fn network(key: &str, setting: &agentd_settings::Network) -> Result<Option<Network>, NodeError> {
+    let hosts = setting
         .hosts()
-        .map_err(|entry| NodeError::Unsupported(format!("sandbox.network: {entry:?} is not a host")))?;
+        .map_err(|entry| NodeError::Unsupported(format!("{key}: {entry:?} is not a host")))?;
     Ok(hosts.map(|hosts| {
         Network::through(Arc::new(Proxy::new(
             Rules::new(hosts),
@@ -205,7 +205,7 @@ mod tests {
             );
             assert_eq!(with_network(&SandboxConfig::default(), level), Ok(level));
         }
-        assert!(network(&listed).unwrap().is_some());
+        assert!(network("sandbox.network", &listed.network).unwrap().is_some());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use agentd_actor_kit::{Clock, Tracer};
 use agentd_api::Peers;
 use agentd_checkpoint::Keeper;
 use agentd_file_work::FileWork;
+use agentd_hooks::{Hooks, Setup, SetupArgs, SetupCommands, WardenLaunch};
 use agentd_http::Bound;
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
@@ -218,6 +219,7 @@ pub(crate) async fn child_args(
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
+    let setup = setup(settings, &executor)?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
     let indexer = crate::indexing::args(args, settings, http, clock)?;
     Ok(ChildArgs {
@@ -232,12 +234,41 @@ pub(crate) async fn child_args(
         stages,
         subagents: Arc::default(),
         checkpoints: checkpoints(settings, args, workspaces),
+        workspaces: Some(workspaces.clone()),
+        setup,
         lease: member
             .as_ref()
             .map(|member| member.lease.clone())
             .unwrap_or_default(),
         home: args.environment.get("HOME").cloned(),
     })
+}
+
+/// The operator's hooks, which run in the same sandbox as a session's commands.
+pub(crate) fn hooks(args: &ChildArgs) -> Hooks {
+    let executor = args.executor.clone();
+    let launch = WardenLaunch::new(
+        executor.exe,
+        executor.environment,
+        executor.sandboxing,
+        executor.spill_dir,
+    );
+    Hooks::new(&args.settings().settings.hooks, Arc::new(launch))
+}
+
+/// The commands that set up workspaces, in the sandbox of commands.
+fn setup(settings: &Settings, executor: &ExecutorArgs) -> Result<Arc<dyn Setup>, NodeError> {
+    let workspace = &settings.workspace;
+    Ok(Arc::new(SetupCommands::new(SetupArgs {
+        commands: workspace.setup.clone(),
+        within: workspace.setup_limit,
+        exe: executor.exe.clone(),
+        environment: executor.environment.clone(),
+        sandboxing: executor.sandboxing.clone(),
+        bounds: executor.bounds,
+        network: crate::sandboxing::network("workspace.setup_network", &workspace.setup_network)?,
+        spill_dir: executor.spill_dir.clone(),
+    })))
 }
 
 /// Keeps the recorded files of working directories, and begins to revert what a killed daemon was applying.
@@ -318,7 +349,7 @@ async fn executor(
         sandboxing: crate::sandboxing::decide(&settings.sandbox, (protected, hidden), &environment, paths)
             .await?,
         bounds: crate::sandboxing::bounds(&settings.sandbox),
-        network: crate::sandboxing::network(&settings.sandbox)?,
+        network: crate::sandboxing::network("sandbox.network", &settings.sandbox.network)?,
         environment,
         spill_dir,
         map_dir: agentd_tools::map_dir(&paths.data_dir),

@@ -1,11 +1,13 @@
 //! Opens the workspaces of the node, and removes what an earlier daemon left of their making and removal, and what is old
 //! or too much.
 
+use crate::children::ChildArgs;
 use crate::error::NodeError;
 use crate::node::NodeArgs;
-use agentd_actor_kit::Clock;
+use agentd_actor_kit::{Clock, Handle, StoreMsg};
+use agentd_kept_files::FileStore;
 use agentd_protocol::{RunState, SessionId, Timestamp};
-use agentd_settings::{Live, Loaded, WorkspaceConfig};
+use agentd_settings::{Keep, Live, Loaded, WorkspaceConfig};
 use agentd_store::Backend;
 use agentd_workspace::{GitEnvironment, WorkspaceError, Workspaces};
 use std::collections::BTreeMap;
@@ -48,6 +50,23 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> GitEnvironmen
             .filter_map(|name| Some(((*name).to_owned(), value(name)?)))
             .collect(),
     }
+}
+
+/// Keeps the files of workspaces in the store, if the operator wants that, and brings them back.
+pub(crate) fn kept(args: &ChildArgs, store: Handle<StoreMsg>) -> Option<FileStore> {
+    let loaded = args.settings();
+    let settings = &loaded.settings.workspace;
+    let rules = agentd_kept_files::Rules {
+        keep_bytes: (settings.keep == Keep::Store).then_some(settings.keep_bytes),
+        making: agentd_api::making_limits(settings),
+    };
+    Some(FileStore {
+        keeper: args.checkpoints.clone(),
+        workspaces: args.workspaces.clone()?,
+        store,
+        clock: args.clock,
+        rules,
+    })
 }
 
 /// The delay before the first round, to keep the start fast.

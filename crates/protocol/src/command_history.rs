@@ -89,6 +89,45 @@ pub struct ForkParams {
     pub key: Option<String>,
 }
 
+/// `session.files`: the files of a session's directory as they were recorded.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesParams {
+    /// The session.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub session: String,
+    /// The seq of the event at which; default: the end of the log.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub at: Option<Seq>,
+}
+
+/// Answer of `session.files`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RecordedFiles {
+    /// The id of the git tree that has the files.
+    pub tree: String,
+    /// The files, by path; at most 10,000.
+    pub files: Vec<RecordedFile>,
+    /// The number of files that are not listed.
+    pub more: u64,
+}
+
+/// One file of a [`RecordedFiles`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct RecordedFile {
+    /// Its path.
+    pub path: String,
+    /// As git writes it: 100644, 100755 for a file that can be executed, 120000 for a symbolic link.
+    pub mode: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The id of its content as a git object.
+    pub content: String,
+}
+
 /// Answer of `session.diff`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -160,6 +160,15 @@ pub enum EventBody {
     /// The files of the working directory were recorded.
     #[serde(rename = "workspace.checkpointed")]
     WorkspaceCheckpointed(WorkspaceCheckpointed),
+    /// The session works in a new workspace.
+    #[serde(rename = "workspace.created")]
+    WorkspaceCreated(WorkspaceCreated),
+    /// The workspace was made again with the files that the store kept.
+    #[serde(rename = "workspace.restored")]
+    WorkspaceRestored(WorkspaceRestored),
+    /// The setup commands of the workspace have run.
+    #[serde(rename = "workspace.prepared")]
+    WorkspacePrepared(WorkspacePrepared),
     /// The conversation is back at an earlier point.
     #[serde(rename = "session.rewound")]
     SessionRewound(SessionRewound),
@@ -243,6 +252,9 @@ kinds! {
     HistoryFailed => "history.failed",
     UndoApplied => "undo.applied",
     WorkspaceCheckpointed => "workspace.checkpointed",
+    WorkspaceCreated => "workspace.created",
+    WorkspaceRestored => "workspace.restored",
+    WorkspacePrepared => "workspace.prepared",
     SessionRewound => "session.rewound",
     SessionForked => "session.forked",
     RuleAdded => "rule.added",
@@ -303,6 +315,9 @@ from_payload!(
     HistoryFailed,
     UndoApplied,
     WorkspaceCheckpointed,
+    WorkspaceCreated,
+    WorkspaceRestored,
+    WorkspacePrepared,
     SessionRewound,
     SessionForked,
     RuleAdded,

@@ -1,4 +1,4 @@
-//! The engine of `--demo`: small real projects with a failing test, and a script that repairs them.
+//! The engine of `--demo`: a small real repository with failing tests, and a script that repairs it.
 //!
 //! Only the model's output is scripted; the files, the commands and the approvals are real. Session 1 asks for something
 //! that a person must approve; the first call of session 2 fails once. A larger demo also shows what else happens in a
@@ -6,7 +6,7 @@
 
 mod projects;
 
-pub use projects::project_files;
+pub use projects::files;
 
 use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 use agentd_protocol::{FailureClass, Usage};
@@ -23,7 +23,10 @@ pub const LIMITED: &str = "demo-limited";
 /// The sessions that show the main job.
 const MAIN: u32 = 3;
 
-/// The sub-agents of the session that has some.
+/// The session that has sub-agents.
+const LEAD: u32 = 7;
+
+/// Its sub-agents.
 const HELPERS: u32 = 3;
 
 /// The speed of the demo.
@@ -85,7 +88,7 @@ const fn part(n: u32) -> Part {
     match (n, n % 8) {
         (1, _) | (MAIN.., 6) => Part::Approval,
         (2, _) => Part::Overloaded,
-        (7, _) => Part::Lead,
+        (LEAD, _) => Part::Lead,
         (MAIN.., 4) => Part::Limited,
         (MAIN.., 5) => Part::Failing,
         _ => Part::Plain,
@@ -131,9 +134,10 @@ impl Demo {
 /// The prompt of session `n`.
 #[must_use]
 pub fn prompt(n: u32) -> String {
+    let file = project(n).file;
     format!(
-        "The test of this project fails. Find the bug in {}, fix it and show that `sh test.sh` is green. {}",
-        project(n).file,
+        "The test of {file} fails. Find the bug, fix it and show that `{}` is green. {}",
+        test_of(file),
         mark(n)
     )
 }
@@ -144,8 +148,12 @@ fn mark(n: u32) -> String {
 
 /// Permission rules for the demo's sessions: the test may run without approval. Edits need the mode `accept-edits`.
 #[must_use]
-pub fn rules() -> Vec<String> {
-    vec!["allow Bash(sh test.sh)".to_owned()]
+pub fn rules(n: u32) -> Vec<String> {
+    vec![format!("allow Bash({})", test_of(project(n).file))]
+}
+
+fn test_of(file: &str) -> String {
+    format!("sh test.sh {file}")
 }
 
 /// The script of a demo.
@@ -185,7 +193,7 @@ fn conversation(n: u32, pace: Pace) -> ScriptedConversation {
                 call("Read", json!({ "file_path": "test.sh" })),
             ],
         ),
-        turn("Now I run the test, to see it fail.", vec![test_call()]),
+        turn("Now I run the test, to see it fail.", vec![test_call(file)]),
         turn(
             &format!("The test says:\n\n{{{{last_result}}}}\n\n{cause} I change that one line."),
             vec![call(
@@ -193,7 +201,7 @@ fn conversation(n: u32, pace: Pace) -> ScriptedConversation {
                 json!({ "file_path": file, "old_string": wrong, "new_string": right }),
             )],
         ),
-        turn("I run the test again.", vec![test_call()]),
+        turn("I run the test again.", vec![test_call(file)]),
     ];
     if part(n) == Part::Approval {
         turns.push(turn(
@@ -263,7 +271,7 @@ fn helper_mark(number: u32) -> String {
 
 fn helper_file(number: u32) -> &'static str {
     match number {
-        1 => project(7).file,
+        1 => project(LEAD).file,
         2 => "test.sh",
         _ => "README.md",
     }
@@ -293,7 +301,10 @@ fn helper(number: u32) -> ScriptedConversation {
                 &format!("I read {file}."),
                 vec![call("Read", json!({ "file_path": file }))],
             ),
-            turn("I look at what the test says, too.", vec![test_call()]),
+            turn(
+                "I look at what the test says, too.",
+                vec![test_call(project(LEAD).file)],
+            ),
             turn(
                 &format!("`{file}` is readable and complete. The test fails for now."),
                 Vec::new(),
@@ -316,10 +327,10 @@ fn turn(text: &str, calls: Vec<ScriptedCall>) -> ScriptedTurn {
     }
 }
 
-fn test_call() -> ScriptedCall {
+fn test_call(file: &str) -> ScriptedCall {
     call(
         "Bash",
-        json!({ "command": "sh test.sh", "description": "Run the test" }),
+        json!({ "command": test_of(file), "description": "Run the test" }),
     )
 }
 

@@ -135,6 +135,7 @@ impl Shell {
             Question::Report { parent, ended } => self.tell_parent(id, parent, *ended),
             Question::Rework(work) => self.rework(id, *work).await,
             Question::Checkpoint => self.checkpoint(id).await,
+            Question::Setup => self.set_up(id).await,
         }
         self.live.touch();
     }

@@ -35,6 +35,7 @@ mod retry_policy;
 mod rework;
 mod servers;
 mod services;
+mod setup;
 mod shell;
 mod side;
 mod spawn;

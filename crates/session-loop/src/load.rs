@@ -10,10 +10,11 @@ use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
+use agentd_kept_files::Logged;
 use agentd_prompt::Places;
 use agentd_protocol::{
     EVENT_VERSION, Event, EventBody, Fault, Principal, Seq, SessionCreated, SessionId, SessionMoved,
-    Timestamp,
+    Timestamp, WorkspaceRestored,
 };
 use agentd_store::{Append, Claim, EncodedEvent, Outcome, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
@@ -128,6 +129,19 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         folded.transcript = then.transcript;
         folded.seen.knows_again(then.seen);
     }
+    let restored = bring_workspace(services, &mut folded, claim.head).await?;
+    if claim.row_damaged || claim.moved_to.is_some() || restored.is_some() {
+        let damaged = claim.row_damaged;
+        let moved = claim.moved_to.map(|node| SessionMoved {
+            node,
+            epoch: claim.epoch,
+        });
+        let news = moved.map(EventBody::from).into_iter();
+        note(services, &mut folded, news.chain(restored.map(EventBody::from))).await?;
+        if damaged {
+            tracing::warn!(%session, "rebuilt the damaged list row from the log");
+        }
+    }
     let agents = folded.first.as_deref().and_then(agents_of);
     if let Some(first) = folded.first.take() {
         let at = folded.agent.durable().created_at;
@@ -136,41 +150,77 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     if let Some(created) = folded.agent.durable().settings.clone() {
         folded.equip(services, &created, agents).await;
     }
-    if claim.row_damaged || claim.moved_to.is_some() {
-        let damaged = claim.row_damaged;
-        note(services, &mut folded, claim.moved_to).await?;
-        if damaged {
-            tracing::warn!(%session, "rebuilt the damaged list row from the log");
-        }
-    }
     Ok(folded)
 }
 
-/// Writes what changed with the owner before the session runs: `session.moved` if another node had it, and its list row.
-/// Without a good row it could not be found after the next restart.
-async fn note(services: &Services, folded: &mut Folded, moved_to: Option<String>) -> Result<(), LoopError> {
+/// Makes the session's own workspace again if it is not on this machine. Without it, no turn gets a model call.
+async fn bring_workspace(
+    services: &Services,
+    folded: &mut Folded,
+    head: Seq,
+) -> Result<Option<WorkspaceRestored>, LoopError> {
+    let session = folded.session;
+    let durable = folded.agent.durable();
+    let workspace = durable
+        .settings
+        .as_ref()
+        .and_then(|settings| settings.workspace.clone());
+    let (Some(workspace), Some(files)) = (workspace, &services.files) else {
+        return Ok(None);
+    };
+    if durable.closed.is_some() || files.is_here(session, &workspace).await {
+        return Ok(None);
+    }
+    let (mut logged, mut at) = (Logged::default(), 0);
+    while at < head {
+        let page = page(&services.store, services.timing.load, session, (at, head)).await?;
+        let last = page.events.last().map_or(at, |(seq, _)| *seq);
+        if last <= at {
+            return Err(LoopError::Short { found: at, head });
+        }
+        for (seq, line) in &page.events {
+            logged.note(&decoded(*seq, line)?);
+        }
+        at = last;
+    }
+    match files.bring(session, &workspace, logged).await {
+        Ok(restored) => Ok(Some(restored)),
+        Err(why) => {
+            tracing::warn!(%session, why, "a workspace is lost");
+            folded.agent.lose_workspace(why);
+            Ok(None)
+        }
+    }
+}
+
+/// Writes what changed before the session runs: `session.moved` if another node had it, `workspace.restored`, and its list
+/// row. Without a good row it could not be found after the next restart.
+async fn note(
+    services: &Services,
+    folded: &mut Folded,
+    news: impl Iterator<Item = EventBody>,
+) -> Result<(), LoopError> {
     let session = folded.session;
     let head = folded.agent.durable().head;
     let mut stamp = services.clock.stamp();
     let mut append = Append::new(session, folded.epoch, head, stamp.append());
-    if let Some(node) = moved_to {
-        tracing::info!(%session, "took over the session from another node");
-        let moved = Event {
+    for (seq, body) in (head + 1..).zip(news) {
+        if matches!(body, EventBody::SessionMoved(_)) {
+            tracing::info!(%session, "took over the session from another node");
+        }
+        let event = Event {
             v: EVENT_VERSION,
             session,
-            seq: head + 1,
+            seq,
             at: stamp.at,
             by: Principal::agentd(),
             turn: None,
-            body: EventBody::SessionMoved(SessionMoved {
-                node,
-                epoch: folded.epoch,
-            }),
+            body,
         };
-        let encoded = EncodedEvent::encode(&moved);
+        let encoded = EncodedEvent::encode(&event);
         let failed = |error: StoreError| LoopError::Refused(Fault::from(error));
         append.events.push(encoded.map_err(failed)?);
-        folded.apply(&moved)?;
+        folded.apply(&event)?;
     }
     append.summary = Some(folded.agent.summary(services.clock.now()));
     let outcome = services

@@ -5,7 +5,8 @@ use crate::models::Models;
 use crate::workers::Workers;
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, SubagentPort, ToolMsg, Tracer};
 use agentd_checkpoint::Keeper;
-use agentd_hooks::Hooks;
+use agentd_hooks::{Hooks, Setup};
+use agentd_kept_files::FileStore;
 use agentd_protocol::SandboxLevel;
 use agentd_settings::Live;
 use agentd_store::Lease;
@@ -51,6 +52,10 @@ pub struct Services {
     pub timing: Timing,
     /// Keeps the recorded files of working directories.
     pub checkpoints: Keeper,
+    /// Keeps the files of own workspaces in the store, and brings them back. Tests may do without.
+    pub files: Option<FileStore>,
+    /// Sets up the own workspaces of sessions.
+    pub setup: Arc<dyn Setup>,
     /// Whether effects may start: in a fleet, until others may take over.
     pub lease: Lease,
 }

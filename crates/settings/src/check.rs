@@ -245,6 +245,12 @@ impl Check<'_> {
             "a path is not absolute",
             "give paths such as \"/srv/app\" = \"worktree\"",
         );
+        self.require(
+            workspace.author().is_some(),
+            "workspace.author",
+            &format!("{:?} is not a name with an address", workspace.author),
+            "give it as \"Name <address>\"",
+        );
     }
 
     /// A key whose value names a provider or a model.

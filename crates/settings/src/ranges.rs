@@ -125,11 +125,14 @@ fn sandbox(s: &Settings) -> Vec<Row> {
 
 fn workspace(s: &Settings) -> Vec<Row> {
     let w = &s.workspace;
+    let setup_ms = u64::try_from(w.setup_limit.as_millis()).unwrap_or(u64::MAX);
     let make_ms = u64::try_from(w.make_limit.as_millis()).unwrap_or(u64::MAX);
     vec![
+        ("workspace.setup_limit", setup_ms, 1_000, DAY_MS),
         ("workspace.make_limit", make_ms, 1_000, DAY_MS),
         ("workspace.copy_bytes", w.copy_bytes, 0, 1_024 * GIB),
         ("workspace.copy_files", w.copy_files, 0, 10_000_000),
+        ("workspace.keep_bytes", w.keep_bytes, 1 << 20, 1_024 * GIB),
         ("workspace.keep_days", w.keep_days.into(), 0, 3_650),
         ("workspace.disk_budget", w.disk_budget, 0, 65_536 * GIB),
         ("workspace.checkpoint_file_bytes", w.checkpoint_file_bytes, 1, GIB),

@@ -56,15 +56,15 @@ impl Reachable {
     }
 }
 
-impl SandboxConfig {
+impl Network {
     /// The hosts that commands may reach; `None` without network access.
     ///
     /// # Errors
     /// The first invalid entry.
     pub fn hosts(&self) -> Result<Option<Vec<Reachable>>, String> {
-        match &self.network {
-            Network::None => Ok(None),
-            Network::Hosts(hosts) => hosts
+        match self {
+            Self::None => Ok(None),
+            Self::Hosts(hosts) => hosts
                 .iter()
                 .map(|text| Reachable::parse(text).ok_or_else(|| text.clone()))
                 .collect::<Result<_, _>>()

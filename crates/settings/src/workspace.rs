@@ -1,5 +1,6 @@
 //! `[workspace]`: where sessions work, and when their files are recorded.
 
+use crate::sandbox::Network;
 use agentd_protocol::WorkspaceChoice;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,13 +25,24 @@ pub enum Checkpointing {
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceConfig {
     /// The kind of a session that names none.
-    pub default: WorkspaceChoice,
+    pub kind: WorkspaceChoice,
     /// Other defaults for directories and everything below them.
     pub directories: BTreeMap<String, WorkspaceChoice>,
     /// The beginnings of the URLs that tokens may have cloned; local users may name any.
     pub urls: Vec<String>,
     /// Ignored files and directories that a clone or a worktree of a local repository gets a copy of.
     pub include: Vec<String>,
+    /// Commands that run in a new workspace before its first turn.
+    pub setup: Vec<String>,
+    /// The time limit for all of them together.
+    #[serde(with = "crate::duration::plain")]
+    pub setup_limit: Duration,
+    /// Their network access.
+    pub setup_network: Network,
+    /// Whether recorded files of workspaces are kept in the store, too.
+    pub keep: Keep,
+    /// The most bytes that the store keeps of one session's files.
+    pub keep_bytes: u64,
     /// The time limit for making one.
     #[serde(with = "crate::duration::plain")]
     pub make_limit: Duration,
@@ -54,13 +66,29 @@ pub struct WorkspaceConfig {
     pub author: String,
 }
 
+/// Where the recorded files of workspaces are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// On the machine of the workspace.
+    #[default]
+    Local,
+    /// In the store as well, so that another machine can bring them back.
+    Store,
+}
+
 impl Default for WorkspaceConfig {
     fn default() -> Self {
         Self {
-            default: WorkspaceChoice::Shared,
+            kind: WorkspaceChoice::Auto,
             directories: BTreeMap::new(),
             urls: Vec::new(),
             include: Vec::new(),
+            setup: Vec::new(),
+            setup_limit: Duration::from_secs(600),
+            setup_network: Network::None,
+            keep: Keep::Local,
+            keep_bytes: 1 << 30,
             make_limit: Duration::from_secs(300),
             copy_bytes: 10 << 30,
             copy_files: 200_000,
@@ -76,7 +104,7 @@ impl Default for WorkspaceConfig {
 }
 
 impl WorkspaceConfig {
-    /// The kind for a directory: of the innermost configured directory that it is in, otherwise the default.
+    /// The kind for a directory: of the innermost configured directory that it is in, otherwise `kind`.
     #[must_use]
     pub fn choice(&self, workdir: &Path) -> WorkspaceChoice {
         let inside = self
@@ -84,7 +112,16 @@ impl WorkspaceConfig {
             .iter()
             .filter(|(dir, _)| workdir.starts_with(dir));
         let inner = inside.max_by_key(|(dir, _)| Path::new(dir).components().count());
-        inner.map_or(self.default, |(_, choice)| *choice)
+        inner.map_or(self.kind, |(_, choice)| *choice)
+    }
+
+    /// The name and the address in `author`; `None` if it does not have this form.
+    #[must_use]
+    pub fn author(&self) -> Option<(&str, &str)> {
+        let (name, address) = self.author.trim_end().strip_suffix('>')?.split_once('<')?;
+        let (name, address) = (name.trim(), address.trim());
+        let plain = |part: &str| !part.contains(['<', '>']) && !part.contains(char::is_control);
+        (!name.is_empty() && plain(name) && plain(address)).then_some((name, address))
     }
 
     /// Whether a token may have a URL cloned. An entry ends with a whole part of the URL's path.
@@ -126,7 +163,29 @@ mod tests {
         let choice = |dir| config.choice(Path::new(dir));
         assert_eq!(choice("/srv/app/src"), WorkspaceChoice::Worktree);
         assert_eq!(choice("/srv/application"), WorkspaceChoice::Clone);
-        assert_eq!(choice("/home/ana"), WorkspaceChoice::Shared);
+        assert_eq!(choice("/home/ana"), WorkspaceChoice::Auto);
+    }
+
+    #[test]
+    fn an_author_is_a_name_and_an_address() {
+        let author = |author: &str| WorkspaceConfig {
+            author: author.to_owned(),
+            ..WorkspaceConfig::default()
+        };
+        assert_eq!(author("").author(), None);
+        assert_eq!(
+            WorkspaceConfig::default().author(),
+            Some(("agentd", "agentd@localhost"))
+        );
+        for bad in [
+            "Ana",
+            "<ana@example.com>",
+            "Ana <ana@example.com",
+            "Ana\nB <a>",
+            "Ana <<a>>",
+        ] {
+            assert_eq!(author(bad).author(), None, "{bad:?}");
+        }
     }
 
     #[test]

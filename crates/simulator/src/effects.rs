@@ -95,6 +95,10 @@ impl World {
                 let taken = self.checkpoint();
                 self.reply_to(hot.number, 400, id, Answer::Checkpoint(taken));
             }
+            Question::Setup => {
+                let prepared = self.prepare();
+                self.reply_to(hot.number, 2_000, id, Answer::Setup(prepared));
+            }
         }
     }
 

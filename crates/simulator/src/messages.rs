@@ -179,6 +179,7 @@ fn answer_line(answer: &Answer) -> String {
         Answer::Deciders(count) => format!("{count} may decide"),
         Answer::Report(settled) => format!("report {settled}"),
         Answer::Checkpoint(taken) => format!("files recorded: {}", taken.is_ok()),
+        Answer::Setup(prepared) => format!("set up: {}", prepared.error.is_none()),
         Answer::Nobody(why) => why.clone(),
         Answer::Verdict(_)
         | Answer::Shortened(_)

@@ -10,7 +10,7 @@ use crate::world::World;
 use agentd_actor_kit::Earlier;
 use agentd_protocol::{
     CallId, EffectClass, HistoryFailed, HookEvent, Seq, SessionId, ToolCallId, ToolOutcome, ToolStatus,
-    UndoApplied, WorkspaceCheckpointed,
+    UndoApplied, WorkspaceCheckpointed, WorkspacePrepared,
 };
 use agentd_turn::{Answer, Durable, Held, JobEnd, Phase, QuestionId, Reworked, Violation};
 
@@ -223,7 +223,22 @@ impl World {
         Ok(WorkspaceCheckpointed {
             tree,
             left_out: Vec::new(),
+            kept: None,
+            not_kept: None,
         })
+    }
+}
+
+impl World {
+    /// The setup commands of a workspace, run now.
+    pub(crate) fn prepare(&mut self) -> WorkspacePrepared {
+        if self.chance(Knob::ToolFail, 100) {
+            return WorkspacePrepared::not_run("the sandbox is not available");
+        }
+        WorkspacePrepared {
+            commands: Vec::new(),
+            error: None,
+        }
     }
 }
 

@@ -103,6 +103,10 @@ async fn trees(job: PutBack) -> Result<UndoApplied, HistoryFailed> {
             code: "E_TOOL".to_owned(),
             message: format!("cannot restore the files: {error}; see `agentctl diff`."),
         },
+        Error::Unrecorded(_) => HistoryFailed {
+            code: "E_TOOL".to_owned(),
+            message: format!("{error}."),
+        },
         other => failed(&other.to_string()),
     })?;
     fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;

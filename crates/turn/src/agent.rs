@@ -65,6 +65,11 @@ impl Agent {
         draft.finish()
     }
 
+    /// The session's workspace is not on this machine: no turn gets a model call from this agent.
+    pub fn lose_workspace(&mut self, why: String) {
+        self.volatile.lost_workspace = Some(why);
+    }
+
     /// The state folded from the log so far.
     #[must_use]
     pub fn durable(&self) -> &Durable {

@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::durable::apply::Refusal;
 use crate::questions::{self, Question, Subject};
-use crate::{Config, calls::judging, tree::delegate, volatile::Volatile};
+use crate::{Config, calls::judging, setup, tree::delegate, volatile::Volatile};
 use agentd_protocol::{EffectClass, Event, EventBody, Seq, TurnId, WarningRaised, WorkspaceCheckpointed};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,12 @@ pub struct RecordedFiles {
     pub began: Seq,
     /// People know that files are not recorded.
     pub warned: bool,
+    /// The tree that the store kept last.
+    #[serde(default)]
+    pub kept: Option<String>,
+    /// The bytes of all that the store keeps.
+    #[serde(default)]
+    pub kept_bytes: u64,
 }
 
 impl RecordedFiles {
@@ -107,6 +113,7 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         || draft.seen().questions.is_pending(&Subject::Checkpoint)
         || !is_due(draft.durable(), draft.seen(), draft.config())
         || is_changing(draft.durable())
+        || setup::is_missing(draft.durable(), draft.config())
     {
         return;
     }
@@ -164,6 +171,10 @@ impl Durable {
         self.files.tree = Some(taken.tree.clone());
         self.files.recorded = seq;
         self.files.warned = false;
+        if let Some(kept) = &taken.kept {
+            self.files.kept = Some(taken.tree.clone());
+            self.files.kept_bytes = self.files.kept_bytes.saturating_add(kept.bytes);
+        }
         Ok(())
     }
 }

@@ -54,6 +54,8 @@ pub struct Config {
     pub context: ContextRules,
     /// When the files of the working directory are recorded.
     pub checkpoints: CheckpointRule,
+    /// Whether commands set up the own workspaces of sessions.
+    pub setup: bool,
     /// What models are asked outside of the turns.
     pub side: SideRules,
     /// The compiled `intent_patterns`; construct it with `Default`, it compiles on first use.
@@ -78,6 +80,7 @@ impl Default for Config {
             stop_rounds: 2,
             context: ContextRules::default(),
             checkpoints: CheckpointRule::Off,
+            setup: false,
             side: SideRules::default(),
             intent: IntentMatcher::default(),
         }

@@ -18,7 +18,7 @@ use crate::tree::delegate::Child;
 use agentd_protocol::{
     ApprovalId, Budget, EndReason, HistoryStarted, InputId, IntentSource, OpenApproval, PermissionMode,
     QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId,
-    TurnError, TurnId, Usage,
+    TurnError, TurnId, Usage, WorkspaceRestored,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -111,6 +111,12 @@ pub struct Durable {
     /// Recorded files.
     #[serde(default)]
     pub files: RecordedFiles,
+    /// The setup commands of the workspace have run.
+    #[serde(default)]
+    pub prepared: bool,
+    /// The workspace was made again, and the model does not know yet.
+    #[serde(default)]
+    pub restored: Option<Box<WorkspaceRestored>>,
 }
 
 /// Work on files or history that has started and not ended.
@@ -272,6 +278,8 @@ impl Durable {
             compaction_asked: false,
             summary: None,
             files: RecordedFiles::default(),
+            prepared: false,
+            restored: None,
         }
     }
 

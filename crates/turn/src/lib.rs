@@ -25,6 +25,7 @@ mod lifecycle;
 mod planning;
 mod questions;
 mod recover;
+mod setup;
 mod side;
 mod steps;
 mod timers;

@@ -16,10 +16,10 @@ use crate::lifecycle::event::LifecycleEvent;
 use crate::tree::completion_report;
 use crate::tree::delegate::Ended;
 use crate::tree::shared_budget::{self, TreeSpent};
-use crate::{checkpoints, history, lifecycle, side};
+use crate::{checkpoints, history, lifecycle, setup, side};
 use agentd_protocol::{
     ApprovalId, CompactionCause, HookFinished, RequestPart, Seq, SessionId, SidePurpose, Timestamp,
-    ToolCallId, WorkspaceCheckpointed,
+    ToolCallId, WorkspaceCheckpointed, WorkspacePrepared,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -98,6 +98,8 @@ pub enum Question {
     Rework(Box<OpenHistory>),
     /// Record the files of the working directory.
     Checkpoint,
+    /// Run the setup commands of the workspace.
+    Setup,
 }
 
 /// The answer to a question.
@@ -128,6 +130,8 @@ pub enum Answer {
     Rework(Reworked),
     /// The recorded files, or why they could not be recorded.
     Checkpoint(Result<WorkspaceCheckpointed, String>),
+    /// How the setup commands ended.
+    Setup(WorkspacePrepared),
     /// There will be no answer, for this reason.
     Nobody(String),
 }
@@ -145,6 +149,7 @@ pub(crate) enum Subject {
     Report,
     Rework(Seq),
     Checkpoint,
+    Setup,
 }
 
 /// The rules for one kind of question.
@@ -182,6 +187,7 @@ impl Subject {
             Self::TreeSpending => row(true, true, false),
             // Recorded files belong to what comes after them, in this turn or the next one.
             Self::Checkpoint => row(false, false, true),
+            Self::Setup => row(true, true, true),
             Self::Report | Self::Rework(_) => row(true, false, false),
         }
     }
@@ -200,6 +206,7 @@ impl Question {
             Self::Report { .. } => Subject::Report,
             Self::Rework(work) => Subject::Rework(work.seq),
             Self::Checkpoint => Subject::Checkpoint,
+            Self::Setup => Subject::Setup,
         }
     }
 
@@ -339,6 +346,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: QuestionId, answer: Answer
         (Subject::Report, Answer::Report(settled)) => completion_report::delivered(draft, settled),
         (Subject::Rework(_), Answer::Rework(reworked)) => history::ended(draft, reworked),
         (Subject::Checkpoint, Answer::Checkpoint(taken)) => checkpoints::answered(draft, taken),
+        (Subject::Setup, Answer::Setup(prepared)) => setup::answered(draft, prepared),
         (subject, Answer::Nobody(why)) => without_answer(draft, subject, &why),
         (subject, _) => without_answer(draft, subject, "the answer fits another question"),
     }
@@ -360,5 +368,6 @@ fn without_answer(draft: &mut Draft<'_, '_>, subject: Subject, why: &str) {
         Subject::Report => completion_report::delivered(draft, false),
         Subject::Rework(_) => history::ended(draft, Reworked::not_done(why)),
         Subject::Checkpoint => checkpoints::answered(draft, Err(why.to_owned())),
+        Subject::Setup => setup::answered(draft, WorkspacePrepared::not_run(why)),
     }
 }

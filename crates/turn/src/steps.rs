@@ -14,6 +14,7 @@ use crate::{
     calls::jobs,
     checkpoints, context, inbox, lifecycle,
     planning::{self, intent_guard},
+    setup,
     tree::shared_budget,
     words,
 };
@@ -31,7 +32,9 @@ enum Next {
 type Nudge = (NoteKind, String);
 
 /// The gates before a model call, in this order. The first one that is closed decides.
-const GATES: [fn(&mut Draft<'_, '_>) -> Leave; 4] = [
+const GATES: [fn(&mut Draft<'_, '_>) -> Leave; 5] = [
+    // The workspace is set up.
+    setup::comes_first,
     // The intent of the inputs is known, if a plan may depend on it.
     |draft| Leave::unless(planning::comes_first(draft)),
     // The conversation fits into the window.

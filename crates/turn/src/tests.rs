@@ -23,6 +23,7 @@ mod planning;
 mod prefixes;
 mod races;
 mod recovery;
+mod setup;
 mod side;
 mod states;
 mod world;

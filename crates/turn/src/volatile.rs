@@ -6,6 +6,7 @@ use crate::context::Preparing;
 use crate::context::overflow::{Shrinking, Window};
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::questions::Questions;
+use crate::setup::FailedSetup;
 use crate::tree::shared_budget::Tree;
 use agentd_protocol::{CallId, HookFinished, InputId, ToolCallId, ToolOutcome, TurnId, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,10 @@ pub(crate) struct Volatile {
     pub(crate) tree: Tree,
     /// Recorded files.
     pub(crate) checkpoints: Checkpoints,
+    /// The workspace is not on this machine, for this reason.
+    pub(crate) lost_workspace: Option<String>,
+    /// The setup of the workspace failed.
+    pub(crate) failed_setup: Option<FailedSetup>,
     /// Nothing new may start.
     pub(crate) draining: bool,
 }

@@ -3,7 +3,8 @@
 use crate::planning::Plan;
 use crate::tree::delegate::Ended;
 use agentd_protocol::{
-    ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, SessionId, Verdict,
+    ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, Seq, SessionId,
+    Verdict,
 };
 
 /// Note after an answer with neither text nor a call.
@@ -302,6 +303,24 @@ pub(crate) fn of_child(child: SessionId, ended: &Ended) -> String {
     if !said.is_empty() {
         text.push_str(" Its last words were:\n");
         text.push_str(said);
+    }
+    text
+}
+
+/// The session works in another directory.
+pub(crate) fn moved(workdir: &str) -> String {
+    format!("The working directory is now {workdir}. It has the files of the earlier one; use the new path.")
+}
+
+/// A working directory that was made again with the files that the store kept.
+pub(crate) fn restored(workdir: &str, as_of: Seq, missing: &[String]) -> String {
+    let mut text = format!(
+        "The working directory was lost and made again. It is now {workdir}; use the new path. Its files are as of event {as_of} of this session."
+    );
+    if !missing.is_empty() {
+        text.push_str(" Missing in them: ");
+        text.push_str(&missing.join("; "));
+        text.push_str(". Look before you go on: repeat what is needed.");
     }
     text
 }

@@ -7,7 +7,7 @@ use crate::live::text_of;
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
     PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
-    TodoItem, TodoStatus, WorkspaceCheckpointed,
+    TodoItem, TodoStatus, Workspace, WorkspaceCheckpointed, WorkspacePrepared, WorkspaceRestored,
 };
 
 /// The event in one line.
@@ -41,12 +41,13 @@ pub fn summary(body: &EventBody) -> String {
         EventBody::ModeChanged(e) => format!("mode {}, previously {}", word(&e.to), word(&e.from)),
         EventBody::IntentClassified(e) => intent(e),
         EventBody::PlanUpdated(e) => plan(&e.steps),
-        EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
-        EventBody::JobFinished(e) => job_finished(e),
-        EventBody::JobLost(e) => format!("background job {} was lost: {}", e.job, e.reason),
+        body @ (EventBody::JobStarted(_) | EventBody::JobFinished(_) | EventBody::JobLost(_)) => job(body),
         EventBody::SubagentStarted(e) => format!("{} started: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WorkspaceCheckpointed(e) => checkpoint(e),
+        EventBody::WorkspaceCreated(e) => works_in(&e.workspace),
+        EventBody::WorkspaceRestored(e) => restored(e),
+        EventBody::WorkspacePrepared(e) => prepared(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
         | EventBody::HistoryFailed(_)
@@ -156,9 +157,48 @@ fn files_of(number: usize) -> String {
 /// Recorded files.
 fn checkpoint(e: &WorkspaceCheckpointed) -> String {
     let tree: String = e.tree.chars().take(12).collect();
-    match e.left_out.as_slice() {
-        [] => format!("files recorded as {tree}"),
-        left_out => format!("files recorded as {tree}, without {}", left_out.join(", ")),
+    let mut text = format!("files recorded as {tree}");
+    if !e.left_out.is_empty() {
+        text.push_str(&format!(", without {}", e.left_out.join(", ")));
+    }
+    if let Some(why) = &e.not_kept {
+        text.push_str(&format!("; the store has no copy: {why}"));
+    }
+    text
+}
+
+/// Events about background jobs.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other event")]
+fn job(body: &EventBody) -> String {
+    match body {
+        EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
+        EventBody::JobFinished(e) => job_finished(e),
+        EventBody::JobLost(e) => format!("background job {} was lost: {}", e.job, e.reason),
+        _ => String::new(),
+    }
+}
+
+fn restored(e: &WorkspaceRestored) -> String {
+    format!(
+        "made again with the files of event {}: {}",
+        e.as_of,
+        works_in(&e.workspace)
+    )
+}
+
+fn works_in(workspace: &Workspace) -> String {
+    format!(
+        "works in {}, a {} of {}",
+        workspace.path, workspace.kind, workspace.source
+    )
+}
+
+/// Setup commands.
+fn prepared(e: &WorkspacePrepared) -> String {
+    let number = u64::try_from(e.commands.len()).unwrap_or(u64::MAX);
+    match &e.error {
+        None => format!("workspace set up by {}", count(number, "command")),
+        Some(error) => error.clone(),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Reads the references of a repository that commands can write: as text, since git would read its configuration.
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use agentd_git::text;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::Path;
 
 /// The most references.
@@ -89,25 +88,6 @@ fn loose(git_dir: &Path, name: &str, depth: usize, found: &mut BTreeMap<String, 
         }
     }
     Some(())
-}
-
-/// The text of a regular file, empty if it does not exist. Never waits for a pipe, and follows no link.
-fn text(path: &Path, most: u64) -> Option<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match open(path, flags, Mode::empty()) {
-        Ok(file) => file,
-        Err(rustix::io::Errno::NOENT) => return Some(String::new()),
-        Err(_) => return None,
-    };
-    if FileType::from_raw_mode(fstat(&file).ok()?.st_mode) != FileType::RegularFile {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let read = File::from(file).take(most + 1).read_to_end(&mut bytes).ok()?;
-    if u64::try_from(read).ok()? > most {
-        return None;
-    }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! Looks at the repository that a directory is in.
 
 use crate::error::WorkspaceError;
-use agentd_git::{GitEnvironment, Run, ask, git};
+use agentd_file_work::FileWork;
+use agentd_git::{GitEnvironment, Run, ask, git, text};
 use rustix::fs::{Mode, OFlags, open};
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Bytes of a file in which git notes a path.
+const MAX_TEXT: u64 = 1 << 16;
 
 /// A local repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +35,17 @@ pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Finds the repository that contains a directory; `None` if there is none. Only commands that run nothing see its
-/// configuration.
+/// configuration. Without a `.git` there, git does not run at all: most directories are no repositories.
 pub(crate) async fn inspect(
     environment: &GitEnvironment,
     dir: &Path,
     within: Duration,
 ) -> Result<Option<Repository>, WorkspaceError> {
+    let files = FileWork::of_directory(dir);
+    let here = dir.to_owned();
+    if !files.run(dir, within, move || has_git(&here)).await? {
+        return Ok(None);
+    }
     let asked = [
         "rev-parse",
         "--path-format=absolute",
@@ -46,20 +55,23 @@ pub(crate) async fn inspect(
     ];
     let found = ask(environment, Run::new(dir, within, asked)).await?;
     if !found.success {
-        return if has_git(dir) {
-            Err(unusable(dir, &found.message))
-        } else {
-            Ok(None)
-        };
+        return Err(unusable(dir, &found.message));
     }
     let text = found.text();
     let mut lines = text.lines();
     let (Some(top), Some(common), format) = (lines.next(), lines.next(), lines.next()) else {
         return Err(unusable(dir, "git did not say where it is"));
     };
-    let path = |text: &str| real(Path::new(text)).map_err(|error| unusable(dir, &format!("{text}: {error}")));
-    let (top, common) = (path(top)?, path(common)?);
-    belongs(dir, &top, &common)?;
+    let said = (PathBuf::from(top), PathBuf::from(common), dir.to_owned());
+    let places = files.run(dir, within, move || {
+        let (top, common, dir) = said;
+        let path =
+            |path: &Path| real(path).map_err(|error| unusable(&dir, &format!("{}: {error}", path.display())));
+        let (top, common) = (path(&top)?, path(&common)?);
+        belongs(&dir, &top, &common)?;
+        Ok::<_, WorkspaceError>((top, common))
+    });
+    let (top, common) = places.await??;
     let head = ask(
         environment,
         Run::new(dir, within, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]),
@@ -117,7 +129,7 @@ fn points_back(top: &Path, common: &Path) -> bool {
     let own = real(&top.join(".git")).ok();
     let worktrees = fs::read_dir(common.join("worktrees"));
     worktrees.into_iter().flatten().flatten().any(|entry| {
-        let said = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+        let said = text(&entry.path().join("gitdir"), MAX_TEXT).unwrap_or_default();
         let said = Path::new(said.trim());
         said.is_absolute() && real(said).ok() == own
     })
@@ -127,10 +139,9 @@ impl Repository {
     /// Refuses a repository whose objects lie elsewhere: commands could not read them.
     pub(crate) fn has_own_objects(&self) -> Result<(), WorkspaceError> {
         let alternates = self.common.join("objects/info/alternates");
-        match fs::read_to_string(&alternates) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Ok(text) if text.trim().is_empty() => Ok(()),
-            Ok(_) | Err(_) => Err(WorkspaceError::refused(
+        match text(&alternates, MAX_TEXT) {
+            Some(text) if text.trim().is_empty() => Ok(()),
+            _ => Err(WorkspaceError::refused(
                 "borrowed_objects",
                 format!(
                     "the repository borrows objects from another one ({}), which commands could not read",

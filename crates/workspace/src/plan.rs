@@ -20,6 +20,18 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Whether nobody asked for a workspace: then one that cannot be made is no reason to refuse the session.
+    #[must_use]
+    pub fn is_automatic(&self) -> bool {
+        let none = WorkspaceRequest::default();
+        let request = self.request.unwrap_or(&none);
+        let kind = request.kind.unwrap_or(self.default);
+        kind == WorkspaceChoice::Auto
+            && request.repo.is_none()
+            && request.reference.is_none()
+            && !request.with_changes
+    }
+
     /// Whether the plan depends on the repository that the directory is in.
     #[must_use]
     pub fn needs_repository(&self) -> bool {

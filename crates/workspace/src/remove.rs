@@ -6,7 +6,7 @@ use crate::workspaces::Workspaces;
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
 use agentd_git::{Run, ask};
-use agentd_protocol::SessionId;
+use agentd_protocol::{SessionId, Timestamp, Workspace};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -46,6 +46,41 @@ impl Workspaces {
             });
         }
         self.erase(&record).await.map(Some)
+    }
+
+    /// Removes what is left of a session's workspace on this machine: its directory, and git's entry of a worktree.
+    ///
+    /// # Errors
+    /// It is being made or removed, or cannot be removed.
+    pub async fn discard(&self, session: SessionId, workspace: &Workspace) -> Result<(), WorkspaceError> {
+        let _busy = self.busy(session)?;
+        let record = match self.record(session).await {
+            Ok(Some(record)) => record,
+            Ok(None) | Err(_) => Record {
+                session,
+                at: Timestamp(0),
+                stage: Stage::Removing,
+                workspace: workspace.clone(),
+                initial: None,
+                fetched: Vec::new(),
+            },
+        };
+        let moved = !record
+            .workspace
+            .path
+            .starts_with(self.root().to_string_lossy().as_ref());
+        if moved && record.workspace.path == workspace.path && self.dir(session).exists() {
+            return Err(WorkspaceError::refused(
+                "workspace_moved",
+                format!(
+                    "{} was made at another place, {}",
+                    self.dir(session).display(),
+                    workspace.path
+                ),
+                "put the data directory back where it was",
+            ));
+        }
+        self.erase(&record).await.map(drop)
     }
 
     /// Removes what a crash left behind, and workspaces of sessions that do not exist and have no work. Returns how many.

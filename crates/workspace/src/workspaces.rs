@@ -3,11 +3,12 @@
 use crate::error::{WorkspaceError, at};
 use crate::inspect::{Repository, inspect};
 use crate::mirror::Mirrors;
+use crate::plan::{Plan, Source};
 use crate::record::{MAX_FETCHED, Record, Stage};
 use crate::state::{OWN_GIT, Present, State, present, state};
 use agentd_file_work::FileWork;
 use agentd_git::GitEnvironment;
-use agentd_protocol::SessionId;
+use agentd_protocol::{SessionId, Workspace, WorkspaceKind};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,6 +124,36 @@ impl Workspaces {
     /// There is one, and it cannot be used.
     pub async fn inspect(&self, dir: &Path, within: Duration) -> Result<Option<Repository>, WorkspaceError> {
         inspect(&self.0.environment, dir, within).await
+    }
+
+    /// The plan of another workspace like this one, which begins at the same commit. A copy is made from its files as
+    /// they are now.
+    ///
+    /// # Errors
+    /// Its source cannot be used any more.
+    pub async fn again(&self, workspace: &Workspace, within: Duration) -> Result<Plan, WorkspaceError> {
+        let source = match workspace.kind {
+            WorkspaceKind::Copy => Source::Directory(PathBuf::from(&workspace.path)),
+            WorkspaceKind::Clone | WorkspaceKind::Worktree if !workspace.source.starts_with('/') => {
+                Source::Url(workspace.source.clone())
+            }
+            WorkspaceKind::Clone | WorkspaceKind::Worktree => {
+                let repository = self.inspect(Path::new(&workspace.source), within).await?;
+                Source::Repository(repository.ok_or_else(|| {
+                    WorkspaceError::refused(
+                        "workspace_source",
+                        format!("{} is not a git repository any more", workspace.source),
+                        "put the repository back, or start a new session",
+                    )
+                })?)
+            }
+        };
+        Ok(Plan {
+            kind: workspace.kind,
+            source,
+            reference: workspace.base.clone(),
+            with_changes: false,
+        })
     }
 
     /// The record of a session's workspace; `None` if it has none.

@@ -2,14 +2,15 @@
 
 use super::scenarios::{has, on_script, tried};
 use super::world::{World, over, text};
+use agentd_client::ClientError;
 use agentd_protocol::{Event, EventBody, ToolStatus, UndoParams};
 
 /// Makes files, and destroys them.
 pub(super) const SCRIPT: &str = r#"
 [[turn]]
-calls = [{ name = "Bash", input = { command = "mkdir -p d/e && echo 1 > d/a && echo 2 > d/e/b && echo 3 > c" } }]
+calls = [{ name = "Bash", input = { command = "echo one >> marks && mkdir -p d/e && echo 1 > d/a && echo 2 > d/e/b && echo 3 > c" } }]
 [[turn]]
-calls = [{ name = "Bash", input = { command = "rm -r d c; echo 4 > d" } }]
+calls = [{ name = "Bash", input = { command = "echo two >> marks; rm -r d c; echo 4 > d" } }]
 [[turn]]
 text = "Destroyed."
 "#;
@@ -24,6 +25,8 @@ fn was_hit(events: &[Event]) -> bool {
 }
 
 pub(super) async fn play(world: &mut World) -> Vec<String> {
+    // The marks of the commands are not part of what is undone.
+    std::fs::write(world.workdir("main").join(".gitignore"), "marks\n").expect("a file can be written");
     let session = world.create("main", "go", on_script).await;
     world.turns(&session, 1).await;
     let hit = world
@@ -39,7 +42,9 @@ pub(super) async fn play(world: &mut World) -> Vec<String> {
                 ..UndoParams::default()
             };
             match client.undo(&params).await {
-                Err(error) if hit && error.to_string().contains("nothing") => Ok(hit),
+                // The command that destroys was interrupted before it did anything, or an earlier try put all files back and
+                // could not record that.
+                Err(ClientError::Refused(fault)) if fault.code == "nothing_to_undo" => Ok(hit),
                 other => other.map(|_| hit).map_err(text),
             }
         })
@@ -52,7 +57,10 @@ pub(super) async fn play(world: &mut World) -> Vec<String> {
     }
     let names = std::fs::read_dir(&dir).expect("the directory is there");
     let names = names.map(|entry| entry.expect("a name").file_name());
-    let left: Vec<_> = names.filter(|name| name != "d" && name != "c").collect();
+    let known = ["d", "c", "marks", ".gitignore"];
+    let left: Vec<_> = names
+        .filter(|name| known.iter().all(|known| name != known))
+        .collect();
     assert!(left.is_empty(), "nothing is left over: {left:?}");
     vec![session]
 }

@@ -76,6 +76,10 @@ pub(crate) struct ShowArgs {
     /// Show the system prompt: its sources and their sizes, then the text
     #[arg(long)]
     pub(crate) prompt: bool,
+    /// List the files of its directory as they were recorded at this event, or at the last one
+    #[arg(long, value_name = "SEQ", num_args = 0..=1, conflicts_with_all = ["prompt", "window", "summary"])]
+    #[expect(clippy::option_option, reason = "absent, without a number, with one")]
+    pub(crate) files: Option<Option<u64>>,
     /// Have the model of side_calls.model summarize the work in a few sentences, and wait for the summary
     #[arg(long, conflicts_with_all = ["prompt", "window"])]
     pub(crate) summary: bool,

@@ -7,8 +7,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, prompt_text, tidy_usd};
 use crate::verbs::context::prices_of;
+use crate::verbs::workspace::size;
 use agentd_client::Client;
-use agentd_protocol::{ListParams, SessionId, SessionParams};
+use agentd_protocol::{FilesParams, ListParams, RecordedFile, SessionId, SessionParams};
 
 pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
@@ -17,6 +18,9 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     }
     if args.prompt {
         return show_prompt(ctx, &client, args).await;
+    }
+    if let Some(at) = args.files {
+        return show_files(ctx, &client, args, at).await;
     }
     if args.summary {
         crate::verbs::context::summarize(ctx, &args.session).await?;
@@ -55,6 +59,35 @@ async fn show_prompt(ctx: &mut Ctx, client: &Client, args: &ShowArgs) -> Result<
     ctx.page();
     ctx.out
         .object(&shown, &args.session, |paint| prompt_text(&shown, paint))?;
+    Ok(Exit::OK)
+}
+
+async fn show_files(
+    ctx: &mut Ctx,
+    client: &Client,
+    args: &ShowArgs,
+    at: Option<u64>,
+) -> Result<Exit, Failure> {
+    let params = FilesParams {
+        session: args.session.clone(),
+        at,
+    };
+    let found = client.files(&params).await?;
+    let names: Vec<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
+    let names = names.join("\n");
+    ctx.page();
+    ctx.out.object(&found, &names, |_| {
+        let line = |file: &RecordedFile| {
+            // Paths are untrusted text.
+            let path = agentd_text::for_terminal(&file.path).into_owned();
+            format!("{} {:>9} {path}\n", file.mode, size(file.bytes))
+        };
+        found.files.iter().map(line).collect()
+    })?;
+    ctx.out.unpage()?;
+    if found.more > 0 {
+        ctx.out.status(&format!("{} more files", found.more));
+    }
     Ok(Exit::OK)
 }
 

@@ -99,7 +99,7 @@ async fn prune(ctx: &mut Ctx, args: WorkspacePruneArgs) -> Result<Exit, Failure>
 }
 
 /// `1.4 GB`.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1_000 {
         return format!("{bytes} B");

@@ -1,6 +1,6 @@
 //! The narration of the demo: one line per event.
 
-use agentd_protocol::{Block, Event, EventBody, ToolCallId, ToolFinished, ToolStatus};
+use agentd_protocol::{AppliedTo, Block, Branched, Event, EventBody, ToolCallId, ToolFinished, ToolStatus};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -38,8 +38,8 @@ impl Teller {
 
     pub(super) fn banner(&self) {
         let who = match self.sessions {
-            1 => "One agent fixes a small project".to_owned(),
-            n => format!("{n} agents fix one small project each"),
+            1 => "One agent fixes a script in a small repository".to_owned(),
+            n => format!("{n} agents fix one script each in a small repository, each in its own worktree"),
         };
         let ctl = &self.ctl;
         self.print(&format!(
@@ -109,6 +109,22 @@ impl Teller {
         }
     }
 
+    pub(super) fn branched(&self, number: u32, made: &Branched) {
+        self.print("");
+        self.line(
+            number,
+            &format!(
+                "its work is now the branch {} of {}",
+                made.branch, made.repository
+            ),
+        );
+    }
+
+    pub(super) fn applied(&self, number: u32, applied: &AppliedTo) {
+        let files = applied.files.join(", ");
+        self.line(number, &format!("its work is applied to {}: {files}", applied.to));
+    }
+
     pub(super) fn closing(&self, good: usize) {
         let ctl = &self.ctl;
         let failed = match usize::try_from(self.sessions)
@@ -120,7 +136,7 @@ impl Teller {
         };
         self.print(&format!(
             "\n{good} of {} agents are done and their tests pass.{failed} The daemon stays up; from another terminal:\n\n  \
-             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it and deletes the temporary projects.",
+             {ctl} ps\n  {ctl} workspace ls\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it and deletes the temporary repository.",
             self.sessions
         ));
     }

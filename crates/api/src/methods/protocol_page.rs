@@ -80,6 +80,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "workspace.prune" => fields::<WorkspacePruneParams>(),
         "session.import" => fields::<ImportParams>(),
         "session.diff" => fields::<DiffParams>(),
+        "session.files" => fields::<FilesParams>(),
         "session.undo" => fields::<UndoParams>(),
         "session.rewind" => fields::<RewindParams>(),
         "session.fork" => fields::<ForkParams>(),

@@ -33,6 +33,8 @@ impl Log {
         self.take(WorkspaceCheckpointed {
             tree: tree.to_owned(),
             left_out: Vec::new(),
+            kept: None,
+            not_kept: None,
         });
     }
 

@@ -59,8 +59,8 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
     match method {
         "session.get" | "session.prompt" | "session.commands" | "session.context" | "session.close"
         | "session.pause" | "session.resume" | "session.compact" | "session.summarize" | "session.export"
-        | "session.diff" | "session.undo" | "session.fork" | "input.list" | "turn.cancel"
-        | "session.attach" => one(json!({})),
+        | "session.diff" | "session.files" | "session.undo" | "session.fork" | "input.list"
+        | "turn.cancel" | "session.attach" => one(json!({})),
         "session.delete" => one(json!({ "force": true })),
         "session.bulk" => Sight(json!({ "action": "pause", "sessions": [session] })),
         "session.apply" => one(json!({ "to": "/tmp" })),

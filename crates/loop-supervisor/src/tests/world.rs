@@ -4,6 +4,7 @@ use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
 use super::puppets::{HookPuppet, HookPuppets, Job, ModelPuppet, Puppets, ToolPuppet};
 use crate::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats, Tracer};
+use agentd_checkpoint::{Keeper, Limits};
 use agentd_hooks::Hooks;
 use agentd_protocol::{
     Block, Budget, Event, EventBody, Fault, HookEvent, LoopLimits, PermissionMode, Principal, RunState,
@@ -127,10 +128,9 @@ async fn services(
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
-        checkpoints: agentd_checkpoint::Keeper::new(
-            std::path::Path::new("/nonexistent"),
-            agentd_checkpoint::Limits::default(),
-        ),
+        setup: Arc::new(agentd_hooks::NoSetup),
+        files: None,
+        checkpoints: Keeper::new(Path::new("/none"), Limits::default()),
         lease: agentd_store::Lease::default(),
     }
 }

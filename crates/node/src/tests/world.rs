@@ -94,6 +94,8 @@ impl World {
             clock,
             stages: Tracer::default(),
             subagents: Arc::default(),
+            setup: Arc::new(agentd_hooks::NoSetup),
+            workspaces: None,
             checkpoints: agentd_checkpoint::Keeper::new(
                 &dir.path().join("checkpoints"),
                 agentd_checkpoint::Limits::default(),

@@ -1,6 +1,6 @@
-//! The projects of the demo: each is one script with one bug, and its test.
+//! The repository of the demo: three scripts with one bug each, and their test.
 
-/// A project: one script with one bug.
+/// What one session repairs: one script with one bug.
 pub(super) struct Project {
     pub(super) file: &'static str,
     pub(super) before: &'static str,
@@ -54,10 +54,14 @@ pub(super) fn project(n: u32) -> &'static Project {
     }
 }
 
-/// The files of session `n` (from 1): relative path and content. The test fails until the bug is fixed.
+/// The files of the repository: relative path and content. `sh test.sh SCRIPT` fails until the bug of that script is fixed.
 #[must_use]
-pub fn project_files(n: u32) -> Vec<(String, String)> {
-    let Project {
+pub fn files() -> Vec<(String, String)> {
+    let mut test =
+        "#!/bin/sh\n# Tests the script that it is given; it needs nothing but sh.\ncase $1 in\n".to_owned();
+    let mut readme = "# The repository of the demo\n\nThree scripts and their test:\n\n".to_owned();
+    let mut files = Vec::new();
+    for Project {
         file,
         before,
         wrong,
@@ -65,17 +69,19 @@ pub fn project_files(n: u32) -> Vec<(String, String)> {
         arguments,
         want,
         ..
-    } = project(n);
-    let test = format!(
-        "#!/bin/sh\n# The test of this project; it needs nothing but sh.\n\
-         got=$(sh {file} {arguments})\nwant='{want}'\n\
-         if [ \"$got\" = \"$want\" ]; then\n    echo \"ok: {file} printed '$got'\"\n\
-         else\n    echo \"FAILED: {file} printed '$got' instead of '$want'\"\n    exit 1\nfi\n"
+    } in &PROJECTS
+    {
+        test.push_str(&format!(
+            "{file}) got=$(sh {file} {arguments}) want='{want}' ;;\n"
+        ));
+        readme.push_str(&format!("    sh test.sh {file}\n"));
+        files.push(((*file).to_owned(), format!("{before}{wrong}{after}")));
+    }
+    test.push_str(
+        "esac\nif [ \"$got\" = \"$want\" ]; then\n    echo \"ok: $1 printed '$got'\"\n\
+         else\n    echo \"FAILED: $1 printed '$got' instead of '$want'\"\n    exit 1\nfi\n",
     );
-    let readme = format!("# Demo project {n}\n\nOne script, `{file}`, and its test: `sh test.sh`.\n");
-    vec![
-        ((*file).to_owned(), format!("{before}{wrong}{after}")),
-        ("test.sh".to_owned(), test),
-        ("README.md".to_owned(), readme),
-    ]
+    files.push(("test.sh".to_owned(), test));
+    files.push(("README.md".to_owned(), readme));
+    files
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn each_sessions_bug_is_in_its_file_once_and_its_mend_is_not() {
     for n in 1..=6 {
-        let files = project_files(n);
+        let files = files();
         let Project {
             file, wrong, right, ..
         } = project(n);
@@ -19,9 +19,9 @@ fn each_sessions_bug_is_in_its_file_once_and_its_mend_is_not() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test of shell scripts needs a shell")]
-fn run_test(dir: &std::path::Path) -> (bool, String) {
+fn run_test(dir: &std::path::Path, file: &str) -> (bool, String) {
     let output = std::process::Command::new("sh")
-        .arg("test.sh")
+        .args(["test.sh", file])
         .current_dir(dir)
         .output()
         .unwrap();
@@ -37,7 +37,7 @@ fn each_projects_test_fails_until_the_scripted_edit_is_made() {
         let dir = std::env::temp_dir().join(format!("agentd-demo-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).unwrap();
-        for (name, content) in project_files(n) {
+        for (name, content) in files() {
             std::fs::write(dir.join(name), content).unwrap();
         }
         let Project {
@@ -48,11 +48,11 @@ fn each_projects_test_fails_until_the_scripted_edit_is_made() {
             want,
             ..
         } = project(n);
-        let (green, said) = run_test(&dir);
+        let (green, said) = run_test(&dir, file);
         assert!(!green && said.starts_with("FAILED: "), "session {n}: {said}");
         std::fs::write(dir.join(file), format!("{before}{right}{after}")).unwrap();
         assert_eq!(
-            run_test(&dir),
+            run_test(&dir, file),
             (true, format!("ok: {file} printed '{want}'\n")),
             "session {n}"
         );

@@ -100,6 +100,9 @@ impl Durable {
             EventBody::HistoryFailed(_) => self.history_failed(),
             EventBody::UndoApplied(applied) => self.undo_applied(applied, event.seq),
             EventBody::WorkspaceCheckpointed(taken) => self.checkpointed(taken, event.seq),
+            EventBody::WorkspaceCreated(created) => self.workspace_created(created),
+            EventBody::WorkspaceRestored(restored) => self.workspace_restored(restored, event.seq),
+            EventBody::WorkspacePrepared(prepared) => self.workspace_prepared(prepared),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
             EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.

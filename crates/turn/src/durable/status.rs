@@ -125,6 +125,8 @@ impl Agent {
             "a model classifies the input"
         } else if questions.is_pending(&Subject::TokenCount) {
             "the provider counts the next request"
+        } else if questions.is_pending(&Subject::Setup) {
+            "the workspace is being set up"
         } else if lifecycle::holds_up(&self.volatile) {
             "hooks run before the next step"
         } else {

@@ -1,5 +1,5 @@
-//! The mode and the date that the model knows. The system prompt never changes, so changes are told in
-//! notes next to the newest input.
+//! The mode, the date and the working directory that the model knows. The system prompt never changes, so changes are told
+//! in notes next to the newest input.
 
 use crate::draft::Draft;
 use crate::durable::Durable;
@@ -12,6 +12,7 @@ const DATE: usize = 10;
 
 /// The model's knowledge of its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Surroundings {
     /// The model was last told the date of this moment.
     pub at: Timestamp,
@@ -23,6 +24,10 @@ pub struct Surroundings {
     pub first_plan: bool,
     /// The model has been told about plan mode at some time.
     pub ever_plan: bool,
+    /// The model believes that the session works in an earlier directory.
+    pub moved: bool,
+    /// The session has moved to another directory at some time.
+    pub ever_moved: bool,
 }
 
 impl Surroundings {
@@ -35,6 +40,7 @@ impl Surroundings {
             first_at: at,
             first_plan: plan,
             ever_plan: plan,
+            ..Self::default()
         }
     }
 
@@ -43,8 +49,17 @@ impl Surroundings {
         *self = Self {
             at: self.first_at,
             plan: self.first_plan,
+            moved: self.ever_moved,
             ..*self
         };
+    }
+}
+
+impl Surroundings {
+    /// The session works in another directory from now on.
+    pub(crate) const fn moved(&mut self) {
+        self.moved = true;
+        self.ever_moved = true;
     }
 }
 
@@ -74,6 +89,8 @@ impl Durable {
                 self.told.ever_plan = true;
             }
             NoteKind::ContextNotice => {
+                self.told.moved = false;
+                self.restored = None;
                 self.told.at = at;
                 self.told.plan = self.mode() == PermissionMode::Plan && self.told.plan;
             }
@@ -82,7 +99,7 @@ impl Durable {
     }
 }
 
-/// Adds notes about a changed mode or date before a model call. In plan mode, each input gets its reminder.
+/// Adds notes about a changed mode, date or working directory before a model call. In plan mode, each input gets its reminder.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let told = draft.durable().told;
     let plan = draft.durable().mode() == PermissionMode::Plan;
@@ -90,6 +107,12 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let mut news = Vec::new();
     if told.plan && !plan {
         news.push(words::PLAN_MODE_IS_OVER.to_owned());
+    }
+    if let Some(settings) = draft.durable().settings.as_ref().filter(|_| told.moved) {
+        news.push(match &draft.durable().restored {
+            Some(restored) => words::restored(&settings.workdir, restored.as_of, &restored.missing),
+            None => words::moved(&settings.workdir),
+        });
     }
     let today = date(draft.now());
     if joins && today != date(told.at) {

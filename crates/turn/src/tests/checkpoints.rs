@@ -22,6 +22,8 @@ fn recorded(world: &mut World, tree: Result<&str, &str>) {
     let taken = tree.map(|tree| WorkspaceCheckpointed {
         tree: tree.to_owned(),
         left_out: Vec::new(),
+        kept: None,
+        not_kept: None,
     });
     world.reply_to(id, Answer::Checkpoint(taken.map_err(str::to_owned)));
 }

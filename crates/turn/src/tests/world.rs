@@ -58,7 +58,7 @@ pub(super) struct World {
     pub(super) token_counts: Vec<QuestionId>,
     pub(super) recording: Vec<QuestionId>,
     /// All questions of this incarnation.
-    questions: Vec<(QuestionId, Question)>,
+    pub(super) questions: Vec<(QuestionId, Question)>,
     /// The last step.
     pub(super) step: Step,
     /// The number of steps that had events.
@@ -374,6 +374,8 @@ impl World {
                 self.reworking = Some(*work);
             }
             Question::Checkpoint => self.recording.push(id),
+            // Found in `questions`.
+            Question::Setup => {}
         }
     }
 
