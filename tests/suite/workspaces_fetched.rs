@@ -17,8 +17,13 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// With more settings of workspaces.
+    async fn with(more: &str) -> Self {
         let server = ModelServer::start(false).await.unwrap();
-        let config = format!("{YOLO}[workspace]\ncheckpoint = \"step\"\n");
+        let config = format!("{YOLO}[workspace]\ncheckpoint = \"step\"\n{more}");
         let daemon = daemon(&server, &config).await;
         let (app, plain) = (
             PathBuf::from(daemon.workdir("app")),
@@ -242,4 +247,44 @@ async fn what_was_changed_beside_the_fetched_work_keeps_a_workspace() {
         .exits(&["apply", "person", "--to", data.to_str().unwrap()], 2)
         .await;
     assert!(refused.stderr.contains("daemon's own data"), "{}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_is_pushed_only_to_a_listed_url_and_never_over_another() {
+    let remotes = tempfile::tempdir().unwrap();
+    let (listed, other) = (remotes.path().join("listed"), remotes.path().join("other"));
+    for dir in [&listed, &other] {
+        fs::create_dir(dir).unwrap();
+        git(dir, &["init", "-q", "--bare"]);
+    }
+    let world = World::with(&format!("push = [\"file://{}\"]\n", listed.display())).await;
+    world.works("clone", "mine").await;
+    let (to, elsewhere) = (
+        format!("file://{}", listed.display()),
+        format!("file://{}", other.display()),
+    );
+    let push = |url: &str| ["branch", "mine", "result", "--yes", "--push", url].map(str::to_owned);
+    let done = world.exits(&push(&to).each_ref().map(String::as_str), 0).await;
+    assert!(done.stdout.contains("result"), "{}", done.stdout);
+    assert_eq!(git(&listed, &["show", "result:marks"]), "mine");
+    let branches = git(&world.app, &["branch", "--list", "result"]);
+    assert_eq!(branches, "", "the local repository stays as it is");
+    // It exists there now.
+    let again = world
+        .daemon
+        .agentctl(&push(&to).each_ref().map(String::as_str))
+        .await;
+    assert_ne!(again.code, Some(0), "{}", again.stdout);
+    let refused = world
+        .daemon
+        .agentctl(&push(&elsewhere).each_ref().map(String::as_str))
+        .await;
+    assert!(refused.stderr.contains("workspace.push"), "{}", refused.stderr);
+    assert_eq!(git(&other, &["branch", "--list"]), "");
+    let asks = world
+        .daemon
+        .agentctl(&["branch", "mine", "more", "--push", &to])
+        .await;
+    assert!(asks.stderr.contains("--yes"), "{}", asks.stderr);
+    assert_eq!(git(&listed, &["branch", "--list"]).lines().count(), 1);
 }

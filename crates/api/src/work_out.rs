@@ -4,12 +4,14 @@ use crate::api::Api;
 use crate::past::Past;
 use crate::recorded::{changes, every, fault, lossy};
 use crate::sight::{Caller, Seen};
+use crate::workspaces::fault_of_workspace;
 use agentd_checkpoint::{Archive, Change, Error, NewCommit, Tree, TreeChange};
 use agentd_file_work::FileWork;
 use agentd_protocol::{
     AppliedTo, ApplyParams, BranchParams, Branched, Decision, EventBody, Fault, Patch, PatchParams,
     Principal, Seq, Workspace,
 };
+use agentd_workspace::{check_url, protocol};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +88,15 @@ impl Api {
     pub(crate) async fn branch(&self, who: &Caller, params: BranchParams) -> Result<Branched, Fault> {
         let (work, past) = self.work(who, &params.session).await?;
         let message = self.message(work.session, &past, params.message).await?;
-        let origin = self.origin(&work).await?.of_a_person()?;
+        let origin = self.origin(&work).await?;
+        let to = params.push.clone();
+        let origin = match &to {
+            Some(url) => {
+                self.may_push(url)?;
+                origin
+            }
+            None => origin.of_a_person()?,
+        };
         let (author, seconds) = (self.author()?, self.seconds());
         let (name, from) = (params.name.clone(), origin.clone());
         let made = work.run(&origin.git_dir, move |archive, changes| {
@@ -97,13 +107,16 @@ impl Api {
                 seconds,
                 base: &from.base,
             };
-            archive.branch(&from.git_dir, changes, &new)
+            match &to {
+                Some(url) => archive.push(&from.git_dir, changes, &new, (url, protocol(url))),
+                None => archive.branch(&from.git_dir, changes, &new),
+            }
         });
         let made = made.await?;
         self.note_fetched(&work).await;
         tracing::info!(session = %work.session, by = %who, branch = %params.name, commit = %made.commit, "branch made");
         Ok(Branched {
-            repository: origin.name,
+            repository: params.push.unwrap_or(origin.name),
             branch: params.name,
             commit: made.commit,
             base: made.base,
@@ -152,6 +165,16 @@ impl Api {
         Ok(Patch {
             data: STANDARD.encode(bytes),
         })
+    }
+
+    /// Whether the operator lets branches be pushed to this URL.
+    fn may_push(&self, url: &str) -> Result<(), Fault> {
+        check_url(url).map_err(fault_of_workspace)?;
+        if self.loaded().settings.workspace.may_push(url) {
+            return Ok(());
+        }
+        let what = "no branch may be pushed to this URL";
+        Err(Fault::denied("url_denied", what).hint("the operator can add it to workspace.push"))
     }
 
     /// All recorded changes of a session.

@@ -93,7 +93,20 @@ impl Api {
             .own_place(session, asked, from_url, making_limits(settings))
             .await;
         let notice = match made {
-            Ok(Some(place)) => return Ok(place),
+            Ok(Some(mut place)) => {
+                if automatic {
+                    // Nobody asked for it, so the person may look for the changes in the directory.
+                    let id = session.short();
+                    place.notices.insert(
+                        0,
+                        format!(
+                            "the session works in a clone of {workdir}; `agentctl apply {id}` brings its changes to the \
+                             current directory, --workspace shared works in the directory itself"
+                        ),
+                    );
+                }
+                return Ok(place);
+            }
             Ok(None) => None,
             Err(WorkspaceError::Refused { message, .. }) if automatic => {
                 Some(format!("the session works in {workdir} itself: {message}"))

@@ -67,6 +67,27 @@ impl Archive {
         Ok(made)
     }
 
+    /// The same commit as a new branch of a server, given by its URL and protocol. The repository stays as it is.
+    ///
+    /// # Errors
+    /// As [`Archive::branch`], or the server refuses it.
+    pub fn push(
+        &self,
+        repository: &Path,
+        changes: &BTreeMap<Vec<u8>, Change>,
+        new: &NewCommit<'_>,
+        to: (&str, &str),
+    ) -> Result<Committed, Error> {
+        let theirs = self.theirs(repository)?;
+        let name = ref_of(&theirs, new.branch)?;
+        let locked = self.lock()?;
+        self.prepare(&locked)?;
+        let made = self.commit(&theirs, changes, new)?;
+        drop(locked);
+        self.git().borrowing(&theirs).push(&made.commit, to, &name)?;
+        Ok(made)
+    }
+
     /// The same commit as a bundle for `git fetch`.
     ///
     /// # Errors

@@ -10,6 +10,10 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write};
 use std::path::Path;
 use std::process::ChildStdin;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The number of files that were begun, to name the next one.
+static PARTS: AtomicU64 = AtomicU64::new(0);
 
 impl Archive {
     /// Copies recorded trees from another archive. Objects of the commit `known` are left out if both archives borrow
@@ -30,7 +34,9 @@ impl Archive {
     /// # Errors
     /// A tree is not known, it needs more bytes, or the file cannot be written.
     pub fn pack_to(&self, tree: &Tree, known: Option<&Tree>, file: &Path, most: u64) -> Result<u64, Error> {
-        let new = file.with_extension("part");
+        // Several sessions may make the same file.
+        let number = PARTS.fetch_add(1, Ordering::Relaxed);
+        let new = file.with_extension(format!("{}-{number}.part", std::process::id()));
         let mut out = File::create(&new).map_err(at(&new))?;
         let known = known.map(Tree::as_str);
         let bytes = self.pack(std::slice::from_ref(tree), known, (&mut out, most));

@@ -70,6 +70,25 @@ impl Git {
         Ok(agentd_git::blocking(&self.environment, run)?)
     }
 
+    /// Pushes a commit to a new branch of a server that it reaches by this protocol.
+    pub(crate) fn push(&self, commit: &str, (url, protocol): (&str, &str), name: &str) -> Result<(), Error> {
+        let args = [
+            "push".to_owned(),
+            "--quiet".to_owned(),
+            "--no-verify".to_owned(),
+            // The branch must not exist.
+            format!("--force-with-lease={name}:"),
+            "--end-of-options".to_owned(),
+            url.to_owned(),
+            format!("{commit}:{name}"),
+        ];
+        let run = self.prepared(&args).remote(protocol);
+        let run = run
+            .option("http.lowSpeedLimit=1000")
+            .option("http.lowSpeedTime=30");
+        Ok(agentd_git::blocking(&self.environment, run).map(drop)?)
+    }
+
     /// Starts it with pipes.
     pub(crate) fn start<A: AsRef<OsStr>>(&self, args: &[A]) -> Result<Child, Error> {
         Ok(agentd_git::start(&self.environment, &self.prepared(args))?)

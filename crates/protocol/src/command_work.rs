@@ -32,6 +32,9 @@ pub struct BranchParams {
     /// The message of the commit; default: the session's title and the model's last words.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub message: Option<String>,
+    /// Push the branch to this URL, which `workspace.push` must list, instead of making it in the local repository.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub push: Option<String>,
 }
 
 /// `session.patch`: a session's changes of files, as a patch or a bundle.

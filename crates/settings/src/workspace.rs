@@ -30,6 +30,8 @@ pub struct WorkspaceConfig {
     pub directories: BTreeMap<String, WorkspaceChoice>,
     /// The beginnings of the URLs that tokens may have cloned; local users may name any.
     pub urls: Vec<String>,
+    /// The beginnings of the URLs that branches may be pushed to; empty: none.
+    pub push: Vec<String>,
     /// Ignored files and directories that a clone or a worktree of a local repository gets a copy of.
     pub include: Vec<String>,
     /// Commands that run in a new workspace before its first turn.
@@ -83,6 +85,7 @@ impl Default for WorkspaceConfig {
             kind: WorkspaceChoice::Auto,
             directories: BTreeMap::new(),
             urls: Vec::new(),
+            push: Vec::new(),
             include: Vec::new(),
             setup: Vec::new(),
             setup_limit: Duration::from_secs(600),
@@ -124,13 +127,16 @@ impl WorkspaceConfig {
         (!name.is_empty() && plain(name) && plain(address)).then_some((name, address))
     }
 
-    /// Whether a token may have a URL cloned. An entry ends with a whole part of the URL's path.
+    /// Whether a token may have a URL cloned.
     #[must_use]
     pub fn may_clone(&self, url: &str) -> bool {
-        self.urls.iter().any(|begin| {
-            let rest = url.strip_prefix(begin.trim_end_matches('/'));
-            !begin.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        is_below(url, &self.urls)
+    }
+
+    /// Whether a branch may be pushed to a URL.
+    #[must_use]
+    pub fn may_push(&self, url: &str) -> bool {
+        is_below(url, &self.push)
     }
 
     /// The first entry of `include` that does not stay in the repository, or that leads into git's own directory.
@@ -145,6 +151,20 @@ impl WorkspaceConfig {
         };
         self.include.iter().find(bad).map(String::as_str)
     }
+}
+
+/// Whether a URL begins with an entry, which ends with a whole part of the URL's path. `..` would lead elsewhere.
+fn is_below(url: &str, entries: &[String]) -> bool {
+    let climbs = url
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .split(['/', '\\'])
+        .any(|part| part == "..");
+    !climbs
+        && entries.iter().any(|begin| {
+            let rest = url.strip_prefix(begin.trim_end_matches('/'));
+            !begin.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
 }
 
 #[cfg(test)]
@@ -204,6 +224,8 @@ mod tests {
             "https://git.example/teams/a",
             "https://git.example/one.git.evil",
             "http://git.example/team/a",
+            "https://git.example/team/../other/a",
+            "https://git.example/team/%2E./other/a",
         ] {
             assert!(!config.may_clone(bad), "{bad}");
         }

@@ -253,12 +253,13 @@ impl Transcript {
     }
 }
 
-/// Events that tell a person nothing new: our reminders to the model about its plan, and what a cancel closes, since
-/// the end of the turn reports it.
+/// Events that tell a person nothing new: our reminders to the model about its plan, files that were recorded without an
+/// exception, and what a cancel closes, since the end of the turn reports it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others are told")]
 fn told_elsewhere(body: &EventBody) -> bool {
     match body {
         EventBody::NoteInjected(note) => note.kind == NoteKind::PlanReminder,
+        EventBody::WorkspaceCheckpointed(taken) => taken.left_out.is_empty() && taken.not_kept.is_none(),
         EventBody::ModelFailed(failed) => failed.class == FailureClass::Cancelled,
         EventBody::ApprovalDecided(decided) => decided.decision == Decision::Withdrawn,
         EventBody::ToolFinished(call) => {

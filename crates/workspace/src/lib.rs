@@ -34,5 +34,5 @@ pub use plan::{Asked, Plan, Source, plan};
 pub use record::{Record, Stage};
 pub use remove::Removed;
 pub use state::{Present, State};
-pub use url::check_url;
+pub use url::{check_url, protocol};
 pub use workspaces::{Listing, WORKSPACES, Workspaces};

@@ -2,6 +2,7 @@
 
 use crate::error::{WorkspaceError, at};
 use crate::inspect::unknown_reference;
+use crate::url::protocol;
 use crate::workspaces::private;
 use agentd_file_work::FileWork;
 use agentd_git::{GitEnvironment, GitError, Run, ask, git};
@@ -111,11 +112,6 @@ impl Mirrors {
         let done = files.run(&self.dir, Duration::from_secs(10), write).await?;
         done.map_err(at(&self.dir))
     }
-}
-
-/// Only this one scheme is allowed: a server cannot redirect to another.
-fn protocol(url: &str) -> &str {
-    url.split_once("://").map_or("ssh", |(scheme, _)| scheme)
 }
 
 async fn fetch(

@@ -54,6 +54,12 @@ pub fn check_url(url: &str) -> Result<(), WorkspaceError> {
     refused("has no scheme that agentd fetches")
 }
 
+/// The only protocol that git may use for a URL: a server cannot redirect to another.
+#[must_use]
+pub fn protocol(url: &str) -> &str {
+    url.split_once("://").map_or("ssh", |(scheme, _)| scheme)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -135,4 +135,10 @@ pub(crate) struct BranchArgs {
     /// The message of the commit [default: the session's name and the model's last words]
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
+    /// Push the branch to this URL instead of making it in the local repository; workspace.push must list it
+    #[arg(long, value_name = "URL")]
+    pub(crate) push: Option<String>,
+    /// Do not ask for confirmation
+    #[arg(short, long, requires = "push")]
+    pub(crate) yes: bool,
 }

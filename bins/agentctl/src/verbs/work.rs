@@ -4,6 +4,8 @@ use crate::cli::{ApplyArgs, BranchArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::render::count;
+use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
 use agentd_protocol::{AppliedTo, ApplyParams, BranchParams, Fault, PatchParams};
 use agentd_text::for_terminal;
@@ -48,16 +50,25 @@ fn text_of(applied: &AppliedTo, dry_run: bool) -> String {
 }
 
 pub(crate) async fn branch(ctx: &mut Ctx, args: BranchArgs) -> Result<Exit, Failure> {
+    if let Some(url) = args.push.as_ref().filter(|_| !args.yes) {
+        let question = format!("push the branch {} to {url}?", args.name);
+        confirm(ctx, &for_terminal(&question))?;
+    }
     let client = ctx.connect().await?;
     let params = BranchParams {
         session: args.session,
         name: args.name,
         message: args.message,
+        push: args.push,
     };
     let made = client.branch(&params).await?;
     ctx.out.object(&made, &made.commit, |_| {
         let commit: String = made.commit.chars().take(12).collect();
-        let text = format!("{} {commit}: {} files changed\n", made.branch, made.files);
+        let text = format!(
+            "{} {commit}: {} changed\n",
+            made.branch,
+            count(made.files, "file")
+        );
         for_terminal(&text).into_owned()
     })?;
     Ok(Exit::OK)
