@@ -273,9 +273,9 @@ impl Daemon {
 
 fn config_text(options: &DaemonOptions) -> String {
     let mut config = options.config.clone();
-    // Most tests compare whole logs, in which the moment of a checkpoint is open.
+    // Most tests compare whole logs, in which the moment of a checkpoint is open; and they may run in a git repository.
     if !config.contains("[workspace]") {
-        config.push_str("\n[workspace]\ncheckpoint = \"off\"\n");
+        config.push_str("\n[workspace]\ncheckpoint = \"off\"\nkind = \"shared\"\n");
     }
     let Some(url) = &options.model_url else {
         return config;

@@ -384,7 +384,7 @@ async fn a_fork_gets_a_workspace_of_its_own_with_the_files_of_that_point() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn by_default_a_repository_is_cloned_and_one_without_commits_is_shared() {
-    let (_server, daemon, app) = world().await;
+    let (_server, daemon, app) = world_with("[workspace]\ncheckpoint = \"off\"\n").await;
     let run = |dir: &Path, name: &'static str| {
         [
             "run",

@@ -269,12 +269,20 @@ async fn a_branch_is_pushed_only_to_a_listed_url_and_never_over_another() {
     assert_eq!(git(&listed, &["show", "result:marks"]), "mine");
     let branches = git(&world.app, &["branch", "--list", "result"]);
     assert_eq!(branches, "", "the local repository stays as it is");
-    // It exists there now.
-    let again = world
-        .daemon
-        .agentctl(&push(&to).each_ref().map(String::as_str))
-        .await;
+    // Another commit of that name is not put in its place.
+    let again = [
+        "branch",
+        "mine",
+        "result",
+        "--message",
+        "other",
+        "--yes",
+        "--push",
+        &to,
+    ];
+    let again = world.daemon.agentctl(&again).await;
     assert_ne!(again.code, Some(0), "{}", again.stdout);
+    assert_eq!(git(&listed, &["show", "result:marks"]), "mine");
     let refused = world
         .daemon
         .agentctl(&push(&elsewhere).each_ref().map(String::as_str))

@@ -124,7 +124,7 @@ async fn i4_a_session_goes_on_with_its_files_after_its_workspace_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_copies_in_the_store_a_lost_workspace_is_said_and_no_model_is_called() {
     let server = ModelServer::start(false).await.unwrap();
-    let mut daemon = daemon(&server, YOLO).await;
+    let mut daemon = daemon(&server, &format!("{YOLO}[workspace]\nkeep = \"local\"\n")).await;
     let app = PathBuf::from(daemon.workdir("app"));
     repository(&app);
     let client = daemon.client().await;

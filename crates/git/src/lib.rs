@@ -7,12 +7,14 @@
 //!
 //! Invariants: nothing that a repository names runs (I7); output, messages and time have bounds (I6).
 
+mod children;
 mod environment;
 mod error;
 mod run;
 mod text;
 mod waiting;
 
+pub use children::with_children;
 pub use environment::GitEnvironment;
 pub use error::{GitError, words};
 pub use run::{Run, blocking, start};

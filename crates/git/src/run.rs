@@ -1,5 +1,6 @@
 //! One run of git.
 
+use crate::children::noted;
 use crate::environment::GitEnvironment;
 use crate::error::{GitError, words};
 use std::ffi::{OsStr, OsString};
@@ -141,7 +142,10 @@ pub fn blocking(environment: &GitEnvironment, mut run: Run<'_>) -> Result<Vec<u8
     let (name, input) = (run.name(), run.input.take());
     let failed = |error| GitError::not_started(name.clone(), error);
     let output = match input {
-        None => run.command(environment).output().map_err(failed)?,
+        None => {
+            let child = noted(|| run.command(environment).spawn(), |child| Some(child.id()));
+            child.and_then(Child::wait_with_output).map_err(failed)?
+        }
         Some(input) => {
             let mut child = start(environment, &run)?;
             if let Some(mut pipe) = child.stdin.take() {
@@ -166,8 +170,7 @@ pub fn blocking(environment: &GitEnvironment, mut run: Run<'_>) -> Result<Vec<u8
 /// It cannot be started.
 pub fn start(environment: &GitEnvironment, run: &Run<'_>) -> Result<Child, GitError> {
     let mut command = run.command(environment);
-    command
-        .stdin(Stdio::piped())
-        .spawn()
+    command.stdin(Stdio::piped());
+    noted(|| command.spawn(), |child| Some(child.id()))
         .map_err(|error| GitError::not_started(run.name(), error))
 }

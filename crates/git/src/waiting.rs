@@ -1,5 +1,6 @@
 //! Runs git and waits for its end, within bounds of time and output.
 
+use crate::children::noted;
 use crate::environment::GitEnvironment;
 use crate::error::{GitError, words};
 use crate::run::Run;
@@ -59,7 +60,8 @@ pub async fn ask(environment: &GitEnvironment, mut run: Run<'_>) -> Result<Answe
         error,
     };
     let mut command = tokio::process::Command::from(run.command(environment));
-    let child = command.kill_on_drop(true).spawn();
+    command.kill_on_drop(true);
+    let child = noted(|| command.spawn(), |child| child.id());
     let mut child = child.map_err(|error| GitError::not_started(name.clone(), error))?;
     // Git's own children hold the pipes; when this is dropped, they end with it.
     let _group = child.id().map(Group);

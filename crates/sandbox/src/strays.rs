@@ -42,7 +42,7 @@ pub struct Strays {
 }
 
 impl Strays {
-    /// Makes the process a subreaper and watches for strays: children that this crate did not start. Children that already
+    /// Makes the process a subreaper and watches for strays: children that neither this crate nor `agentd_git` started. Children that already
     /// exist are spared. Call it once, inside the runtime, before the first command. `ended` receives the number of strays
     /// that a scan killed.
     ///
@@ -58,7 +58,7 @@ impl Strays {
     /// Kills the remaining strays when the daemon exits. Returns how many there were.
     pub async fn end(self) -> usize {
         self.task.abort();
-        end_all(&self.spared).await
+        end_all(&self.spared, Git::Ends).await
     }
 }
 
@@ -70,7 +70,7 @@ async fn watch(spared: Arc<Children>, ended: fn(usize)) {
             _ = ticks.tick() => {}
             () = LOST.notified() => {}
         }
-        let count = end_all(&spared).await;
+        let count = end_all(&spared, Git::Stays).await;
         if count > 0 {
             ended(count);
         }
@@ -78,14 +78,14 @@ async fn watch(spared: Arc<Children>, ended: fn(usize)) {
 }
 
 /// Kills strays until none is left, within bounds. Returns how many were reaped.
-async fn end_all(spared: &Arc<Children>) -> usize {
+async fn end_all(spared: &Arc<Children>, git: Git) -> usize {
     let mut ticks = interval(ROUND_EVERY);
     let mut reaped = 0_usize;
     for _ in 0..ROUNDS {
         ticks.tick().await;
         let spared = Arc::clone(spared);
         // Runs on the thread that starts children, so a child that is just starting is not taken for a stray.
-        match forker::there(move |line| Ok(round(line, &spared))).await {
+        match forker::there(move |line| Ok(round(line, &spared, git))).await {
             Ok(Round { found: 0, .. }) | Err(_) => break,
             Ok(round) => reaped = reaped.saturating_add(round.reaped),
         }
@@ -99,12 +99,27 @@ struct Round {
     reaped: usize,
 }
 
+/// What becomes of the git processes that the daemon runs itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Git {
+    Stays,
+    Ends,
+}
+
 /// Kills every stray with its descendants, and reaps the dead.
-fn round(line: &mut Line, spared: &Children) -> Round {
+fn round(line: &mut Line, spared: &Children, git: Git) -> Round {
+    // While it looks, no git starts: one that is just starting would be taken for a stray.
+    agentd_git::with_children(|gits| {
+        let none = Children::new();
+        kill(line, [spared, if git == Git::Stays { gits } else { &none }])
+    })
+}
+
+fn kill(line: &mut Line, spared: [&Children; 2]) -> Round {
     let own = line.own_children();
     let all = children().into_iter();
     let strays: Vec<i32> = all
-        .filter(|child| !own.contains(&child.0) && spared.get(&child.0) != Some(&child.1))
+        .filter(|(pid, at)| !own.contains(pid) && spared.iter().all(|some| some.get(pid) != Some(at)))
         .map(|(pid, _)| pid)
         .collect();
     // Stops them first: a stopped process starts nothing new.
