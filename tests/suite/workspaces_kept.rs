@@ -122,6 +122,47 @@ async fn i4_a_session_goes_on_with_its_files_after_its_workspace_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn i4_a_kill_before_the_files_are_in_place_makes_the_workspace_again() {
+    let server = ModelServer::start(false).await.unwrap();
+    let mut daemon = daemon(&server, &format!("{YOLO}{KEEP}")).await;
+    let app = PathBuf::from(daemon.workdir("app"));
+    repository(&app);
+    let client = daemon.client().await;
+    let id = worked(
+        &client,
+        &app,
+        "plan:kept steps=1 command=echo_1_>>_mine; text=one;",
+    )
+    .await;
+    daemon.kill().await;
+    fs::remove_dir_all(daemon.data_dir().join("workspaces")).unwrap();
+    // The directory is made by then, and has the files of its source.
+    let mut daemon = daemon.restart(Some("workspace.made=kill@1")).await;
+    let params = SendParams {
+        session: id.clone(),
+        content: vec![Block::text("plan:lost steps=1 text=lost;")],
+        ..SendParams::default()
+    };
+    let refused = daemon.client().await.send(&params).await;
+    assert!(refused.is_err(), "{refused:?}");
+    daemon.ended().await;
+    let daemon = daemon.restart(None).await;
+    let client = daemon.client().await;
+    goes_on(
+        &client,
+        &id,
+        "plan:more steps=1 command=echo_2_>>_mine; text=two;",
+    )
+    .await;
+    let now = client.get(&id).await.unwrap().workdir;
+    assert_eq!(read(&now, "mine"), "1\n2\n");
+    assert_eq!(restored(&check_log(&client, &id).await).len(), 1);
+    let left = fs::read_dir(daemon.data_dir().join("workspaces")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [id.as_str()], "nothing is left over");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_copies_in_the_store_a_lost_workspace_is_said_and_no_model_is_called() {
     let server = ModelServer::start(false).await.unwrap();
     let mut daemon = daemon(&server, &format!("{YOLO}[workspace]\nkeep = \"local\"\n")).await;

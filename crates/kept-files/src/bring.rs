@@ -32,14 +32,17 @@ impl FileStore {
             return false;
         }
         // A disk that does not answer has not lost anything.
+        let filling = self.workspaces.filling(session);
         let gone = move || match fs::symlink_metadata(path) {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-            Ok(_) => false,
+            // An earlier daemon was killed while it put the files in place.
+            Ok(_) => filling.exists(),
         };
         !self.on_disk(session, gone).await.unwrap_or(false)
     }
 
-    /// Makes a workspace again, with the newest files that the store kept.
+    /// Makes a workspace again, with the newest files that the store kept. It counts when the log has the result: call
+    /// [`FileStore::brought`] then.
     ///
     /// # Errors
     /// Why that is impossible, in words.
@@ -64,6 +67,13 @@ impl FileStore {
         // What is left of an earlier stay on this machine is older than the log.
         let cleared = self.workspaces.discard(session, workspace).await;
         cleared.map_err(|error| failed(error.to_string()))?;
+        let filling = self.workspaces.filling(session);
+        let begun = self
+            .on_disk(session, move || File::create(filling)?.sync_all())
+            .await;
+        begun
+            .and_then(|begun| begun.map_err(|error| error.to_string()))
+            .map_err(failed)?;
         let made = self
             .make(session, workspace, &mut missing)
             .await
@@ -80,6 +90,15 @@ impl FileStore {
             as_of,
             missing,
         })
+    }
+
+    /// The log says that the workspace was made again.
+    pub async fn brought(&self, session: SessionId) {
+        let filling = self.workspaces.filling(session);
+        let removed = self.on_disk(session, move || fs::remove_file(filling)).await;
+        if let Err(why) = removed.and_then(|removed| removed.map_err(|error| error.to_string())) {
+            tracing::warn!(%session, why, "could not note that the workspace is whole; the next load makes it again");
+        }
     }
 
     /// Makes the directory: of the same kind if its source is here, otherwise without a repository.

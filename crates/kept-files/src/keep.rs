@@ -123,7 +123,11 @@ fn pack(new: &NewFiles, bases: &Path, room: u64) -> Result<Vec<PathBuf>, agentd_
             make_room(bases);
             new.archive.pack_to(&tree, None, &path, room)?;
         }
-        room = room.saturating_sub(fs::metadata(&path).map_or(0, |about| about.len()));
+        // It may have been made for another session, which had more room.
+        let bytes = fs::metadata(&path).map_or(u64::MAX, |about| about.len());
+        room = room
+            .checked_sub(bytes)
+            .ok_or(agentd_checkpoint::Error::StoreLimit(room))?;
         packs.push(path);
         known = Some(tree);
     }

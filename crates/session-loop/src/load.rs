@@ -137,7 +137,11 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
             epoch: claim.epoch,
         });
         let news = moved.map(EventBody::from).into_iter();
+        let brought = restored.is_some();
         note(services, &mut folded, news.chain(restored.map(EventBody::from))).await?;
+        if brought && let Some(files) = &services.files {
+            files.brought(session).await;
+        }
         if damaged {
             tracing::warn!(%session, "rebuilt the damaged list row from the log");
         }

@@ -172,12 +172,14 @@ impl Workspaces {
     }
 
     async fn remove_dir(&self, session: SessionId) -> Result<(), WorkspaceError> {
-        let dir = self.dir(session);
+        let (dir, filling) = (self.dir(session), self.filling(session));
         let files = FileWork::of_session(&session.to_string());
         let removed = files.run(&self.0.root, REMOVE_WITHIN, move || {
             remove_all(&dir, &["record.json"]).map_err(at(&dir))?;
             fault::point(fault::WORKSPACE_EMPTIED)?;
-            remove_all(&dir, &[]).map_err(at(&dir))
+            remove_all(&dir, &[]).map_err(at(&dir))?;
+            let _ = fs::remove_file(filling);
+            Ok(())
         });
         removed.await?
     }

@@ -103,6 +103,13 @@ impl Workspaces {
         self.0.root.join(session.to_string())
     }
 
+    /// A file that exists while a session's workspace is made but does not have the session's files yet. Whoever fills it
+    /// writes and removes the file; it goes with the workspace.
+    #[must_use]
+    pub fn filling(&self, session: SessionId) -> PathBuf {
+        self.0.root.join(format!("{session}.filling"))
+    }
+
     /// Whether a real path is among agentd's own files: the mirrors, and everything in the directory of all workspaces
     /// but the trees.
     #[must_use]
