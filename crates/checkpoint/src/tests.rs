@@ -1,6 +1,7 @@
 //! Recording and restoring real directories.
 
 mod bring;
+mod keep;
 mod lend;
 
 use crate::{Archive, Back, Error, Keeper, Limits, Tree, TreeChange};
