@@ -85,7 +85,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// A hook of the repository in a directory that leaves a mark beside the directory.
+/// A hook of the repository in a directory that leaves a mark next to the directory.
 fn hook(dir: &Path) {
     let hook = dir.join(".git/hooks/reference-transaction");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();

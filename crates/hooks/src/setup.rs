@@ -146,7 +146,7 @@ async fn run(
     running.collect(spec, |_| {}).await
 }
 
-/// What is wrong with the end of a command. The log has its output beside it.
+/// Says why a command counts as failed. The log also has its output.
 fn problem(command: &str, collected: &Collected, within: Duration) -> Option<String> {
     let what = match collected.exit.code {
         _ if collected.timed_out => {

@@ -64,7 +64,7 @@ impl FileStore {
         if workspace.branch.is_some() {
             missing.push("commits of the session".to_owned());
         }
-        // What is left of an earlier stay on this machine is older than the log.
+        // Remains of an earlier stay on this machine are older than the log.
         let cleared = self.workspaces.discard(session, workspace).await;
         cleared.map_err(|error| failed(error.to_string()))?;
         let filling = self.workspaces.filling(session);

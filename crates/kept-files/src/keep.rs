@@ -41,7 +41,7 @@ impl FileStore {
     /// Puts what is new into the store. `None`: nothing is new, or the operator keeps files only locally.
     ///
     /// # Errors
-    /// Why the store has no copy of these files, in words. What it kept before stays good.
+    /// The store has no copy of these files; the text says why. Earlier copies stay good.
     pub async fn keep(&self, new: NewFiles) -> Result<Option<KeptFiles>, String> {
         let Some(most) = self.rules.keep_bytes else {
             return Ok(None);

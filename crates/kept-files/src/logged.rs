@@ -1,4 +1,4 @@
-//! What a log says about kept files. Pure.
+//! Folds the kept files of a session from its log. Pure.
 
 use agentd_checkpoint::Tree;
 use agentd_protocol::{EffectClass, Event, EventBody, Seq};

@@ -1,4 +1,4 @@
-//! What it takes to keep files and to bring them back.
+//! The parts that keep files and bring them back.
 
 use agentd_actor_kit::{Clock, Handle, StoreMsg};
 use agentd_checkpoint::Keeper;

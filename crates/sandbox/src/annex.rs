@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of the note, beside the tree.
+/// The name of the note, next to the tree.
 const NOTE: &str = "walls.json";
 /// The largest note to read.
 const MAX_BYTES: u64 = 65_536;

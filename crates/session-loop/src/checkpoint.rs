@@ -1,4 +1,4 @@
-//! Records the files of the working directory: a worker does it, beside the next model call.
+//! Records the files of the working directory: a worker does it while the next model call runs.
 
 use crate::shell::Shell;
 use agentd_actor_kit::{SessionMsg, spawn_worker};

@@ -15,7 +15,7 @@ calls = [{ name = "Bash", input = { command = "echo two >> marks; rm -r d c; ech
 text = "Destroyed."
 "#;
 
-/// Whether a command was interrupted, or files could not be recorded: the sessions beside this one pass the same points.
+/// Whether a command was interrupted, or files could not be recorded: the other sessions pass the same points.
 fn was_hit(events: &[Event]) -> bool {
     events.iter().any(|event| match &event.body {
         EventBody::ToolFinished(finished) => finished.outcome.status == ToolStatus::Interrupted,

@@ -1,4 +1,4 @@
-//! Files are recorded beside the model calls, and before the next effect.
+//! Files are recorded while model calls run, and before the next effect.
 
 use super::world::{World, config, created, ok};
 use crate::{Answer, CheckpointRule, Config};
@@ -56,7 +56,7 @@ fn a_command_waits_for_the_files_and_names_them_in_its_own_append() {
     assert_eq!(
         world.recording.len(),
         1,
-        "they are recorded beside the model call"
+        "they are recorded while the model call runs"
     );
     calls(&mut world, &["Bash"]);
     assert!(

@@ -1,4 +1,4 @@
-//! A person's repository, and the workspaces of a node beside it.
+//! A person's repository, and the workspaces of a node next to it.
 
 use agentd_protocol::{SessionId, Stamp, Timestamp, WorkspaceChoice, WorkspaceRequest};
 use agentd_workspace::{Asked, GitEnvironment, Limits, Made, WorkspaceError, Workspaces, plan};
