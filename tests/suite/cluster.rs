@@ -8,6 +8,7 @@ use agentd_tests::{Follower, Logs, eventually, within};
 use fleet::Fleet;
 use rustix::process::Signal;
 use std::time::Instant;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Four commands, each after half a second.
 fn plan(name: &str) -> String {
@@ -59,6 +60,45 @@ async fn i1_i4_i9_the_sessions_of_a_killed_node_continue_on_another() {
         fleet.check_marks(&second, id, &format!("s{number}")).await;
     }
     Logs::told(&second).await.unwrap().continue_from(&before);
+}
+
+/// Answers requests at an address that another process had: it does not know them.
+async fn stranger(address: &str) -> tokio::task::JoinHandle<()> {
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            // Unread parts of the request would reset the connection.
+            let mut request = [0; 65_536];
+            if stream.read(&mut request).await.is_ok() {
+                let _ = stream.write_all(answer).await;
+            }
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_waits_for_the_next_node_while_a_stranger_has_the_address_of_the_killed_one() {
+    let Some(mut fleet) = Fleet::start("address of a killed node", 2).await else {
+        return;
+    };
+    let id = fleet.session(0, "s", "plan:s steps=1 text=one;").await;
+    Follower::attach(&fleet.client(0).await, &id)
+        .await
+        .turn_finished(1)
+        .await;
+    let address = fleet.nodes[0].http().await;
+    fleet.nodes[0].kill().await;
+    let stranger = stranger(address.trim_start_matches("http://")).await;
+    let second = fleet.client(1).await;
+    let params = SendParams {
+        session: id.clone(),
+        content: vec![Block::text("plan:more steps=1 text=two;")],
+        ..SendParams::default()
+    };
+    second.send(&params).await.unwrap();
+    Follower::attach(&second, &id).await.turn_finished(2).await;
+    stranger.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

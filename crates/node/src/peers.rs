@@ -6,6 +6,7 @@ use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
 use agentd_protocol::{Fault, FleetNode, Placing, SessionId};
 use agentd_store::{Fleet, Owner, StoreError};
 use async_trait::async_trait;
+use reqwest::StatusCode;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
@@ -65,20 +66,23 @@ impl Peers for HttpPeers {
         };
         let url = format!("{}/v1/node/call", owner.address.trim_end_matches('/'));
         let request = self.http.post(url).bearer_auth(&owner.secret).json(call);
+        let gone = |why: String| Fault {
+            code: NODE_GONE.to_owned(),
+            ..unreachable(why)
+        };
         let sent = request.timeout(ANSWER).send().await;
         let answer = sent.map_err(|error| {
             let sent = !error.is_connect();
-            let fault = unreachable(error.without_url().to_string());
-            let code = if sent {
-                fault.code.clone()
-            } else {
-                NODE_GONE.to_owned()
-            };
-            Fault { code, ..fault }
+            let why = error.without_url().to_string();
+            if sent { unreachable(why) } else { gone(why) }
         })?;
-        let status = answer.status();
-        if !status.is_success() {
-            return Err(unreachable(format!("it answers {status}")));
+        match answer.status() {
+            StatusCode::OK => {}
+            // Another process has the address of a node that is gone: this server, or one without such a page.
+            StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => {
+                return Err(gone("another process has its address".to_owned()));
+            }
+            status => return Err(unreachable(format!("it answers {status}"))),
         }
         let answer = answer.json::<Value>().await;
         let mut answer = answer.map_err(|error| unreachable(error.without_url().to_string()))?;

@@ -154,8 +154,9 @@ pub(crate) fn of(kind: WorkspaceChoice) -> WorkspaceRequest {
     }
 }
 
-/// Everything in a directory: contents, modes, times and inodes of all files.
-pub(crate) fn snapshot(top: &Path) -> BTreeMap<PathBuf, (u32, u64, i64, i64, Vec<u8>)> {
+/// Everything in a directory: contents, modes, times and inodes of all files. Times of git's objects do not count: git
+/// renews those of an object that a clone borrows and writes again, to keep it from being pruned.
+pub(crate) fn snapshot(top: &Path) -> BTreeMap<PathBuf, (u32, u64, Option<(i64, i64)>, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut queue = vec![top.to_owned()];
     while let Some(dir) = queue.pop() {
@@ -173,13 +174,9 @@ pub(crate) fn snapshot(top: &Path) -> BTreeMap<PathBuf, (u32, u64, i64, i64, Vec
             if found.is_dir() {
                 queue.push(path.clone());
             }
-            let row = (
-                found.mode(),
-                found.ino(),
-                found.mtime(),
-                found.mtime_nsec(),
-                contents,
-            );
+            let object = found.is_file() && path.components().any(|part| part.as_os_str() == "objects");
+            let time = (!object).then(|| (found.mtime(), found.mtime_nsec()));
+            let row = (found.mode(), found.ino(), time, contents);
             all.insert(path, row);
         }
     }
