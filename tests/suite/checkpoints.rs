@@ -33,8 +33,13 @@ struct Played {
 impl Played {
     /// A session that has played one turn; before it, the directory has a file.
     async fn one_turn(more: &str) -> Self {
+        Self::script(SCRIPT, more).await
+    }
+
+    /// The same with other turns.
+    async fn script(turns: &str, more: &str) -> Self {
         let script = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(script.path(), SCRIPT).unwrap();
+        std::fs::write(script.path(), turns).unwrap();
         let config = format!(
             "[model]\ndefault = \"played\"\n[models.played]\nprovider = \"scripted\"\nmodel = \"{}\"\n[permission]\nmode = \"yolo\"\n[workspace]\ncheckpoint = \"step\"\n{more}",
             script.path().display()
@@ -240,5 +245,43 @@ async fn i6_a_directory_with_too_many_files_is_not_recorded_and_the_log_says_so_
         done.files,
         ["a.txt"],
         "what the file tools did is undone as before"
+    );
+}
+
+/// Makes a file of 5 GB, deletes another one, and makes a small one.
+const HUGE: &str = r#"
+[[turn]]
+calls = [{ name = "Bash", input = { command = "truncate -s 5G big && rm before.txt && mkdir d && echo x > d/x" } }]
+[[turn]]
+text = "First turn done."
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_5_gb_is_left_out_with_words_and_the_rest_is_undone() {
+    let played = Played::script(HUGE, "").await;
+    let id = played.id.as_str();
+    let log = check_log(&played.client, id).await;
+    let left_out = log.iter().rev().find_map(|event| match &event.body {
+        EventBody::WorkspaceCheckpointed(taken) => Some(taken.left_out.clone()),
+        _ => None,
+    });
+    let left_out = left_out.unwrap().join("\n");
+    assert!(
+        left_out.contains("big") && left_out.contains("checkpoint_file_bytes"),
+        "{left_out}"
+    );
+    let shown = played.agentctl(&["diff", id], 0).await;
+    assert!(shown.contains("before.txt") && shown.contains("d/x"), "{shown}");
+    assert!(shown.contains("big"), "it says what is left out: {shown}");
+    let undone = played.agentctl(&["undo", id], 0).await;
+    assert!(
+        undone.contains("before.txt") && undone.contains("big: 5368709120 bytes"),
+        "{undone}"
+    );
+    assert_eq!(played.file("before.txt").as_deref(), Some("before\n"));
+    assert!(!played.workdir.join("d").exists());
+    assert_eq!(
+        std::fs::metadata(played.workdir.join("big")).unwrap().len(),
+        5 << 30
     );
 }

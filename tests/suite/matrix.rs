@@ -5,6 +5,7 @@
 //! The tables are the tests: a cell whose point is never reached fails.
 
 mod destroyed;
+mod fetched;
 mod long;
 mod scenarios;
 mod world;
@@ -166,6 +167,17 @@ const DESTROYED: Points = &[
     ("restore.file", &[1, 3]),
     ("restore.done", &[1]),
 ];
+const FETCHED: Points = &[
+    ("files.packed", &[1, 2]),
+    ("apply.noted", &[1]),
+    ("restore.file", &[2]),
+    ("apply.done", &[1]),
+    ("branch.written", &[1]),
+    ("branch.made", &[1]),
+    ("files.brought", &[1]),
+    ("fact.before:workspace.restored", &[1]),
+    ("fact.after:workspace.restored", &[1]),
+];
 const COMPACTION: Points = &[
     ("fact.before:context.compacted", &[1]),
     ("fact.after:context.compacted", &[1]),
@@ -193,13 +205,14 @@ const WORKSPACES: Points = &[
 const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
 /// All tables, for tests with other hits.
-const TABLES: [(Scenario, Points); 10] = [
+const TABLES: [(Scenario, Points); 11] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),
     (Scenario::Approval, APPROVAL),
     (Scenario::Cancel, CANCEL),
     (Scenario::History, HISTORY),
     (Scenario::Destroyed, DESTROYED),
+    (Scenario::Fetched, FETCHED),
     (Scenario::Compaction, COMPACTION),
     (Scenario::Cold, COLD),
     (Scenario::Workspaces, WORKSPACES),
@@ -222,6 +235,7 @@ matrix! {
     i3_faults_while_a_turn_is_cancelled: Cancel, CANCEL;
     i1_i4_faults_while_files_and_conversation_go_back: History, HISTORY;
     i1_i4_faults_while_files_are_recorded_and_a_command_is_undone: Destroyed, DESTROYED;
+    i1_i4_faults_while_work_is_fetched_and_a_lost_workspace_is_made_again: Fetched, FETCHED;
     i1_i2_faults_while_a_conversation_is_compacted: Compaction, COMPACTION;
     i1_i2_faults_while_sessions_come_and_go: Cold, COLD;
     i1_i2_faults_while_workspaces_come_and_go: Workspaces, WORKSPACES;

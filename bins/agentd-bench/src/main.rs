@@ -26,6 +26,7 @@ mod open_loop;
 mod played_fleet;
 mod probe;
 mod pty;
+mod recorded;
 mod repo_map;
 mod report;
 mod resume;

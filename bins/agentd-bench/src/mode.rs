@@ -85,7 +85,8 @@ pub(crate) enum Mode {
     /// Ordinary sessions next to one that exhausts output, processes, files or memory, or creates a sparse file; and
     /// ordinary sessions on a healthy disk next to many sessions on a frozen file system
     Hostile(HostileArgs),
-    /// Sessions with workspaces of their own: the time to create them, compared with plain git; disk and memory
+    /// Sessions with workspaces of their own: the time to create them, to record their files and to fetch
+    /// their work, compared with plain git; disk and memory
     Workspaces(WorkspacesArgs),
     /// The map of a source tree: time cold and warm, memory, whether it contains wanted definitions; then the steps of a
     /// fleet while the daemon makes such maps, compared with no maps
@@ -173,7 +174,7 @@ impl Mode {
             Self::Terminal(args) => terminal::run(&bench, &args).await,
             Self::Soak(args) => soak::run(&mut bench, &args, manner.seed).await,
             Self::Hostile(args) => hostile::run(&mut bench, &args).await,
-            Self::Workspaces(args) => workspaces::run(&bench, &args).await,
+            Self::Workspaces(args) => workspaces::run(&bench, &args, manner).await,
             Self::History {
                 long_kb,
                 short_kb,

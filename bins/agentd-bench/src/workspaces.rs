@@ -1,9 +1,13 @@
 //! Sessions with workspaces of their own on one repository, compared with plain git in the same run.
 
+use crate::config::DaemonArgs;
 use crate::daemon::Bench;
+use crate::drive::{Watcher, send};
+use crate::model_process::MannerArgs;
+use crate::recorded;
 use crate::report::{Report, Target, percentile};
 use agentd_protocol::{
-    CreateParams, LifecycleParams, SessionId, WorkspaceChoice, WorkspaceListParams, WorkspaceRequest,
+    ApplyParams, BranchParams, CreateParams, LifecycleParams, SessionId, WorkspaceChoice, WorkspaceListParams, WorkspaceRequest,
 };
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
@@ -11,7 +15,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::process::Command;
 
 /// Files in one directory.
@@ -20,6 +24,8 @@ const IN_DIRECTORY: usize = 100;
 const FILE_BYTES: usize = 1_500;
 /// Sessions that are created at the same time in the last part.
 const AT_ONCE: usize = 4;
+/// Sessions with and without recordings.
+const PAIRS: usize = 3;
 
 /// The sizes.
 #[derive(Debug, Clone, Args)]
@@ -38,7 +44,7 @@ pub(crate) struct WorkspacesArgs {
     small_sessions: usize,
 }
 
-pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs) -> Result<Report> {
+pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs, manner: MannerArgs) -> Result<Report> {
     let mut report = Report::default();
     let large = repository(bench, "large", args.files).await?;
     let before = fingerprint(&large)?;
@@ -54,9 +60,35 @@ pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs) -> Result<Report> 
             report.put("clone.original_untouched", true);
         }
     }
+    recorded(bench, &mut report, &large, manner).await?;
     let small = repository(bench, "small", args.small_files).await?;
     many(bench, &mut report, &small, args.small_sessions).await?;
     Ok(report)
+}
+
+/// What it costs to record the files.
+async fn recorded(bench: &Bench, report: &mut Report, large: &Path, manner: MannerArgs) -> Result<()> {
+    let without = DaemonArgs {
+        more: recorded::OFF,
+        ..bench.args.clone()
+    };
+    let without = Bench::start(&without, manner).await?;
+    let (mut off, mut on) = (Vec::new(), Vec::new());
+    for _ in 0..PAIRS {
+        for (bench, times) in [(&without, &mut off), (bench, &mut on)] {
+            let (session, _) = create(bench, large, WorkspaceChoice::Clone).await?;
+            times.push(recorded::step_ms(bench, session).await?);
+            let params = LifecycleParams {
+                session: session.to_string(),
+                force: true,
+                ..LifecycleParams::default()
+            };
+            bench.client.close(&params).await?;
+            bench.client.delete(&params).await?;
+        }
+    }
+    recorded::steps(report, off, on);
+    recorded::cost(report, large, &bench.data().join("recorded"))
 }
 
 /// Alternates between plain git and a session.
@@ -131,8 +163,52 @@ async fn many(bench: &Bench, report: &mut Report, repository: &Path, sessions: u
     report.aim("small.median_ms", percentile(&one, 50), Target::AtMost(1_000.0));
     report.number("small.disk_mb_each", disk_each(bench, sessions).await?);
     report.put("small.sessions", made.len());
+    fetched(bench, report, repository, &made).await?;
     git(repository, &["fsck", "--no-dangling"]).await?;
     remove(bench, &made).await
+}
+
+/// Each session makes a file. All of this becomes branches, and is applied to the original.
+async fn fetched(bench: &Bench, report: &mut Report, repository: &Path, made: &[SessionId]) -> Result<()> {
+    let mut watcher = Watcher::start(bench).await?;
+    for (n, session) in made.iter().enumerate() {
+        let plan = format!("plan:work{n} steps=1 command=echo_done_>_result{n}.txt;");
+        send(&bench.client, *session, &plan).await?;
+    }
+    watcher.until(made.len() as u64).await?;
+    watcher.all_completed()?;
+    let to = repository.to_string_lossy().into_owned();
+    let work = made.iter().enumerate().map(|(n, session)| {
+        let to = to.clone();
+        async move {
+            let began = Instant::now();
+            let params = BranchParams {
+                session: session.to_string(),
+                name: format!("result{n}"),
+                ..BranchParams::default()
+            };
+            bench.client.branch(&params).await?;
+            let branched = began.elapsed();
+            let params = ApplyParams {
+                session: session.to_string(),
+                to,
+                ..ApplyParams::default()
+            };
+            bench.client.apply(&params).await?;
+            let ms = |time: Duration| time.as_secs_f64() * 1_000.0;
+            anyhow::Ok((ms(branched), ms(began.elapsed() - branched)))
+        }
+    });
+    let done: Vec<Result<(f64, f64)>> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+    let done: Vec<(f64, f64)> = done.into_iter().collect::<Result<_>>()?;
+    let (mut branch, mut apply): (Vec<f64>, Vec<f64>) = done.into_iter().unzip();
+    report.percentiles("small.branch_ms", &mut branch, None);
+    report.percentiles("small.apply_ms", &mut apply, None);
+    for n in 0..made.len() {
+        git(repository, &["rev-parse", "--verify", "-q", &format!("result{n}:result{n}.txt")]).await?;
+        ensure!(repository.join(format!("result{n}.txt")).is_file(), "result {n} was not applied");
+    }
+    Ok(())
 }
 
 async fn create(bench: &Bench, repository: &Path, kind: WorkspaceChoice) -> Result<(SessionId, f64)> {

@@ -46,7 +46,7 @@ impl Api {
         };
         let of_turn = |change: &Change| turn.is_none() || change.turn == turn;
         let stays = match past.recorded.any() {
-            true => Vec::new(),
+            true => past.recorded.left_out(),
             false => past.stays(|_, of| turn.is_none() || of == turn),
         };
         let ends = ends(&past, of_turn, turn.is_some());

@@ -53,10 +53,10 @@ impl Api {
                 Vec::new()
             },
             force: params.force,
-            stays: if params.turn.is_some() && trees.is_empty() {
-                past.stays(|_, turn| turn.is_some() && turns.contains(&turn))
-            } else {
-                Vec::new()
+            stays: match (trees.is_empty(), params.turn) {
+                (false, _) => past.recorded.left_out(),
+                (true, Some(_)) => past.stays(|_, turn| turn.is_some() && turns.contains(&turn)),
+                (true, None) => Vec::new(),
             },
             trees,
             ..HistoryStarted::default()
@@ -124,7 +124,7 @@ impl Api {
             stays: if trees.is_empty() {
                 past.stays(|seq, _| seq > to)
             } else {
-                Vec::new()
+                past.recorded.left_out()
             },
             trees,
         };

@@ -31,6 +31,8 @@ pub(crate) struct Recorded {
     /// The recorded files, each from this event on.
     states: Vec<(Seq, String)>,
     last: Option<String>,
+    /// What the first and the last recording left out, and why.
+    left_out: Option<[Vec<String>; 2]>,
     /// The event that named them.
     last_seq: Seq,
     /// Effects since then: the last one.
@@ -38,6 +40,10 @@ pub(crate) struct Recorded {
     commands: bool,
     /// Some effects since then were not recorded one by one.
     gap: bool,
+    /// Nobody else works in the directory, so what happened in a gap is the session's work.
+    own: bool,
+    /// The first effect that no recording covers.
+    missed: Option<Seq>,
     jobs: usize,
 }
 
@@ -46,6 +52,7 @@ impl Recorded {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not about files")]
     pub(crate) fn take(&mut self, event: &Event) {
         match &event.body {
+            EventBody::SessionCreated(created) => self.own = created.workspace.is_some(),
             EventBody::ToolStarted(started) => match started.effect {
                 EffectClass::Write => self.effect(event, false),
                 EffectClass::Exec => self.effect(event, true),
@@ -59,7 +66,12 @@ impl Recorded {
                 self.effect(event, true);
             }
             EventBody::WarningRaised(raised) if raised.code == FAILED => self.gap = true,
-            EventBody::WorkspaceCheckpointed(taken) => self.recorded(event, &taken.tree),
+            EventBody::WorkspaceCheckpointed(taken) => {
+                let now = &taken.left_out;
+                let left_out = self.left_out.get_or_insert_with(|| [now.clone(), Vec::new()]);
+                left_out[1].clone_from(now);
+                self.recorded(event, &taken.tree);
+            }
             EventBody::UndoApplied(applied) => match &applied.trees {
                 Some(trees) => {
                     self.end = None;
@@ -85,6 +97,10 @@ impl Recorded {
         let since = (std::mem::take(&mut self.end), std::mem::take(&mut self.commands));
         let gap = std::mem::take(&mut self.gap);
         let before = self.last.replace(tree.to_owned());
+        let gap = gap && (!self.own || before.is_none());
+        if gap {
+            self.missed = self.missed.or(since.0.map(|(end, ..)| end));
+        }
         if let (Some((end, at, turn)), commands) = since
             && let Some(before) = before.filter(|before| before != tree && !gap)
         {
@@ -106,9 +122,21 @@ impl Recorded {
         self.last_seq = event.seq;
     }
 
+    /// What the last recording left out and the first one did not, and why.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let [first, last] = self.left_out.clone().unwrap_or_default();
+        last.into_iter().filter(|line| !first.contains(line)).collect()
+    }
+
     /// Whether any files were recorded.
     pub(crate) const fn any(&self) -> bool {
         self.last.is_some()
+    }
+
+    /// The first effect of the session that no recording covers, because one failed.
+    pub(crate) fn missed(&self) -> Option<Seq> {
+        let last = self.end.filter(|_| self.gap).map(|(end, ..)| end);
+        self.missed.or(last)
     }
 
     /// The recorded files at an event.

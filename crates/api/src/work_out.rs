@@ -181,8 +181,9 @@ impl Api {
     async fn work(&self, who: &Caller, session: &str) -> Result<(Work, Past), Fault> {
         let (session, row) = self.row_of(who, session).await?;
         let past = self.past_of_tree(who, session, Seq::MAX).await?;
-        if let Some(change) = past.changes.iter().find(|change| change.trees.is_none()) {
-            let message = format!("the files were not recorded around event {}", change.seq);
+        let unknown = past.changes.iter().find(|change| change.trees.is_none());
+        if let Some(seq) = unknown.map(|change| change.seq).or(past.recorded.missed()) {
+            let message = format!("the files were not recorded around event {seq}");
             return Err(
                 Fault::conflict("not_recorded", message).hint("`agentctl diff ID` shows what is known")
             );

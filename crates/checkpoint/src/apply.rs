@@ -9,10 +9,12 @@ use crate::journal::Journal;
 use crate::restore::{Step, one};
 use crate::take::{hex, id_of};
 use crate::trees::{Change, Item, Kind, Tree, path_of};
+use agentd_fault_points as fault;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::AsFd as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
 /// What was applied.
@@ -89,8 +91,13 @@ impl Archive {
         }
         import.finish()?;
         let journal = Journal::begin(&self.repository, &steps)?;
+        fault::point(fault::APPLY_NOTED)?;
         // After a failure everything is reverted, or the note says what is left to do.
-        let done = self.carry_out(steps, false);
+        let done = catch_unwind(AssertUnwindSafe(|| self.carry_out(steps, false))).unwrap_or_else(|panic| {
+            let _ = self.recover_locked(&locked);
+            resume_unwind(panic)
+        });
+        fault::point(fault::APPLY_DONE)?;
         if !matches!(done, Err(Error::Halfway { .. })) {
             journal.end()?;
         }

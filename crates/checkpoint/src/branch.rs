@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::git::Git;
 use crate::import::{Import, Onto};
 use crate::trees::{Change, Item, Tree, path_of};
+use agentd_fault_points as fault;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -40,10 +41,10 @@ pub struct Committed {
 
 impl Archive {
     /// Makes a branch of a repository (its common git directory) with these changes. A file that differs in the commit before
-    /// is merged.
+    /// is merged. A branch that has just this commit already, perhaps of another time, stays as it is.
     ///
     /// # Errors
-    /// The branch exists, or a change does not fit: then nothing was changed.
+    /// The branch exists with something else, or a change does not fit: then nothing was changed.
     pub fn branch(
         &self,
         repository: &Path,
@@ -52,18 +53,27 @@ impl Archive {
     ) -> Result<Committed, Error> {
         let theirs = self.theirs(repository)?;
         let name = ref_of(&theirs, new.branch)?;
-        if theirs.run(&["rev-parse", "--verify", "-q", &name]).is_ok() {
-            return Err(Error::Exists(new.branch.to_owned()));
-        }
+        let there = theirs.run(&["rev-parse", "--verify", "-q", &name]).ok();
         let locked = self.lock()?;
         self.prepare(&locked)?;
-        let made = self.commit(&theirs, changes, new)?;
+        let made = self.commit(&theirs, changes, new);
         let ours = self.git().borrowing(&theirs);
+        if let Some(there) = there {
+            // An earlier call may have been killed before it could answer.
+            let commit = line(&there);
+            return match made {
+                Ok(made) if same(&ours, &commit, &made.commit)? => Ok(Committed { commit, ..made }),
+                _ => Err(Error::Exists(new.branch.to_owned())),
+            };
+        }
+        let made = made?;
         let wanted = format!("{}\n^{}\n", made.commit, made.base);
         let pack = ours.run_with(&["pack-objects", "--revs", "--stdout", "-q"], wanted.as_bytes())?;
         theirs.run_with(&["unpack-objects", "-q"], &pack)?;
+        fault::point(fault::BRANCH_WRITTEN)?;
         let none = "0".repeat(40);
         theirs.run(&["update-ref", &name, &made.commit, &none])?;
+        fault::point(fault::BRANCH_MADE)?;
         Ok(made)
     }
 
@@ -189,6 +199,13 @@ fn ref_of(git: &Git, branch: &str) -> Result<String, Error> {
         Err(Error::NoGit) => Err(Error::NoGit),
         _ => Err(Error::BadBranch(branch.chars().take(100).collect())),
     }
+}
+
+/// Whether two commits differ only in their times.
+fn same(git: &Git, one: &str, other: &str) -> Result<bool, Error> {
+    let format = "--format=%T %P%n%an%n%ae%n%cn%n%ce%n%B";
+    let about = |commit| git.run(&["show", "-s", "--no-show-signature", format, commit]);
+    Ok(about(one)? == about(other)?)
 }
 
 fn line(output: &[u8]) -> String {

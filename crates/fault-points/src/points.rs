@@ -46,6 +46,18 @@ pub const CHECKPOINT_WRITTEN: &str = "checkpoint.written";
 pub const RESTORE_FILE: &str = "restore.file";
 /// All files of a checkpoint are back, before that is stored.
 pub const RESTORE_DONE: &str = "restore.done";
+/// The note of what is to be applied is durable; nothing is applied yet.
+pub const APPLY_NOTED: &str = "apply.noted";
+/// Everything is applied; the note of it is still there.
+pub const APPLY_DONE: &str = "apply.done";
+/// The objects of a new branch are in the repository; the branch is not.
+pub const BRANCH_WRITTEN: &str = "branch.written";
+/// The branch exists; nobody knows yet.
+pub const BRANCH_MADE: &str = "branch.made";
+/// The files of a checkpoint are packed; the store does not have them yet.
+pub const FILES_PACKED: &str = "files.packed";
+/// A lost workspace has its files again; the log does not say so yet.
+pub const FILES_BROUGHT: &str = "files.brought";
 /// Before a tool server is called.
 pub const MCP_BEFORE: &str = "mcp.before_call";
 /// After the tool server answered.
@@ -74,7 +86,7 @@ pub const WORKSPACE_UNLINKED: &str = "workspace.unlinked";
 pub const WORKSPACE_EMPTIED: &str = "workspace.emptied";
 
 /// All points.
-pub const POINTS: [&str; 36] = [
+pub const POINTS: [&str; 42] = [
     BEFORE_APPEND,
     IN_BATCH,
     AFTER_COMMIT,
@@ -98,6 +110,12 @@ pub const POINTS: [&str; 36] = [
     CHECKPOINT_WRITTEN,
     RESTORE_FILE,
     RESTORE_DONE,
+    APPLY_NOTED,
+    APPLY_DONE,
+    BRANCH_WRITTEN,
+    BRANCH_MADE,
+    FILES_PACKED,
+    FILES_BROUGHT,
     MCP_BEFORE,
     MCP_AFTER,
     AUDIT_WRITE,

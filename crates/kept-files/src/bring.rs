@@ -3,6 +3,7 @@
 use crate::logged::Logged;
 use crate::store::FileStore;
 use agentd_actor_kit::{Read, StoreMsg};
+use agentd_fault_points as fault;
 use agentd_protocol::{SessionId, Workspace, WorkspaceKind, WorkspaceRestored};
 use agentd_workspace::{Limits, Made, Plan, Source};
 use std::fs::{self, File};
@@ -83,6 +84,7 @@ impl FileStore {
             let _ = self.workspaces.remove(session, true).await;
             return Err(failed(why));
         }
+        fault::point(fault::FILES_BROUGHT).map_err(|injected| failed(injected.to_string()))?;
         tracing::info!(%session, %as_of, path = made.workspace.path, "made the workspace again from the store");
         Ok(WorkspaceRestored {
             workspace: made.workspace,

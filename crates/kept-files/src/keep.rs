@@ -3,6 +3,7 @@
 use crate::store::FileStore;
 use agentd_actor_kit::StoreMsg;
 use agentd_checkpoint::{Archive, Tree};
+use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
 use agentd_protocol::{KeptFiles, SessionId};
 use bytes::Bytes;
@@ -136,6 +137,7 @@ fn pack(new: &NewFiles, bases: &Path, room: u64) -> Result<Vec<PathBuf>, agentd_
         new.archive.pack_to(&new.tree, known.as_ref(), &path, room)?;
         packs.push(path);
     }
+    fault::point(fault::FILES_PACKED)?;
     Ok(packs)
 }
 

@@ -1,8 +1,8 @@
 //! The work of daemons when a fault hits. Each scenario can be restarted at any point: its commands have keys, or check
 //! first whether they were carried out.
 
-use super::destroyed;
 use super::world::{World, log, over, text};
+use super::{destroyed, fetched};
 use agentd_client::Client;
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, DecideParams, Decision, Event, EventBody, ForkParams,
@@ -27,6 +27,8 @@ pub(super) enum Scenario {
     History,
     /// A command destroys files, and that is undone.
     Destroyed,
+    /// Work is applied and branched; a lost workspace is made again.
+    Fetched,
     /// A conversation becomes shorter.
     Compaction,
     /// A session leaves memory, comes back for another turn, is forked and closed.
@@ -67,6 +69,7 @@ impl Scenario {
                 "[workspace]\ncheckpoint = \"step\"\n{}",
                 played(dir, destroyed::SCRIPT)
             ),
+            Self::Fetched => fetched::CONFIG.to_owned(),
             Self::Compaction => "[context]\nkeep_recent_tokens = 1000\n".to_owned(),
             Self::Servers => {
                 let servers = tool_servers("the fault matrix").expect("looked at before");
@@ -99,6 +102,7 @@ impl Scenario {
             Self::Cancel => cancel(world).await,
             Self::History => history(world).await,
             Self::Destroyed => destroyed::play(world).await,
+            Self::Fetched => fetched::play(world).await,
             Self::Compaction => compaction(world).await,
             Self::Cold => cold(world).await,
             Self::Workspaces => workspaces(world).await,

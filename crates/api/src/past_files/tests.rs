@@ -122,8 +122,29 @@ fn effects_that_were_not_recorded_are_not_attributed() {
         message: String::new(),
     });
     log.call(EffectClass::Exec, false);
+    assert_eq!(log.past.recorded.missed(), Some(log.seq));
+    let last = log.seq;
     log.files("B");
     assert_eq!(log.changes(), []);
+    log.call(EffectClass::Exec, false);
+    log.files("C");
+    assert_eq!(log.past.recorded.missed(), Some(last), "it stays unknown");
+}
+
+#[test]
+fn in_a_workspace_of_its_own_a_gap_is_the_sessions_work() {
+    let mut log = Log::default();
+    log.past.recorded.own = true;
+    log.files("A");
+    log.call(EffectClass::Exec, false);
+    log.take(agentd_protocol::WarningRaised {
+        code: FAILED.to_owned(),
+        message: String::new(),
+    });
+    assert_eq!(log.past.recorded.missed(), Some(3), "nothing covers the call yet");
+    log.files("B");
+    assert_eq!(log.past.recorded.missed(), None);
+    assert_eq!(log.changes(), [(5, pair("A", "B"), false)]);
 }
 
 #[test]

@@ -174,8 +174,18 @@ fn changes_become_a_branch_of_the_repository_and_a_bundle() {
 #[test]
 fn a_branch_that_exists_or_cannot_exist_is_refused() {
     let (world, repository, changes) = repository();
-    world.archive.branch(&repository, &changes, &NEW).unwrap();
-    let again = world.archive.branch(&repository, &changes, &NEW).unwrap_err();
+    let made = world.archive.branch(&repository, &changes, &NEW).unwrap();
+    let later = crate::NewCommit {
+        seconds: NEW.seconds + 60,
+        ..NEW
+    };
+    let again = world.archive.branch(&repository, &changes, &later).unwrap();
+    assert_eq!(again, made, "the same work again changes nothing");
+    let other = crate::NewCommit {
+        message: "Do something else",
+        ..NEW
+    };
+    let again = world.archive.branch(&repository, &changes, &other).unwrap_err();
     assert_eq!(again.to_string(), "a branch \"agent/work\" exists already");
     for bad in ["-x", "a..b", "", "a b"] {
         let new = crate::NewCommit { branch: bad, ..NEW };

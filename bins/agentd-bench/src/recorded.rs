@@ -1,0 +1,127 @@
+//! Recording a large directory in which few files change: its CPU time next to that of plain git, the disk it takes, and
+//! what steps notice of it.
+
+use crate::daemon::Bench;
+use crate::drive::{Watcher, send};
+use crate::report::{Report, Target, percentile};
+use crate::tree::cpu_ms;
+use agentd_checkpoint::{Keeper, Limits};
+use agentd_protocol::SessionId;
+use anyhow::{Context as _, Result};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Files that change between two recordings, of the first directory.
+const CHANGED: usize = 20;
+/// Recordings of each kind.
+const ROUNDS: usize = 20;
+/// Steps of the session.
+const STEPS: u32 = 20;
+/// Milliseconds of a model call in it: real ones take longer.
+const CALL_MS: u32 = 500;
+
+/// The daemon's configuration without recordings, to compare with.
+pub(crate) const OFF: &str = "[workspace]\ncheckpoint = \"off\"\n";
+
+fn changed() -> impl Iterator<Item = PathBuf> {
+    (0..CHANGED).map(|n| Path::new("d0").join(format!("f{n}.txt")))
+}
+
+/// Alternates between git's own way and a recording. Changes the repository.
+pub(crate) fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Result<()> {
+    let keeper = Keeper::new(kept, Limits::default());
+    let archive = keeper.archive(repository);
+    let began = Instant::now();
+    archive.take()?;
+    report.number("record.first_ms", began.elapsed().as_secs_f64() * 1_000.0);
+    git(repository, &["add", "-A"])?;
+    let before = bytes(kept)?;
+    let (mut plain, mut ours, mut took) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        for path in changed() {
+            let mut file = OpenOptions::new().append(true).open(repository.join(path))?;
+            writeln!(file, "round {round}")?;
+        }
+        let own = std::process::id();
+        let mut cpu = vec![cpu_ms(own)];
+        for turn in [round % 2, (round + 1) % 2] {
+            if turn == 0 {
+                git(repository, &["add", "-A"])?;
+                git(repository, &["write-tree"])?;
+            } else {
+                let began = Instant::now();
+                archive.take()?;
+                took.push(began.elapsed().as_secs_f64() * 1_000.0);
+            }
+            cpu.push(cpu_ms(own));
+        }
+        let spent: Vec<f64> = cpu.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        plain.push(spent[round % 2]);
+        ours.push(spent[(round + 1) % 2]);
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    report.number("record.git_cpu_ms", mean(&plain));
+    report.number("record.cpu_ms", mean(&ours));
+    let ratio = mean(&ours) / mean(&plain).max(f64::EPSILON);
+    report.aim("record.cpu_ratio", ratio, Target::AtMost(1.3));
+    report.percentiles("record.ms", &mut took, None);
+    let grown = bytes(kept)?.saturating_sub(before) as f64 / ROUNDS as f64;
+    report.number("record.disk_kb", grown / 1_000.0);
+    let files: u64 = changed()
+        .map(|path| fs::metadata(repository.join(path)).map_or(0, |about| about.len()))
+        .sum();
+    report.number("record.changed_kb", files as f64 / 1_000.0);
+    Ok(())
+}
+
+/// Milliseconds of a step that changes files, beyond its model call.
+pub(crate) async fn step_ms(bench: &Bench, session: SessionId) -> Result<f64> {
+    let files: Vec<String> = changed().map(|path| path.display().to_string()).collect();
+    let command = format!("echo_{{n}}_|_tee_-a_{}", files.join("_"));
+    let mut watcher = Watcher::start(bench).await?;
+    let began = Instant::now();
+    let plan = format!("plan:recorded steps={STEPS} first={CALL_MS} command={command};");
+    send(&bench.client, session, &plan).await?;
+    watcher.until(1).await?;
+    watcher.all_completed()?;
+    let ms = began.elapsed().as_secs_f64() * 1_000.0 - f64::from((STEPS + 1) * CALL_MS);
+    Ok(ms / f64::from(STEPS))
+}
+
+/// Compares steps without and with recordings.
+pub(crate) fn steps(report: &mut Report, mut off: Vec<f64>, mut on: Vec<f64>) {
+    off.sort_by(f64::total_cmp);
+    on.sort_by(f64::total_cmp);
+    let (off, on) = (percentile(&off, 50), percentile(&on, 50));
+    report.number("record.step_ms_off", off);
+    report.number("record.step_ms", on);
+}
+
+fn bytes(dir: &Path) -> Result<u64> {
+    let (mut sum, mut queue) = (0, vec![dir.to_owned()]);
+    while let Some(dir) = queue.pop() {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let about = entry.metadata()?;
+            if about.is_dir() {
+                queue.push(entry.path());
+            } else {
+                sum += about.len();
+            }
+        }
+    }
+    Ok(sum)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the measurement compares with plain git"
+)]
+fn git(dir: &Path, words: &[&str]) -> Result<()> {
+    let output = Command::new("git").current_dir(dir).args(words).output()?;
+    anyhow::ensure!(output.status.success(), "git {words:?} failed");
+    Ok(())
+}
