@@ -223,7 +223,8 @@ async fn the_full_screen_mode_is_measured_in_a_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workspaces_are_measured_beside_plain_git() {
-    let figures = measure("workspaces --files 50 --sessions 2 --small-files 20 --small-sessions 4").await;
+    let figures =
+        measure("workspaces --files 50 --sessions 2 --steps 1 --small-files 20 --small-sessions 4").await;
     positive(
         &figures,
         &[
@@ -232,6 +233,10 @@ async fn workspaces_are_measured_beside_plain_git() {
             "clone.disk_mb_each",
             "small.median_ms",
             "small.four_at_once_ms.p50",
+            "record.ms.p50",
+            "record.disk_kb",
+            "small.branch_ms.p50",
+            "small.apply_ms.p50",
         ],
     );
     assert_eq!(figures["clone.original_untouched"], true);

@@ -7,7 +7,7 @@ use crate::report::{Report, Target, percentile};
 use crate::tree::cpu_ms;
 use agentd_checkpoint::{Keeper, Limits};
 use agentd_protocol::SessionId;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,6 @@ use std::time::Instant;
 const CHANGED: usize = 20;
 /// Recordings of each kind.
 const ROUNDS: usize = 20;
-/// Steps of the session.
-const STEPS: u32 = 20;
 /// Milliseconds of a model call in it: real ones take longer.
 const CALL_MS: u32 = 500;
 
@@ -78,17 +76,20 @@ pub(crate) fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Resul
 }
 
 /// Milliseconds of a step that changes files, beyond its model call.
-pub(crate) async fn step_ms(bench: &Bench, session: SessionId) -> Result<f64> {
+pub(crate) async fn step_ms(bench: &Bench, session: SessionId, steps: u32) -> Result<f64> {
     let files: Vec<String> = changed().map(|path| path.display().to_string()).collect();
     let command = format!("echo_{{n}}_|_tee_-a_{}", files.join("_"));
     let mut watcher = Watcher::start(bench).await?;
-    let began = Instant::now();
-    let plan = format!("plan:recorded steps={STEPS} first={CALL_MS} command={command};");
-    send(&bench.client, session, &plan).await?;
+    // Before the first effect of all, every file is read.
+    send(&bench.client, session, "plan:first steps=1 command=true;").await?;
     watcher.until(1).await?;
+    let began = Instant::now();
+    let plan = format!("plan:recorded steps={steps} first={CALL_MS} command={command};");
+    send(&bench.client, session, &plan).await?;
+    watcher.until(2).await?;
     watcher.all_completed()?;
-    let ms = began.elapsed().as_secs_f64() * 1_000.0 - f64::from((STEPS + 1) * CALL_MS);
-    Ok(ms / f64::from(STEPS))
+    let ms = began.elapsed().as_secs_f64() * 1_000.0 - f64::from((steps + 1) * CALL_MS);
+    Ok(ms / f64::from(steps))
 }
 
 /// Compares steps without and with recordings.

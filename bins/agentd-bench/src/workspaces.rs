@@ -7,7 +7,8 @@ use crate::model_process::MannerArgs;
 use crate::recorded;
 use crate::report::{Report, Target, percentile};
 use agentd_protocol::{
-    ApplyParams, BranchParams, CreateParams, LifecycleParams, SessionId, WorkspaceChoice, WorkspaceListParams, WorkspaceRequest,
+    ApplyParams, BranchParams, CreateParams, LifecycleParams, SessionId, WorkspaceChoice,
+    WorkspaceListParams, WorkspaceRequest,
 };
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
@@ -36,6 +37,9 @@ pub(crate) struct WorkspacesArgs {
     /// Sessions of each kind on it
     #[arg(long, default_value_t = 20)]
     sessions: usize,
+    /// Steps of each session whose files are recorded
+    #[arg(long, default_value_t = 20)]
+    steps: u32,
     /// Files of the small repository
     #[arg(long, default_value_t = 2_000)]
     small_files: usize,
@@ -60,14 +64,19 @@ pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs, manner: MannerArgs
             report.put("clone.original_untouched", true);
         }
     }
-    recorded(bench, &mut report, &large, manner).await?;
+    recorded(bench, &mut report, (&large, args.steps), manner).await?;
     let small = repository(bench, "small", args.small_files).await?;
     many(bench, &mut report, &small, args.small_sessions).await?;
     Ok(report)
 }
 
 /// What it costs to record the files.
-async fn recorded(bench: &Bench, report: &mut Report, large: &Path, manner: MannerArgs) -> Result<()> {
+async fn recorded(
+    bench: &Bench,
+    report: &mut Report,
+    (large, steps): (&Path, u32),
+    manner: MannerArgs,
+) -> Result<()> {
     let without = DaemonArgs {
         more: recorded::OFF,
         ..bench.args.clone()
@@ -77,7 +86,7 @@ async fn recorded(bench: &Bench, report: &mut Report, large: &Path, manner: Mann
     for _ in 0..PAIRS {
         for (bench, times) in [(&without, &mut off), (bench, &mut on)] {
             let (session, _) = create(bench, large, WorkspaceChoice::Clone).await?;
-            times.push(recorded::step_ms(bench, session).await?);
+            times.push(recorded::step_ms(bench, session, steps).await?);
             let params = LifecycleParams {
                 session: session.to_string(),
                 force: true,
@@ -205,8 +214,15 @@ async fn fetched(bench: &Bench, report: &mut Report, repository: &Path, made: &[
     report.percentiles("small.branch_ms", &mut branch, None);
     report.percentiles("small.apply_ms", &mut apply, None);
     for n in 0..made.len() {
-        git(repository, &["rev-parse", "--verify", "-q", &format!("result{n}:result{n}.txt")]).await?;
-        ensure!(repository.join(format!("result{n}.txt")).is_file(), "result {n} was not applied");
+        git(
+            repository,
+            &["rev-parse", "--verify", "-q", &format!("result{n}:result{n}.txt")],
+        )
+        .await?;
+        ensure!(
+            repository.join(format!("result{n}.txt")).is_file(),
+            "result {n} was not applied"
+        );
     }
     Ok(())
 }
