@@ -230,7 +230,8 @@ pub(crate) fn fault(error: Error) -> Fault {
         Error::Exists(_) => Fault::conflict("branch_exists", message),
         Error::BadBranch(_) => Fault::invalid("bad_branch", message),
         Error::TooManyFiles(_) | Error::TooManyBytes(_) | Error::StoreLimit(_) => {
-            Fault::limit("too_many_files", message)
+            let hint = "delete files that are not needed, or have the operator raise the setting";
+            Fault::limit("too_many_files", message).hint(hint)
         }
         Error::BadTree(_) => Fault::invalid("bad_tree", message),
         Error::Lost(_) | Error::Forged(_) => Fault::conflict("object_lost", message),

@@ -184,9 +184,11 @@ impl Api {
         let unknown = past.changes.iter().find(|change| change.trees.is_none());
         if let Some(seq) = unknown.map(|change| change.seq).or(past.recorded.missed()) {
             let message = format!("the files were not recorded around event {seq}");
-            return Err(
-                Fault::conflict("not_recorded", message).hint("`agentctl diff ID` shows what is known")
+            let hint = format!(
+                "`agentctl diff ID` shows what is known; the files are in {}",
+                row.summary.workdir
             );
+            return Err(Fault::conflict("not_recorded", message).hint(hint));
         }
         let changes = changes(&every(past.changes.iter())).map_err(fault)?;
         if changes.is_empty() {

@@ -3,7 +3,7 @@
 use crate::error::store_error;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{
-    KEY_LIFE_MS, PageBuilder, RowColumns, WatchedBuilder, column, hex, id_part, size,
+    ID_DIGITS, KEY_LIFE_MS, PageBuilder, RowColumns, WatchedBuilder, column, hex, id_part, size,
 };
 use agentd_store::{Charge, Direction, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent};
 use bytes::Bytes;
@@ -136,6 +136,11 @@ pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row
     }
 }
 
+/// Finds the row of a whole id, which programs give.
+const RESOLVE_ID: &str = "SELECT uid, name FROM session
+WHERE uid = $1 AND deleted_ms IS NULL AND summary IS NOT NULL AND labels @> $2::text::jsonb";
+
+/// Finds other references: it looks at every row.
 const RESOLVE: &str =
     "SELECT uid, name, CASE WHEN uid = $3 THEN 2 WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE deleted_ms IS NULL AND summary IS NOT NULL
@@ -152,6 +157,11 @@ pub(crate) async fn resolve(
 ) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(&text);
     let (is_part, hex) = (hex.is_some(), hex.unwrap_or_default());
+    if hex.len() == ID_DIGITS
+        && let Some(row) = first(&client, RESOLVE_ID, &[&hex, &labels]).await?
+    {
+        return Ok(vec![(session_of(get(&row, 0)?)?, get(&row, 1)?)]);
+    }
     let rows = all(
         &client,
         RESOLVE,

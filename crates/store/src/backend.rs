@@ -3,7 +3,7 @@
 pub use crate::blob::{ROW_LIMIT, is_name, name_of};
 pub use crate::metrics::Counters;
 pub use crate::problem;
-pub use crate::read::{PageBuilder, WatchedBuilder, clamp, id_part};
+pub use crate::read::{ID_DIGITS, PageBuilder, WatchedBuilder, clamp, id_part};
 pub use crate::row_sum::RowColumns;
 pub use crate::values::{column, hex, size};
 

@@ -73,11 +73,14 @@ pub const fn clamp(asked: u32, most: u32) -> usize {
     }
 }
 
+/// The hex digits of a whole id.
+pub const ID_DIGITS: usize = 32;
+
 /// The hex digits of a text that may be part of an id.
 #[must_use]
 pub fn id_part(text: &str) -> Option<String> {
     let hex = text.replace('-', "").to_ascii_lowercase();
-    let fits = !hex.is_empty() && hex.len() <= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let fits = !hex.is_empty() && hex.len() <= ID_DIGITS && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
     fits.then_some(hex)
 }
 

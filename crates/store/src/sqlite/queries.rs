@@ -4,7 +4,7 @@ use super::order;
 use super::row_sum::WHOLE;
 use super::values::{column, session_of, size, uid};
 use crate::backend::{KEY_LIFE_MS, PageBuilder, WatchedBuilder};
-use crate::read::{MAX_LIST, clamp, id_part};
+use crate::read::{ID_DIGITS, MAX_LIST, clamp, id_part};
 use crate::{
     Charge, Direction, EncodedEvent, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
 };
@@ -176,6 +176,20 @@ pub(super) fn resolve(
     labels: &str,
 ) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(text);
+    // Programs give whole ids; to find other references, every row is looked at.
+    if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
+        let sql = format!(
+            "SELECT uid, name FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",
+            carries("?2")
+        );
+        let mut select = reader.prepare_cached(&sql)?;
+        let found = select.query_row(params![id, labels], |row| {
+            Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?))
+        });
+        if let Some(found) = found.optional()? {
+            return Ok(vec![found]);
+        }
+    }
     let mut select = reader.prepare_cached(&resolve_sql())?;
     let wanted = params![text, hex.is_some(), hex.unwrap_or_default(), labels];
     let rows = select.query_map(wanted, |row| {
