@@ -43,22 +43,27 @@ pub(crate) fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Resul
             let mut file = OpenOptions::new().append(true).open(repository.join(path))?;
             writeln!(file, "round {round}")?;
         }
-        let own = std::process::id();
-        let mut cpu = vec![cpu_ms(own)];
-        for turn in [round % 2, (round + 1) % 2] {
-            if turn == 0 {
+        let by_git = || {
+            cpu_of(|| {
                 git(repository, &["add", "-A"])?;
-                git(repository, &["write-tree"])?;
-            } else {
+                git(repository, &["write-tree"])
+            })
+        };
+        let mut by_us = || {
+            cpu_of(|| {
                 let began = Instant::now();
                 archive.take()?;
                 took.push(began.elapsed().as_secs_f64() * 1_000.0);
-            }
-            cpu.push(cpu_ms(own));
+                Ok(())
+            })
+        };
+        if round % 2 == 0 {
+            plain.push(by_git()?);
+            ours.push(by_us()?);
+        } else {
+            ours.push(by_us()?);
+            plain.push(by_git()?);
         }
-        let spent: Vec<f64> = cpu.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        plain.push(spent[round % 2]);
-        ours.push(spent[(round + 1) % 2]);
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     report.number("record.git_cpu_ms", mean(&plain));
@@ -99,6 +104,14 @@ pub(crate) fn steps(report: &mut Report, mut off: Vec<f64>, mut on: Vec<f64>) {
     let (off, on) = (percentile(&off, 50), percentile(&on, 50));
     report.number("record.step_ms_off", off);
     report.number("record.step_ms", on);
+}
+
+/// The CPU time of some work of this process and its children, in milliseconds.
+fn cpu_of(work: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let own = std::process::id();
+    let before = cpu_ms(own);
+    work()?;
+    Ok(cpu_ms(own) - before)
 }
 
 fn bytes(dir: &Path) -> Result<u64> {

@@ -154,9 +154,12 @@ pub(crate) fn of(kind: WorkspaceChoice) -> WorkspaceRequest {
     }
 }
 
+/// The mode, inode and time of a file, and its contents.
+type Found = (u32, u64, Option<(i64, i64)>, Vec<u8>);
+
 /// Everything in a directory: contents, modes, times and inodes of all files. Times of git's objects do not count: git
 /// renews those of an object that a clone borrows and writes again, to keep it from being pruned.
-pub(crate) fn snapshot(top: &Path) -> BTreeMap<PathBuf, (u32, u64, Option<(i64, i64)>, Vec<u8>)> {
+pub(crate) fn snapshot(top: &Path) -> BTreeMap<PathBuf, Found> {
     let mut all = BTreeMap::new();
     let mut queue = vec![top.to_owned()];
     while let Some(dir) = queue.pop() {
