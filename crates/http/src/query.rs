@@ -11,7 +11,7 @@ pub enum Query {
     Text,
     /// A whole number.
     Number,
-    /// `true` or `false`; without a value: true.
+    /// `true` or `false`; the bare name, without `=`, means true.
     Flag,
     /// Several words: repeated, or separated by commas.
     Words,
@@ -22,7 +22,11 @@ pub enum Query {
 /// Reads a query. An unknown name is a fault, so that a typo never widens an answer.
 pub(crate) fn read(query: &str, known: &[(&str, Query)]) -> Result<Map<String, Value>, Fault> {
     let mut params = Map::new();
-    for (name, text) in form_urlencoded::parse(query.as_bytes()) {
+    let parts = query.split('&').flat_map(|part| {
+        let bare = !part.contains('=');
+        form_urlencoded::parse(part.as_bytes()).map(move |(name, text)| (name, text, bare))
+    });
+    for (name, text, bare) in parts {
         let Some((name, kind)) = known.iter().find(|(known, _)| *known == name) else {
             return Err(unknown(&name, known));
         };
@@ -34,6 +38,8 @@ pub(crate) fn read(query: &str, known: &[(&str, Query)]) -> Result<Map<String, V
             }
         } else if repeated {
             return Err(bad(name, "given twice"));
+        } else if bare && *kind == Query::Flag {
+            params.insert((*name).to_owned(), Value::Bool(true));
         } else {
             params.insert((*name).to_owned(), value(name, *kind, &text)?);
         }
@@ -49,7 +55,7 @@ fn value(name: &str, kind: Query, text: &str) -> Result<Value, Fault> {
                 .map(Value::from)
                 .map_err(|_| bad(name, "expected a whole number"))
         }
-        (Query::Flag, "true" | "") => Ok(Value::Bool(true)),
+        (Query::Flag, "true") => Ok(Value::Bool(true)),
         (Query::Flag, "false") => Ok(Value::Bool(false)),
         (Query::Flag, _) => Err(bad(name, "expected true or false")),
         (Query::Text | Query::Words | Query::Selector, _) => Ok(Value::from(text)),
@@ -94,6 +100,7 @@ mod tests {
         );
         for (query, what) in [
             ("all=yes", "params: all: expected true or false"),
+            ("all=", "params: all: expected true or false"),
             ("limit=-1", "params: limit: expected a whole number"),
             ("limit=1&limit=2", "params: limit: given twice"),
             ("al=true", "params: unknown parameter \"al\" in the query"),
