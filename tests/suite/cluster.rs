@@ -47,7 +47,7 @@ async fn i1_i4_i9_the_sessions_of_a_killed_node_continue_on_another() {
             .until("it has moved", |body| matches!(body, EventBody::SessionMoved(_)))
             .await;
         let EventBody::SessionMoved(moved) = moved.body else {
-            unreachable!("as it was asked for")
+            unreachable!("the wait was for this kind")
         };
         assert_eq!(moved.node, "node1");
         assert!(moved.epoch > 1);

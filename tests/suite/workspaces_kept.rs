@@ -5,7 +5,7 @@ use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, Event, EventBody, NoteKind, SendParams, WorkspaceRestored};
-use agentd_tests::{Follower, check_log, git};
+use agentd_tests::{Daemon, Follower, check_log, git};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,16 @@ async fn worked(client: &Client, dir: &Path, plan: &str) -> String {
     id
 }
 
+/// A daemon with this setting, a repository, and a session that has worked in a clone of it.
+async fn begun(keep: &str, plan: &str) -> (ModelServer, Daemon, PathBuf, String) {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, &format!("{YOLO}{keep}")).await;
+    let app = PathBuf::from(daemon.workdir("app"));
+    repository(&app);
+    let id = worked(&daemon.client().await, &app, plan).await;
+    (server, daemon, app, id)
+}
+
 async fn goes_on(client: &Client, id: &str, plan: &str) {
     let params = SendParams {
         session: id.to_owned(),
@@ -49,7 +59,7 @@ fn restored(log: &[Event]) -> Vec<&WorkspaceRestored> {
     restored.collect()
 }
 
-/// What the model was told about its directory.
+/// The notices about the directory that the model got.
 fn told(log: &[Event]) -> String {
     let notes = log.iter().filter_map(|event| match &event.body {
         EventBody::NoteInjected(note) if note.kind == NoteKind::ContextNotice => Some(note.text.as_str()),
@@ -64,17 +74,9 @@ fn read(dir: &str, name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i4_a_session_goes_on_with_its_files_after_its_workspace_is_deleted() {
-    let server = ModelServer::start(false).await.unwrap();
-    let mut daemon = daemon(&server, &format!("{YOLO}{KEEP}")).await;
-    let app = PathBuf::from(daemon.workdir("app"));
-    repository(&app);
+    let (_server, mut daemon, app, id) =
+        begun(KEEP, "plan:kept steps=2 command=echo_{n}_>>_mine; text=one;").await;
     let client = daemon.client().await;
-    let id = worked(
-        &client,
-        &app,
-        "plan:kept steps=2 command=echo_{n}_>>_mine; text=one;",
-    )
-    .await;
     let before = check_log(&client, &id).await;
     let was = client.get(&id).await.unwrap().workdir;
     daemon.kill().await;
@@ -123,17 +125,8 @@ async fn i4_a_session_goes_on_with_its_files_after_its_workspace_is_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i4_a_kill_before_the_files_are_in_place_makes_the_workspace_again() {
-    let server = ModelServer::start(false).await.unwrap();
-    let mut daemon = daemon(&server, &format!("{YOLO}{KEEP}")).await;
-    let app = PathBuf::from(daemon.workdir("app"));
-    repository(&app);
-    let client = daemon.client().await;
-    let id = worked(
-        &client,
-        &app,
-        "plan:kept steps=1 command=echo_1_>>_mine; text=one;",
-    )
-    .await;
+    let (_server, mut daemon, _, id) =
+        begun(KEEP, "plan:kept steps=1 command=echo_1_>>_mine; text=one;").await;
     daemon.kill().await;
     fs::remove_dir_all(daemon.data_dir().join("workspaces")).unwrap();
     // The directory is made by then, and has the files of its source.
@@ -164,14 +157,8 @@ async fn i4_a_kill_before_the_files_are_in_place_makes_the_workspace_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_copies_in_the_store_a_lost_workspace_is_said_and_no_model_is_called() {
-    let server = ModelServer::start(false).await.unwrap();
-    let mut daemon = daemon(&server, &format!("{YOLO}[workspace]\nkeep = \"local\"\n")).await;
-    let app = PathBuf::from(daemon.workdir("app"));
-    repository(&app);
-    let client = daemon.client().await;
-    let id = worked(
-        &client,
-        &app,
+    let (server, mut daemon, _, id) = begun(
+        "[workspace]\nkeep = \"local\"\n",
         "plan:local steps=1 command=echo_1_>_mine; text=one;",
     )
     .await;

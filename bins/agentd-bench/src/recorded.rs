@@ -5,13 +5,13 @@ use crate::daemon::Bench;
 use crate::drive::{Watcher, send};
 use crate::report::{Report, Target, percentile};
 use crate::tree::cpu_ms;
+use crate::workspaces::{below, git};
 use agentd_checkpoint::{Keeper, Limits};
 use agentd_protocol::SessionId;
 use anyhow::Result;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// Files that change between two recordings, of the first directory.
@@ -29,13 +29,13 @@ fn changed() -> impl Iterator<Item = PathBuf> {
 }
 
 /// Alternates between git's own way and a recording. Changes the repository.
-pub(crate) fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Result<()> {
+pub(crate) async fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Result<()> {
     let keeper = Keeper::new(kept, Limits::default());
     let archive = keeper.archive(repository);
     let began = Instant::now();
     archive.take()?;
     report.number("record.first_ms", began.elapsed().as_secs_f64() * 1_000.0);
-    git(repository, &["add", "-A"])?;
+    git(repository, &["add", "-A"]).await?;
     let before = bytes(kept)?;
     let (mut plain, mut ours, mut took) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -43,26 +43,17 @@ pub(crate) fn cost(report: &mut Report, repository: &Path, kept: &Path) -> Resul
             let mut file = OpenOptions::new().append(true).open(repository.join(path))?;
             writeln!(file, "round {round}")?;
         }
-        let by_git = || {
-            cpu_of(|| {
-                git(repository, &["add", "-A"])?;
-                git(repository, &["write-tree"])
-            })
-        };
-        let mut by_us = || {
-            cpu_of(|| {
-                let began = Instant::now();
+        for by_us in [round % 2 == 1, round % 2 == 0] {
+            let (began, before) = (Instant::now(), cpu_ms(std::process::id()));
+            if by_us {
                 archive.take()?;
                 took.push(began.elapsed().as_secs_f64() * 1_000.0);
-                Ok(())
-            })
-        };
-        if round % 2 == 0 {
-            plain.push(by_git()?);
-            ours.push(by_us()?);
-        } else {
-            ours.push(by_us()?);
-            plain.push(by_git()?);
+            } else {
+                git(repository, &["add", "-A"]).await?;
+                git(repository, &["write-tree"]).await?;
+            }
+            let spent = if by_us { &mut ours } else { &mut plain };
+            spent.push(cpu_ms(std::process::id()) - before);
         }
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -106,36 +97,7 @@ pub(crate) fn steps(report: &mut Report, mut off: Vec<f64>, mut on: Vec<f64>) {
     report.number("record.step_ms", on);
 }
 
-/// The CPU time of some work of this process and its children, in milliseconds.
-fn cpu_of(work: impl FnOnce() -> Result<()>) -> Result<f64> {
-    let own = std::process::id();
-    let before = cpu_ms(own);
-    work()?;
-    Ok(cpu_ms(own) - before)
-}
-
 fn bytes(dir: &Path) -> Result<u64> {
-    let (mut sum, mut queue) = (0, vec![dir.to_owned()]);
-    while let Some(dir) = queue.pop() {
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            let about = entry.metadata()?;
-            if about.is_dir() {
-                queue.push(entry.path());
-            } else {
-                sum += about.len();
-            }
-        }
-    }
-    Ok(sum)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the measurement compares with plain git"
-)]
-fn git(dir: &Path, words: &[&str]) -> Result<()> {
-    let output = Command::new("git").current_dir(dir).args(words).output()?;
-    anyhow::ensure!(output.status.success(), "git {words:?} failed");
-    Ok(())
+    let all = below(dir)?.into_iter().filter(|(_, found)| found.is_file());
+    Ok(all.map(|(_, found)| found.len()).sum())
 }

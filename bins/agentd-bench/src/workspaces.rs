@@ -70,7 +70,7 @@ pub(crate) async fn run(bench: &Bench, args: &WorkspacesArgs, manner: MannerArgs
     Ok(report)
 }
 
-/// What it costs to record the files.
+/// Measures the cost of recording files.
 async fn recorded(
     bench: &Bench,
     report: &mut Report,
@@ -97,7 +97,7 @@ async fn recorded(
         }
     }
     recorded::steps(report, off, on);
-    recorded::cost(report, large, &bench.data().join("recorded"))
+    recorded::cost(report, large, &bench.data().join("recorded")).await
 }
 
 /// Alternates between plain git and a session.
@@ -290,31 +290,37 @@ async fn repository(bench: &Bench, name: &str, files: usize) -> Result<PathBuf> 
 /// Names, sizes and times of everything in a directory. Git renews the times of objects that it would have written, also of
 /// borrowed ones; their names tell their contents.
 fn fingerprint(top: &Path) -> Result<Vec<String>> {
-    let (mut lines, mut queue) = (Vec::new(), vec![top.to_owned()]);
+    let mut lines = Vec::new();
+    for (path, found) in below(top)? {
+        let is_object = path.components().any(|part| part.as_os_str() == "objects");
+        let time = (!is_object).then(|| found.modified()).transpose()?;
+        lines.push(format!("{path:?} {} {time:?}", found.len()));
+    }
+    lines.sort();
+    Ok(lines)
+}
+
+/// Everything in a directory.
+pub(crate) fn below(top: &Path) -> Result<Vec<(PathBuf, fs::Metadata)>> {
+    let (mut all, mut queue) = (Vec::new(), vec![top.to_owned()]);
     while let Some(dir) = queue.pop() {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let found = entry.metadata()?;
-            let is_object = entry
-                .path()
-                .components()
-                .any(|part| part.as_os_str() == "objects");
-            let time = (!is_object).then(|| found.modified()).transpose()?;
-            lines.push(format!("{:?} {} {time:?}", entry.path(), found.len()));
             if found.is_dir() {
                 queue.push(entry.path());
             }
+            all.push((entry.path(), found));
         }
     }
-    lines.sort();
-    Ok(lines)
+    Ok(all)
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the measurement compares with plain git"
 )]
-async fn git(dir: &Path, words: &[&str]) -> Result<()> {
+pub(crate) async fn git(dir: &Path, words: &[&str]) -> Result<()> {
     let identity = [
         "-c",
         "user.name=bench",

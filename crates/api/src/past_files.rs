@@ -31,7 +31,7 @@ pub(crate) struct Recorded {
     /// The recorded files, each from this event on.
     states: Vec<(Seq, String)>,
     last: Option<String>,
-    /// What the first and the last recording left out, and why.
+    /// The files that the first and the last recording left out, with reasons.
     left_out: Option<[Vec<String>; 2]>,
     /// The event that named them.
     last_seq: Seq,
@@ -40,7 +40,7 @@ pub(crate) struct Recorded {
     commands: bool,
     /// Some effects since then were not recorded one by one.
     gap: bool,
-    /// Nobody else works in the directory, so what happened in a gap is the session's work.
+    /// The session has a workspace of its own, so changes in a gap are its work.
     own: bool,
     /// The first effect that no recording covers.
     missed: Option<Seq>,
@@ -122,7 +122,7 @@ impl Recorded {
         self.last_seq = event.seq;
     }
 
-    /// What the last recording left out and the first one did not, and why.
+    /// The files that the last recording left out and the first one did not, with reasons.
     pub(crate) fn left_out(&self) -> Vec<String> {
         let [first, last] = self.left_out.clone().unwrap_or_default();
         last.into_iter().filter(|line| !first.contains(line)).collect()

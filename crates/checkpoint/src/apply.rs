@@ -17,7 +17,7 @@ use std::os::fd::AsFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
-/// What was applied.
+/// The files that an application changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
     /// The files that were written or deleted.
@@ -26,7 +26,7 @@ pub struct Applied {
     pub merged: Vec<PathBuf>,
 }
 
-/// What becomes of one file.
+/// How one changed file fits the target.
 pub(crate) enum Fit {
     Already,
     Write(Option<(Kind, Vec<u8>)>),

@@ -52,7 +52,7 @@ pub const APPLY_NOTED: &str = "apply.noted";
 pub const APPLY_DONE: &str = "apply.done";
 /// The objects of a new branch are in the repository; the branch is not.
 pub const BRANCH_WRITTEN: &str = "branch.written";
-/// The branch exists; nobody knows yet.
+/// The branch exists; the caller has no answer yet.
 pub const BRANCH_MADE: &str = "branch.made";
 /// The files of a checkpoint are packed; the store does not have them yet.
 pub const FILES_PACKED: &str = "files.packed";

@@ -141,8 +141,7 @@ const RESOLVE_ID: &str = "SELECT uid, name FROM session
 WHERE uid = $1 AND deleted_ms IS NULL AND summary IS NOT NULL AND labels @> $2::text::jsonb";
 
 /// Finds other references: it looks at every row.
-const RESOLVE: &str =
-    "SELECT uid, name, CASE WHEN uid = $3 THEN 2 WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
+const RESOLVE: &str = "SELECT uid, name, CASE WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE deleted_ms IS NULL AND summary IS NOT NULL
   AND (name = $1 OR ($2 AND (left(uid, length($3)) = $3 OR right(uid, length($3)) = $3
                             OR substr(uid, 21, length($3)) = $3)))

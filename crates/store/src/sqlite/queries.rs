@@ -158,7 +158,7 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
 
 fn resolve_sql() -> String {
     format!(
-        "SELECT uid, name, CASE WHEN uid = ?3 THEN 2 WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
+        "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE deleted_ms IS NULL AND summary IS NOT NULL
   AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
                             OR substr(uid, 21, length(?3)) = ?3)))
@@ -176,7 +176,7 @@ pub(super) fn resolve(
     labels: &str,
 ) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(text);
-    // Programs give whole ids; to find other references, every row is looked at.
+    // Programs give whole ids. Other references need a look at every row.
     if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
         let sql = format!(
             "SELECT uid, name FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",

@@ -138,7 +138,7 @@ impl Kit {
         self.all.unfetched(&record, Duration::from_secs(60)).await
     }
 
-    /// What is left in the directory of all workspaces.
+    /// The entries of the directory of all workspaces.
     pub(crate) fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path().join("data/workspaces")).unwrap();
         entries
