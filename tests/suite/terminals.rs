@@ -66,12 +66,24 @@ impl Terminals {
     }
 
     pub(crate) async fn shows(&self, window: &str, text: &str) {
+        let _last = LastScreen(self, window);
         let what = format!("terminal {window} shows {text:?}");
         eventually(&what, || {
             let screen = self.screen(window);
             screen.contains(text)
         })
         .await;
+    }
+}
+
+/// Prints a window when the test fails while it waits for it.
+struct LastScreen<'a>(&'a Terminals, &'a str);
+
+impl Drop for LastScreen<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("terminal {} shows:\n{}", self.1, self.0.screen(self.1));
+        }
     }
 }
 

@@ -96,9 +96,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Runs until the turn ends or the person leaves.
-    pub(crate) async fn hold(mut self) -> Result<Held, Failure> {
-        let mut signals = Signals::listen().map_err(Failure::Output)?;
+    /// Runs until the turn ends or the person leaves. `signals` listens from before the first word about Ctrl-C.
+    pub(crate) async fn hold(mut self, mut signals: Signals) -> Result<Held, Failure> {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         self.take_terminal();

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
 use crate::fullscreen;
-use crate::interactive::{Conversation, Held, Interrupt, Manner, Screen, Streams};
+use crate::interactive::{Conversation, Held, Interrupt, Manner, Screen, Signals, Streams};
 use crate::render::{Margin, one_line};
 use agentd_client::Client;
 use agentd_protocol::Summary;
@@ -27,6 +27,15 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         ));
         return Ok(Exit::OK);
     }
+    let wanted = Wanted {
+        session: row.session.to_string(),
+        after: 0,
+        tail: args.tail,
+        deltas: true,
+        decides: person,
+    };
+    let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
+    let signals = Signals::listen().map_err(Failure::Output)?;
     ctx.out.status(&format!(
         "attached to {short} ({}), {}",
         one_line(&row.name, 60),
@@ -37,14 +46,6 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     } else {
         "watching only; Ctrl-C detaches"
     });
-    let wanted = Wanted {
-        session: row.session.to_string(),
-        after: 0,
-        tail: args.tail,
-        deltas: true,
-        decides: person,
-    };
-    let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
     let manner = Manner {
         answers: person,
         sends: person,
@@ -59,7 +60,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         .beside(margin)
         .thinking(args.margin.show_thinking);
     match Conversation::new(&mut ctx.out, follower, screen, None, manner)
-        .hold()
+        .hold(signals)
         .await?
     {
         Held::Detached | Held::Turn(_) | Held::TimedOut(_) | Held::Interrupted(_) | Held::Blocked(_) => {}

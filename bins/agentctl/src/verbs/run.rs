@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
 use crate::fullscreen;
 use crate::interactive::{
-    Conversation, Held, Interrupt, Manner, RunResult, Screen, Streams, TurnWatch, Unattended,
+    Conversation, Held, Interrupt, Manner, RunResult, Screen, Signals, Streams, TurnWatch, Unattended,
 };
 use crate::render::{clean, one_line};
 use crate::values;
@@ -302,6 +302,8 @@ pub(crate) async fn watch(
         deltas: true,
         decides: watching.person,
     };
+    // From here on Ctrl-C cancels the turn; it must not end this program while the turn goes on.
+    let signals = Signals::listen().map_err(Failure::Output)?;
     let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
     let place = if ctx.out.human() {
         Streams::Split
@@ -320,7 +322,7 @@ pub(crate) async fn watch(
     let watch = TurnWatch::new(entered.session, entered.input);
     let screen = Screen::new(place, OUTPUT_LINES, false).thinking(watching.thinking);
     let held = Conversation::new(&mut ctx.out, follower, screen, Some(watch), manner)
-        .hold()
+        .hold(signals)
         .await?;
     match held {
         Held::Turn(result) => {
