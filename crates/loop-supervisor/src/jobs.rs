@@ -5,7 +5,7 @@ use agentd_actor_kit::{NotLoaded, Read, SessionMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{Fault, SessionCreated, SessionId};
 use agentd_session_loop::{LoopArgs, LoopError, Services, SessionLoop, fresh, load as fold};
 use agentd_store::{Filter, StoreError};
-use ractor::ActorRef;
+use ractor::{ActorRef, ActorStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,10 @@ use std::time::Duration;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The delay before retrying a store that did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// The time between the first two searches for sessions that continue by themselves. It doubles each time ...
+const SCAN_AGAIN: Duration = Duration::from_secs(2);
+/// ... up to this.
+const SCAN_AT_LAST: Duration = Duration::from_secs(60);
 /// The most retries per session; the next command or restart finds it anyway.
 const ASK_AT_MOST: u32 = 12;
 
@@ -40,10 +44,24 @@ pub(crate) async fn load(
     started.map_err(|error| NotLoaded::Refused(Fault::internal("loop_not_started", error.to_string())))
 }
 
-/// Searches the store for sessions that continue by themselves.
+/// Searches the store for sessions that continue by themselves, again and again. Loops of a supervisor that failed may have
+/// appends on their way to the store: their sessions are found once these are committed.
 pub(crate) async fn scan(services: &Services, me: &ActorRef<SupervisorMsg>, limit: u32) {
+    let mut pause = SCAN_AGAIN;
+    while is_up(me) {
+        scan_once(services, me, limit).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(SCAN_AT_LAST);
+    }
+}
+
+fn is_up(me: &ActorRef<SupervisorMsg>) -> bool {
+    me.get_status() < ActorStatus::Stopping
+}
+
+async fn scan_once(services: &Services, me: &ActorRef<SupervisorMsg>, limit: u32) {
     let mut after = None;
-    loop {
+    while is_up(me) {
         let filter = Filter {
             resumable_or_timed: true,
             limit,

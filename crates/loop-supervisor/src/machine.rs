@@ -54,7 +54,7 @@ pub enum Action {
     Cold(SessionId),
     /// The session is faulted: report it to the parent session, if it has one.
     Faulted(SessionId, String),
-    /// Search the store for sessions that continue by themselves; report them to [`Supervisor::found`].
+    /// Search the store for sessions that continue by themselves, now and at times; report them to [`Supervisor::found`].
     Scan,
     /// Check after a short delay whether the session continues by itself; report it to [`Supervisor::found`].
     Look(SessionId),

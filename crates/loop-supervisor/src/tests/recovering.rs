@@ -1,9 +1,11 @@
 //! The whole supervisor is killed in each phase; another starts on the same log and continues.
 
+use super::peers::Trick;
 use super::puppets::{bash, read};
-use super::world::{World, assert_every_call_has_one_result, assert_gap_free, input};
+use super::world::{World, assert_every_call_has_one_result, assert_gap_free, creation, input};
 use agentd_protocol::{Event, EventBody, FailureClass, LoopLimits, SessionId, ToolStatus, VerdictKind};
 use agentd_turn::Command;
+use std::time::Duration;
 
 async fn finished(world: &mut World, session: SessionId) -> Vec<Event> {
     world.until(session, "turn.finished").await;
@@ -38,6 +40,27 @@ async fn a_lost_model_call_is_made_again() {
             .iter()
             .any(|event| event.body.kind() == "session.recovered")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn i1_i2_what_is_committed_after_the_restart_continues_too() {
+    let mut world = World::new().await;
+    world.trick(Trick::Stall);
+    let session = world.clock.stamp().session();
+    let lost = world.post(session, creation(LoopLimits::default(), Some("go")));
+    while world.strings.queued.lock().unwrap().is_none() {
+        tokio::task::yield_now().await;
+    }
+    world.crash().await;
+    assert!(lost.await.is_err(), "nobody has acknowledged it");
+    world.pass(Duration::from_millis(500)).await;
+    assert_eq!(world.events(session).await, [], "the restart has not found it");
+    // Its append is written with that of the next session.
+    world.create().await;
+    for _ in 0..2 {
+        world.model().await.answer("done");
+    }
+    finished(&mut world, session).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +131,7 @@ async fn a_session_that_waits_for_a_person_stays_cold_after_a_restart() {
     world.until(session, "approval.asked").await;
     let before = world.events(session).await;
     world.crash().await;
-    world.pass(std::time::Duration::from_secs(3_600)).await;
+    world.pass(Duration::from_secs(3_600)).await;
     assert_eq!(world.stats().await.hot, 0);
     assert_eq!(world.events(session).await, before);
 }
@@ -120,7 +143,7 @@ async fn an_idle_session_is_not_woken_by_a_restart() {
     world.model().await.answer("done");
     let before = finished(&mut world, session).await;
     world.crash().await;
-    world.pass(std::time::Duration::from_secs(10)).await;
+    world.pass(Duration::from_secs(10)).await;
     assert_eq!(world.stats().await.hot, 0);
     world.ask(session, Command::Send(input("more"))).await.unwrap();
     let second = world.model().await;
