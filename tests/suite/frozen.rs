@@ -160,14 +160,7 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
     second
         .until("the call", |body| matches!(body, EventBody::ToolStarted(_)))
         .await;
-    for session in &healthy {
-        world.send(session, 20).await;
-    }
-    for session in &healthy {
-        let end = world.viewer(session).await.turn_finished(1).await;
-        assert_eq!(end.reason, EndReason::Completed);
-    }
-    // A call that hangs can be cancelled.
+    // A call that hangs can be cancelled, until it is given up by itself.
     let cancel = CancelTurnParams {
         session: frozen[1].clone(),
         ..CancelTurnParams::default()
@@ -176,6 +169,13 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
         .await
         .unwrap();
     assert_eq!(second.turn_finished(1).await.reason, EndReason::Cancelled);
+    for session in &healthy {
+        world.send(session, 20).await;
+    }
+    for session in &healthy {
+        let end = world.viewer(session).await.turn_finished(1).await;
+        assert_eq!(end.reason, EndReason::Completed);
+    }
     for session in &frozen[2..] {
         let mut viewer = world.viewer(session).await;
         let done = result(&mut viewer).await;

@@ -1,6 +1,7 @@
 //! Many sessions on one key, and a server that counts: retries do not come in a herd, and teams get their shares.
 
-use agentd_protocol::{Block, CreateParams, EndReason, EventBody, FailureClass};
+use agentd_client::{Client, ClientError};
+use agentd_protocol::{Block, CreateParams, EndReason, EventBody, FailureClass, FaultClass};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
 use agentd_tests::{Daemon, DaemonOptions, Follower, within};
@@ -18,6 +19,8 @@ const PERMITS: usize = 64;
 const ALLOWED: usize = 200;
 /// One connection supports a few hundred viewers.
 const PER_CLIENT: usize = 100;
+/// The most requests for one session. The daemon lets each wait for 10 s before it refuses it.
+const TRIES: usize = 30;
 /// How long it stays closed after its first refusal.
 const CLOSED_MS: u64 = 1_000;
 /// Clocks are read in whole milliseconds, by the server and by the daemon.
@@ -64,6 +67,21 @@ fn answer(asked: &Asked, door: &Mutex<Door>, tells_the_wait: bool) -> Acts {
     }
 }
 
+/// Creates a session. A daemon on a slow machine refuses what waits for too long behind hundreds of others.
+async fn created(client: &Client, params: &CreateParams) -> String {
+    let mut refused = None;
+    for _ in 0..TRIES {
+        match client.create(params).await {
+            Ok(created) => return created.session.to_string(),
+            Err(ClientError::Refused(fault)) if fault.class == FaultClass::Unavailable => {
+                refused = Some(fault)
+            }
+            Err(error) => panic!("no session: {error}"),
+        }
+    }
+    panic!("no session: {refused:?}")
+}
+
 /// Runs the thousand sessions; returns the refusals in each closure of the server, and the attempts that were lost to the
 /// rate limit.
 async fn herd(tells_the_wait: bool) -> (Vec<usize>, usize) {
@@ -95,7 +113,7 @@ first_byte_ms = 120000
                     workdir,
                     ..CreateParams::default()
                 };
-                let session = client.create(&params).await.unwrap().session.to_string();
+                let session = created(&client, &params).await;
                 let mut follower = Follower::attach(&client, &session).await;
                 let end = follower.turn_finished(1).await;
                 let limited = |body: &EventBody| matches!(body, EventBody::ModelFailed(failed) if failed.class == FailureClass::RateLimited);
