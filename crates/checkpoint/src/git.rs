@@ -1,9 +1,10 @@
 //! Runs git on a bare repository. It never sees the recorded directory.
 
 use crate::archive::common_dir;
-use crate::error::Error;
+use crate::error::{Error, at};
 use agentd_git::{GitEnvironment, Run};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
@@ -13,6 +14,15 @@ const OPTIONS: [&str; 3] = [
     "fastimport.unpackLimit=1",
     "core.compression=1",
     "pack.compression=1",
+];
+
+/// The files of an empty bare repository (gitrepository-layout(5)).
+const REPOSITORY: [(&str, &str); 2] = [
+    ("HEAD", "ref: refs/heads/main\n"),
+    (
+        "config",
+        "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n",
+    ),
 ];
 
 /// Git for one repository.
@@ -46,6 +56,11 @@ impl Git {
         let names = names.iter().map(|(name, value)| (*name, OsString::from(value)));
         git.more.extend(names);
         git
+    }
+
+    /// Whether there is such a program.
+    pub(crate) fn is_installed(&self) -> bool {
+        self.environment.program().is_some()
     }
 
     fn prepared<A: AsRef<OsStr>>(&self, args: &[A]) -> Run<'static> {
@@ -94,9 +109,16 @@ impl Git {
         Ok(agentd_git::start(&self.environment, &self.prepared(args))?)
     }
 
-    /// Makes the repository.
+    /// Makes the repository in its directory, which is empty: what git needs there, without starting it.
     pub(crate) fn init(&self) -> Result<(), Error> {
-        self.run(&["init", "-q", "--bare", "--template=", "--object-format=sha1"])
-            .map(drop)
+        for name in ["objects", "refs"] {
+            let dir = self.repository.join(name);
+            fs::create_dir(&dir).map_err(at(&dir))?;
+        }
+        for (name, text) in REPOSITORY {
+            let file = self.repository.join(name);
+            fs::write(&file, text).map_err(at(&file))?;
+        }
+        Ok(())
     }
 }

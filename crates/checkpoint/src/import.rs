@@ -7,6 +7,9 @@ use crate::trees::{Item, Kind, Tree};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::process::{Child, ChildStdin};
 
+/// Who records files.
+pub(crate) const AGENTD: &str = "agentd <agentd@localhost>";
+
 /// What a commit begins with.
 #[derive(Debug)]
 pub(crate) enum Onto<'a> {
@@ -47,7 +50,7 @@ impl Import {
             Onto::Nothing | Onto::Tree(_) => "refs/agentd/scratch",
         };
         writeln!(out, "commit {name}\nmark :1")?;
-        writeln!(out, "committer agentd <agentd@localhost> {seconds} +0000")?;
+        writeln!(out, "committer {AGENTD} {seconds} +0000")?;
         writeln!(out, "data 10\ncheckpoint")?;
         match onto {
             Onto::Commit(Some(commit)) => writeln!(out, "from {commit}"),

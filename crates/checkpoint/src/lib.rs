@@ -23,6 +23,7 @@ mod git;
 mod ignored;
 mod import;
 mod journal;
+mod pack;
 mod quoted;
 mod restore;
 mod stats;

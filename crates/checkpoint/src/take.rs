@@ -3,13 +3,13 @@
 use crate::archive::{Archive, Locked};
 use crate::error::{Error, at};
 use crate::files::{self, Read};
-use crate::import::{Import, Onto};
+use crate::import::{AGENTD, Import, Onto};
+use crate::pack::{self, Id, Leaf, Pack, What};
 use crate::stats::{Entry, Seen, Stats};
 use crate::trees::{Kind, Tree};
 use crate::walk::{Found, Walk, Walked};
 use agentd_fault_points as fault;
 use rustix::time::{ClockId, clock_gettime};
-use sha1::{Digest as _, Sha1};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -29,6 +29,12 @@ pub struct Taken {
     pub left_out: Vec<String>,
 }
 
+/// More changed files, or more bytes of them, do not wait in memory for the end of the walk.
+const MOST_PUTS: usize = 256;
+const MOST_BYTES: usize = 1 << 20;
+/// In a larger directory, `git` computes the trees: it reads only those that change.
+const MOST_LEAVES: usize = 20_000;
+
 /// A recording in progress.
 struct Recording<'a> {
     archive: &'a Archive,
@@ -36,10 +42,27 @@ struct Recording<'a> {
     stats: &'a Stats,
     walked: Walked,
     seconds: i64,
-    import: Option<Import>,
+    changes: Changes,
     /// The directory of the last file that was read.
     dir: Option<(Vec<u8>, OwnedFd)>,
     bytes: u64,
+}
+
+/// The changes since the last recording.
+#[derive(Default)]
+struct Changes {
+    deleted: Vec<Vec<u8>>,
+    puts: Vec<(Vec<u8>, Kind, Vec<u8>)>,
+    /// The bytes of the puts.
+    bytes: usize,
+    /// Whatever was above, once it was too much, and everything since.
+    import: Option<Import>,
+}
+
+impl Changes {
+    const fn none(&self) -> bool {
+        self.deleted.is_empty() && self.puts.is_empty() && self.import.is_none()
+    }
 }
 
 /// A file as it was recorded: its place in the walk, and what was read.
@@ -78,15 +101,15 @@ impl Archive {
             stats: &stats,
             walked,
             seconds: now.tv_sec,
-            import: None,
+            changes: Changes::default(),
             dir: None,
             bytes: 0,
         };
         let (kept, seen_again) = recording.files()?;
-        let unchanged = stats.last.clone().filter(|_| recording.import.is_none());
+        let unchanged = stats.last.clone().filter(|_| recording.changes.none());
         let (commit, tree) = match unchanged {
             Some(last) => last,
-            None => recording.import()?.finish()?,
+            None => recording.commit(&kept)?,
         };
         fault::point(fault::CHECKPOINT_WRITTEN)?;
         let walked = recording.walked;
@@ -190,7 +213,7 @@ impl Recording<'_> {
             if self.bytes > self.archive.limits.max_bytes {
                 return Err(Error::TooManyBytes(self.archive.limits.max_bytes));
             }
-            self.import = Some(self.import()?.put(&path, kind, &bytes)?);
+            self.put(path, kind, bytes)?;
         }
         Ok(Some((one, seen, kind, content)))
     }
@@ -211,21 +234,95 @@ impl Recording<'_> {
         Ok(None)
     }
 
-    fn delete(&mut self, path: &[u8]) -> Result<(), Error> {
-        self.import = Some(self.import()?.delete(path)?);
+    fn put(&mut self, path: Vec<u8>, kind: Kind, bytes: Vec<u8>) -> Result<(), Error> {
+        let changes = &mut self.changes;
+        match changes.import.take() {
+            Some(import) => changes.import = Some(import.put(&path, kind, &bytes)?),
+            None => {
+                changes.bytes = changes.bytes.saturating_add(bytes.len());
+                changes.puts.push((path, kind, bytes));
+                if changes.bytes > MOST_BYTES || changes.puts.len() > MOST_PUTS {
+                    let import = self.import()?;
+                    self.changes.import = Some(import);
+                }
+            }
+        }
         Ok(())
     }
 
-    /// The commit in progress.
-    fn import(&mut self) -> Result<Import, Error> {
-        match self.import.take() {
-            Some(import) => Ok(import),
-            None => {
-                fault::point(fault::CHECKPOINT_WRITE)?;
-                let last = self.stats.last.as_ref().map(|(commit, _)| commit.as_str());
-                Import::begin(&self.archive.git(), &Onto::Commit(last), self.seconds)
-            }
+    fn delete(&mut self, path: &[u8]) -> Result<(), Error> {
+        match self.changes.import.take() {
+            Some(import) => self.changes.import = Some(import.delete(path)?),
+            None => self.changes.deleted.push(path.to_vec()),
         }
+        Ok(())
+    }
+
+    /// `git` with the changes so far.
+    fn import(&mut self) -> Result<Import, Error> {
+        if let Some(import) = self.changes.import.take() {
+            return Ok(import);
+        }
+        fault::point(fault::CHECKPOINT_WRITE)?;
+        let last = self.stats.last.as_ref().map(|(commit, _)| commit.as_str());
+        let mut import = Import::begin(&self.archive.git(), &Onto::Commit(last), self.seconds)?;
+        for path in std::mem::take(&mut self.changes.deleted) {
+            import = import.delete(&path)?;
+        }
+        for (path, kind, bytes) in std::mem::take(&mut self.changes.puts) {
+            import = import.put(&path, kind, &bytes)?;
+        }
+        Ok(import)
+    }
+
+    /// Writes what has changed. Returns the commit and its tree.
+    fn commit(&mut self, kept: &[Kept]) -> Result<(String, Tree), Error> {
+        let repository = &self.archive.repository;
+        // At first most contents are in the objects that it borrows, and git knows which.
+        let borrowed = self.stats.last.is_none() && repository.join("objects/info/alternates").exists();
+        if self.changes.import.is_some() || kept.len() > MOST_LEAVES || borrowed {
+            return self.import()?.finish();
+        }
+        fault::point(fault::CHECKPOINT_WRITE)?;
+        // Nothing that was recorded could be read without it.
+        if !self.archive.git().is_installed() {
+            return Err(Error::NoGit);
+        }
+        let (pack, commit, tree) = self.pack(kept).map_err(at(repository))?;
+        pack.write(&repository.join("objects/pack"))?;
+        let (commit, tree) = (hex(&commit), Tree::parse(&hex(&tree))?);
+        let (dir, new) = (repository.join("refs/agentd"), repository.join("files.new"));
+        fs::create_dir_all(&dir).map_err(at(&dir))?;
+        fs::write(&new, format!("{commit}\n")).map_err(at(&new))?;
+        fs::rename(&new, dir.join("files")).map_err(at(&dir))?;
+        Ok((commit, tree))
+    }
+
+    /// The changes as a pack; its commit and the tree of that.
+    fn pack(&self, kept: &[Kept]) -> std::io::Result<(Pack, Id, Id)> {
+        let mut pack = Pack::new();
+        for (_, _, bytes) in &self.changes.puts {
+            pack.add(What::Blob, bytes)?;
+        }
+        let then = self.stats.entries();
+        let then: Vec<Leaf<'_>> = then
+            .map(|entry| (entry.path, entry.kind, entry.content))
+            .collect();
+        let now = kept.iter();
+        let now: Vec<Leaf<'_>> = now
+            .map(|(found, _, kind, content)| (self.walked.path(found), *kind, *content))
+            .collect();
+        let tree = pack::add_trees(&mut pack, &then, &now)?;
+        let mut commit = format!("tree {}\n", hex(&tree));
+        if let Some((parent, _)) = &self.stats.last {
+            let _ = writeln!(commit, "parent {parent}");
+        }
+        for role in ["author", "committer"] {
+            let _ = writeln!(commit, "{role} {AGENTD} {} +0000", self.seconds);
+        }
+        commit.push_str("\ncheckpoint");
+        let commit = pack.add(What::Commit, commit.as_bytes())?;
+        Ok((pack, commit, tree))
     }
 
     fn content(&mut self, path: &[u8]) -> std::io::Result<Read> {
@@ -250,9 +347,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// The id that git gives to a content.
-pub(crate) fn id_of(bytes: &[u8]) -> [u8; 20] {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", bytes.len()));
-    hash.update(bytes);
-    hash.finalize().into()
+pub(crate) fn id_of(bytes: &[u8]) -> Id {
+    pack::id_of(What::Blob, bytes)
 }

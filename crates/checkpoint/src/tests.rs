@@ -287,6 +287,51 @@ fn i6_a_large_file_is_left_out_and_too_many_files_are_refused() {
 }
 
 #[test]
+fn small_recordings_are_the_same_as_large_ones() {
+    let world = world(Limits::default());
+    // Bytes around the slash decide the order of the entries.
+    for name in [
+        "a-b",
+        "a.b/x",
+        "a/b/c",
+        "a/b0",
+        "a0",
+        "z/run",
+        "gone/one/two",
+        "file/then",
+    ] {
+        world.write(name, name);
+    }
+    fs::set_permissions(world.work.join("z/run"), fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("a0", world.work.join("link")).unwrap();
+    let first = world.take();
+    fs::remove_dir_all(world.work.join("gone")).unwrap();
+    fs::remove_dir_all(world.work.join("file")).unwrap();
+    world.write("file", "now a file");
+    world.write("a/b/d/e", "deeper");
+    let second = world.take();
+    let git = world.archive.git();
+    git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
+    // With so much to read, git writes everything.
+    world.write("large", &"0123456789abcdef".repeat(100_000));
+    let third = world.take();
+    fs::remove_file(world.work.join("large")).unwrap();
+    assert_eq!(world.take(), second, "what is deleted is gone from the trees");
+    world.write("large", &"0123456789abcdef".repeat(100_000));
+    let keeper = Keeper::new(
+        &world.archive.repository.with_extension("other"),
+        Limits::default(),
+    );
+    let other = keeper.archive(&world.work);
+    assert_eq!(other.take().unwrap().tree, third);
+    git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
+    let log = git.run(&["log", "--format=%T", "refs/agentd/files"]).unwrap();
+    let log = String::from_utf8(log).unwrap();
+    let trees = [&second, &third, &second, &first].map(Tree::as_str);
+    assert_eq!(log.lines().collect::<Vec<_>>(), trees);
+}
+
+#[test]
 fn a_recording_is_repeated_only_for_what_changed() {
     let world = world(Limits::default());
     world.write("a", "1");

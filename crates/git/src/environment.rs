@@ -1,7 +1,9 @@
 //! The variables that git gets.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// What of the daemon's environment git needs.
 #[derive(Debug, Clone)]
@@ -59,6 +61,19 @@ impl GitEnvironment {
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
     ];
+
+    /// The program, with its path: to search for it in the variables that git gets, the standard library would fork the whole
+    /// daemon, which takes milliseconds.
+    /// `None`: it is not installed.
+    #[must_use]
+    pub fn program(&self) -> Option<PathBuf> {
+        let runs = |file: &PathBuf| {
+            let about = fs::metadata(file);
+            about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+        };
+        let mut places = env::split_paths(&self.path).map(|dir| dir.join("git"));
+        places.find(|file| file.is_absolute() && runs(file))
+    }
 
     /// The option that names the files that the person ignores everywhere.
     #[must_use]

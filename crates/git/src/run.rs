@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
     /// The process to start. It leads a process group: git starts processes of its own.
     #[expect(clippy::disallowed_methods, reason = "this is where the daemon runs git")]
     pub(crate) fn command(&self, environment: &GitEnvironment) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(environment.program().unwrap_or_else(|| "git".into()));
         let variables = self.variables.iter().map(|(name, value)| (*name, value));
         command
             .env_clear()
