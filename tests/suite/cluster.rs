@@ -4,7 +4,7 @@ mod chaos;
 pub(crate) mod fleet;
 
 use agentd_protocol::{Block, EventBody, SendParams};
-use agentd_tests::{Follower, Logs, eventually, within};
+use agentd_tests::{Follower, Logs, eventually, found, within};
 use fleet::Fleet;
 use rustix::process::Signal;
 use std::time::Instant;
@@ -309,8 +309,7 @@ async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
     let id = fleet.session(0, "s", &plan("s")).await;
     started(&mut Follower::attach(&fleet.client(0).await, &id).await).await;
     let listed = async |fleet: &Fleet| {
-        let listed = fleet.nodes[1].agentctl(&["nodes", "-o", "json"]).await;
-        let rows: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+        let rows = fleet.rows().await;
         let of = |node: usize| {
             (
                 rows[node]["alive"] == true,
@@ -324,6 +323,41 @@ async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
     let done = fleet.nodes[0].agentctl(&["node", "cordon", "node1"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(listed(&fleet).await, (open("open"), open("cordoned")));
+    // New sessions go elsewhere as soon as it has noticed.
+    let created = async |fleet: &Fleet, name: &str| {
+        let workdir = fleet.workdir(name).display().to_string();
+        let plan = format!("plan:{name} text=done;");
+        fleet.nodes[1]
+            .agentctl(&["run", "-d", "-C", &workdir, &plan])
+            .await
+    };
+    let owned = async |fleet: &Fleet, node: usize| fleet.rows().await[node]["sessions"].as_u64().unwrap();
+    found("a new session is on another node", async || {
+        let before = owned(&fleet, 0).await;
+        let done = created(&fleet, &format!("new{before}")).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        (owned(&fleet, 0).await > before).then_some(())
+    })
+    .await;
+    let done = fleet.nodes[1].agentctl(&["node", "cordon", "node0"]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let refused = found("no node gets a new session", async || {
+        let before = owned(&fleet, 0).await + owned(&fleet, 1).await;
+        Some(created(&fleet, &format!("more{before}")).await).filter(|done| done.code != Some(0))
+    })
+    .await;
+    assert!(
+        refused.stderr.contains("no other node takes new sessions"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("agentctl node uncordon"),
+        "{}",
+        refused.stderr
+    );
+    let done = fleet.nodes[1].agentctl(&["node", "uncordon", "node0"]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let done = fleet.nodes[0].agentctl(&["node", "uncordon", "node1"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let unknown = fleet.nodes[1].agentctl(&["node", "drain", "nobody"]).await;

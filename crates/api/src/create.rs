@@ -35,6 +35,10 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
+        // A sub-agent is always on its parent's node.
+        if params.parent.is_none() {
+            self.is_open()?;
+        }
         params.labels = who.given(params.labels)?;
         if let Some(parent) = params.parent {
             let above = self.existing(who, parent).await?;

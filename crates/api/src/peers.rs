@@ -28,6 +28,8 @@ const MOVES: [&str; 3] = [ELSEWHERE, NODE_GONE, "draining"];
 const AGAIN: Duration = Duration::from_millis(250);
 /// The fault code of a node to which a request could not be sent, so that it has not run.
 pub const NODE_GONE: &str = "node_gone";
+/// The fault code of a request for a new session on a node that takes none.
+const NOT_OPEN: &str = "node_not_open";
 /// Frames queued for another node. Beyond that its viewers miss fragments, never events.
 const FRAGMENTS: usize = 1_024;
 
@@ -80,6 +82,10 @@ impl Fragments {
 pub trait Peers: Send + Sync + Debug {
     /// The live node that owns a session, unless it is this one.
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
+    /// Which sessions this node may have.
+    fn placing(&self) -> Placing;
+    /// Among the other nodes that take new sessions, the one with the fewest.
+    async fn open_node(&self) -> Result<Option<Owner>, StoreError>;
     /// Passes a request on.
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
@@ -114,7 +120,7 @@ fn unanswered(owner: &Owner) -> Fault {
 }
 
 impl Api {
-    /// Runs a method here, or where its session is.
+    /// Runs a method here, or where its session is, or where new sessions may be.
     pub(crate) async fn anywhere(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         if self.parts.peers.is_none() {
             return self.here(who, method, params).await;
@@ -122,7 +128,7 @@ impl Api {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let fault = match self.here(who, method, params.clone()).await {
-                Err(fault) if fault.code == ELSEWHERE => fault,
+                Err(fault) if [ELSEWHERE, NOT_OPEN].contains(&fault.code.as_str()) => fault,
                 answer => return answer,
             };
             match self.there(who, (method, &params), fault).await {
@@ -134,21 +140,31 @@ impl Api {
         }
     }
 
-    /// Passes a request on to the owner of the session that this fault names. Without an owner, the fault is the answer.
+    /// Passes a request on to the owner of the session that this fault names, or to a node that takes new sessions. Without
+    /// such a node, the fault is the answer.
     pub(crate) async fn there(
         &self,
         who: &Caller,
         (method, params): (&str, &Value),
         fault: Fault,
     ) -> Result<Value, Fault> {
-        let (Some(peers), Some(session)) = (&self.parts.peers, StoreError::session_elsewhere(&fault)) else {
+        let Some(peers) = &self.parts.peers else {
             return Err(fault);
         };
-        let owner = peers.owner(session).await?.ok_or(fault)?;
+        let session = StoreError::session_elsewhere(&fault);
+        let owner = match session {
+            Some(session) => peers.owner(session).await?,
+            None if fault.code == NOT_OPEN => peers.open_node().await?,
+            None => None,
+        };
+        let owner = owner.ok_or(fault)?;
         let call = PeerCall {
             by: who.principal().clone(),
             method: method.to_owned(),
             params: params.clone(),
+        };
+        let Some(session) = session else {
+            return peers.call(&owner, &call).await;
         };
         tokio::select! {
             answer = peers.call(&owner, &call) => answer,
@@ -192,6 +208,18 @@ impl Api {
         }
         let message = format!("there is no live node named {:?}", params.node);
         Err(Fault::not_found("unknown_node", message).hint("`agentctl nodes` lists them"))
+    }
+
+    /// Refuses a new session if this node takes none, with the fault that [`Self::anywhere`] passes on.
+    pub(crate) fn is_open(&self) -> Result<(), Fault> {
+        let placing = self.parts.peers.as_ref().map(|peers| peers.placing());
+        let Some(placing) = placing.filter(|placing| *placing != Placing::Open) else {
+            return Ok(());
+        };
+        let (node, placing) = (&self.parts.facts.node, placing.as_str());
+        let message = format!("node {node} is {placing}, and no other node takes new sessions");
+        Err(Fault::unavailable(NOT_OPEN, message)
+            .hint("`agentctl nodes` lists the nodes; `agentctl node uncordon NODE` opens one"))
     }
 
     /// Refuses what only the owner of a session may do, with the fault that [`Self::anywhere`] passes on.

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     incarnation: Incarnation,
-    placing: Placing,
+    pub(crate) placing: Placing,
 }
 
 /// The membership. Dropped, it gives no more signs of life.
@@ -112,7 +112,13 @@ impl Member {
     /// The other nodes, as the API sees them.
     pub(crate) fn peers(&self, http: &reqwest::Client, feed: Handle<FeedMsg>) -> Arc<dyn Peers> {
         let fleet = Arc::clone(&self.fleet);
-        Arc::new(HttpPeers::new(fleet, http.clone(), feed, &self.joining.secret))
+        let standing = self.standing.clone();
+        Arc::new(HttpPeers::new(
+            fleet,
+            http.clone(),
+            feed,
+            (&self.joining.secret, standing),
+        ))
     }
 
     /// What follows from the membership for the sessions.

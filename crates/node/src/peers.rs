@@ -1,5 +1,6 @@
 //! The other nodes of the fleet, over their HTTP APIs.
 
+use crate::fleet::Standing;
 use crate::relay::Relays;
 use agentd_actor_kit::{FeedMsg, Handle};
 use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How long a request may take on the other node; longer than any deadline that it has itself.
 const ANSWER: Duration = Duration::from_secs(130);
@@ -21,6 +23,7 @@ pub(crate) struct HttpPeers {
     fleet: Arc<dyn Fleet>,
     http: reqwest::Client,
     relays: Relays,
+    standing: watch::Receiver<Standing>,
     /// The hash of this node's secret: comparing hashes takes the same time for every input.
     secret: [u8; 32],
 }
@@ -34,12 +37,13 @@ impl HttpPeers {
         fleet: Arc<dyn Fleet>,
         http: reqwest::Client,
         feed: Handle<FeedMsg>,
-        secret: &str,
+        (secret, standing): (&str, watch::Receiver<Standing>),
     ) -> Self {
         Self {
             relays: Relays::new(Arc::clone(&fleet), http.clone(), feed),
             fleet,
             http,
+            standing,
             secret: hash(secret),
         }
     }
@@ -51,6 +55,14 @@ impl Peers for HttpPeers {
         self.fleet.owner(session).await
     }
 
+    fn placing(&self) -> Placing {
+        self.standing.borrow().placing
+    }
+
+    async fn open_node(&self) -> Result<Option<Owner>, StoreError> {
+        self.fleet.open_node().await
+    }
+
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault> {
         let name = &owner.name;
         if owner.address.is_empty() {
@@ -59,7 +71,7 @@ impl Peers for HttpPeers {
             return Err(Fault::unavailable("node_unreachable", message).hint(hint));
         }
         let unreachable = |why: String| {
-            let message = format!("the session runs on node {name}, which does not answer: {why}");
+            let message = format!("node {name} does not answer: {why}");
             Fault::unavailable("node_unreachable", message).hint(
                 "try again with the same key: if the node is gone, another one takes over within node.ttl",
             )

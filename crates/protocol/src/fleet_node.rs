@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Placing {
-    /// It takes over sessions.
+    /// It gets new sessions, and takes over those of nodes that are gone.
     #[default]
     Open,
-    /// It keeps its sessions, and takes over none.
+    /// It keeps its sessions, and gets no others.
     Cordoned,
     /// It gives up its sessions at their next boundary, and stops.
     Draining,

@@ -48,6 +48,10 @@ const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
   JOIN session r ON r.root = s.root AND r.deleted_ms IS NULL JOIN node n ON n.id = r.owner
   WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead LIMIT 1";
 
+const OPEN_NODE: &str = "SELECT name, address, secret FROM node n
+  WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
+  ORDER BY (SELECT count(*) FROM session s WHERE s.owner = n.id AND NOT s.closed AND s.deleted_ms IS NULL), id LIMIT 1";
+
 /// The membership of this node.
 #[derive(Debug)]
 pub(crate) struct Membership {
@@ -87,6 +91,14 @@ impl Membership {
         *kept = Some(client);
         Ok(rows)
     }
+}
+
+fn owner(row: &Row) -> Result<Owner, StoreError> {
+    Ok(Owner {
+        name: get(row, 0)?,
+        address: get(row, 1)?,
+        secret: get(row, 2)?,
+    })
 }
 
 fn millis(time: Duration) -> i64 {
@@ -205,15 +217,17 @@ impl Fleet for Membership {
         let (uid, me) = (hex(session), self.me());
         let owner = self.reads.run(move |client| async move {
             let row = first(&client, OWNER, &[&uid, &me]).await?;
-            let owner = |row: &Row| {
-                Ok(Owner {
-                    name: get(row, 0)?,
-                    address: get(row, 1)?,
-                    secret: get(row, 2)?,
-                })
-            };
             row.as_ref().map(owner).transpose()
         });
         owner.await
+    }
+
+    async fn open_node(&self) -> Result<Option<Owner>, StoreError> {
+        let me = self.me();
+        let node = self.reads.run(move |client| async move {
+            let row = first(&client, OPEN_NODE, &[&me]).await?;
+            row.as_ref().map(owner).transpose()
+        });
+        node.await
     }
 }

@@ -100,6 +100,12 @@ impl Fleet {
         session(&self.nodes[node], &workdir, words).await
     }
 
+    /// What `agentctl nodes` says of each node.
+    pub(crate) async fn rows(&self) -> serde_json::Value {
+        let listed = self.nodes[1].agentctl(&["nodes", "-o", "json"]).await;
+        serde_json::from_str(&listed.stdout).unwrap()
+    }
+
     pub(crate) async fn client(&self, node: usize) -> Client {
         self.nodes[node].client().await
     }

@@ -35,7 +35,7 @@ pub(crate) enum DaemonVerb {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  agentctl nodes\n  agentctl node drain web3      # its sessions continue on other nodes\
-\n  agentctl node cordon web3     # it takes over no more sessions\n  agentctl node uncordon web3"
+\n  agentctl node cordon web3     # it gets no more sessions\n  agentctl node uncordon web3"
 )]
 pub(crate) struct NodeArgs {
     #[command(subcommand)]
@@ -50,12 +50,12 @@ pub(crate) enum NodeVerb {
         /// The node's name
         node: String,
     },
-    /// Let it take over no more sessions
+    /// Let it keep its sessions and get no others
     Cordon {
         /// The node's name
         node: String,
     },
-    /// Let it take over sessions again
+    /// Let it get sessions again
     Uncordon {
         /// The node's name
         node: String,

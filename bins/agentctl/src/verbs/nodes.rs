@@ -61,8 +61,8 @@ pub(crate) async fn node(ctx: &mut Ctx, verb: NodeVerb) -> Result<Exit, Failure>
             Placing::Draining,
             "drains: its sessions move at their next boundary",
         ),
-        NodeVerb::Cordon { node } => (node, Placing::Cordoned, "takes over no more sessions"),
-        NodeVerb::Uncordon { node } => (node, Placing::Open, "takes over sessions"),
+        NodeVerb::Cordon { node } => (node, Placing::Cordoned, "gets no more sessions"),
+        NodeVerb::Uncordon { node } => (node, Placing::Open, "gets sessions again"),
     };
     let params = PlaceParams { node, placing };
     ctx.connect().await?.place(&params).await?;
