@@ -27,9 +27,23 @@ pub(crate) struct DaemonArgs {
     /// Settings of a mode, as sections that are not below.
     #[arg(skip)]
     pub(crate) more: &'static str,
+    /// The fleet that the daemon joins; default: it has a store of its own.
+    #[arg(skip)]
+    pub(crate) member: Option<Member>,
     /// A whole configuration of a mode, in place of the one below.
     #[arg(skip)]
     pub(crate) whole: Option<String>,
+}
+
+/// A node of a fleet.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    /// The URL of the database.
+    pub(crate) store: String,
+    /// The node's name.
+    pub(crate) name: String,
+    /// The seconds without a sign of life after which it counts as gone.
+    pub(crate) ttl: u32,
 }
 
 /// A level of the sandbox.
@@ -104,6 +118,16 @@ impl ToolMix {
     }
 }
 
+impl Member {
+    /// Its lines of `[node]`, and its sections.
+    fn text(&self) -> (String, String) {
+        let Self { store, name, ttl } = self;
+        let node = format!("name = \"{name}\"\nttl = \"{ttl}s\"\n");
+        let sections = format!("[store]\nurl = \"{store}\"\n[http]\nlisten = \"127.0.0.1:0\"\n");
+        (node, sections)
+    }
+}
+
 impl DaemonArgs {
     /// The text of the configuration file.
     pub(crate) fn text(&self, url: &str) -> String {
@@ -113,6 +137,7 @@ impl DaemonArgs {
         let dialect = self.dialect.name();
         let base = self.dialect.base();
         let level = self.sandbox.name();
+        let (node, store) = self.member.as_ref().map_or_else(Default::default, Member::text);
         let protocol = match self.dialect {
             DialectName::LlamaCompletion => "tool_protocol = \"json-text\"",
             _ => "",
@@ -125,7 +150,7 @@ mode = "yolo"
 [node]
 idle_passivate = "1s"
 drain_timeout = "5s"
-[limits]
+{node}{store}[limits]
 sessions_hot = 8192
 connections = 4096
 [retry]

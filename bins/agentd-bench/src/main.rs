@@ -6,6 +6,7 @@ mod attaching;
 mod attempt;
 mod cancel;
 mod checks;
+mod cluster;
 mod config;
 mod cost;
 mod daemon;

@@ -2,6 +2,7 @@
 
 use crate::active::{self, ActiveArgs};
 use crate::attaching::{self, AttachArgs};
+use crate::cluster::{self, ClusterArgs};
 use crate::config::DaemonArgs;
 use crate::cost::{self, CostArgs};
 use crate::daemon::Bench;
@@ -100,6 +101,9 @@ pub(crate) enum Mode {
         /// The tree; default: the sources of all crates on this machine
         dir: Option<PathBuf>,
     },
+    /// Several nodes on a PostgreSQL server that this program starts: throughput compared with SQLite, the takeover of the
+    /// sessions of a killed and of a stopped node, a drain, viewers at another node
+    Cluster(ClusterArgs),
     /// `bash -c true` at each sandbox level that works here, compared with a plain spawn; no daemon
     Sandbox {
         /// Commands at each level
@@ -119,6 +123,7 @@ impl Mode {
                 return Ok(None);
             }
             Self::Cost(args) => return cost::run(daemon, &args).await.map(Some),
+            Self::Cluster(args) => return cluster::run(daemon, manner, &args).await.map(Some),
             Self::Decode { events, rounds } => decode::run(events, rounds)?,
             Self::Attempt { attempts } => attempt::run(attempts).await?,
             Self::Sandbox { runs } => sandbox::run(runs).await?,
@@ -184,6 +189,7 @@ impl Mode {
                 .await
                 .map(Report::from),
             Self::Cost(_)
+            | Self::Cluster(_)
             | Self::Http(_)
             | Self::Decode { .. }
             | Self::Attempt { .. }

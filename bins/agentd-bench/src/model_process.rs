@@ -1,5 +1,6 @@
 //! Runs the model server in its own process, so that its usage does not count as the daemon's: this program starts itself.
 
+use crate::drive;
 use agentd_bench::model_server::{Manner, ModelServer, Rates};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -15,6 +16,8 @@ use tokio::process::{Child, Command};
 pub(crate) const SERVE: &str = "serve-model";
 /// How long the model server may take to start or to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often to ask for its figures while waiting for requests.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How the model server behaves.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -157,6 +160,20 @@ impl ModelProcess {
 
     pub(crate) const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Waits until it has had this many requests.
+    pub(crate) async fn requests(&self, wanted: u64) -> Result<()> {
+        let mut ticks = tokio::time::interval(LOOK);
+        let waiting = async {
+            while self.served().await?.requests < wanted {
+                ticks.tick().await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(drive::PATIENCE, waiting)
+            .await
+            .context("the turns did not continue in time")?
     }
 
     /// Fetches the figures. Each gap is returned only once.

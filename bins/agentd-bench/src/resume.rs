@@ -2,11 +2,11 @@
 
 use crate::checks;
 use crate::daemon::Bench;
-use crate::drive::{PATIENCE, Wanted, Watcher, create_all};
+use crate::drive::{Wanted, Watcher, create_all};
 use crate::report::{Report, Target};
 use anyhow::{Context as _, Result};
 use clap::Args;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How many.
 #[derive(Debug, Clone, Args)]
@@ -46,20 +46,10 @@ pub(crate) async fn run(bench: &mut Bench, args: &ResumeArgs) -> Result<Report> 
     Ok(report)
 }
 
-/// Waits until the model server has had this many requests.
 async fn requests(bench: &Bench, wanted: u64) -> Result<()> {
-    let model = bench
-        .model
-        .as_ref()
-        .context("this mode needs the built-in model server")?;
-    let mut ticks = tokio::time::interval(Duration::from_millis(20));
-    let waiting = async {
-        while model.served().await?.requests < wanted {
-            ticks.tick().await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::time::timeout(PATIENCE, waiting)
+    let model = bench.model.as_ref();
+    model
+        .context("this mode needs the built-in model server")?
+        .requests(wanted)
         .await
-        .context("the turns did not continue in time")?
 }
