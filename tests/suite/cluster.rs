@@ -302,6 +302,50 @@ async fn i7_a_token_ends_on_all_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cordoned_node_passes_on_requests_for_new_sessions() {
+    let Some(fleet) = Fleet::start("a cordoned node", 2).await else {
+        return;
+    };
+    let cordon = async |node: &str| {
+        let done = fleet.nodes[1].agentctl(&["node", "cordon", node]).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    };
+    cordon("node1").await;
+    // New sessions go elsewhere as soon as it has noticed.
+    let created = async |fleet: &Fleet, name: &str| {
+        let workdir = fleet.workdir(name).display().to_string();
+        let plan = format!("plan:{name} text=done;");
+        fleet.nodes[1]
+            .agentctl(&["run", "-d", "-C", &workdir, &plan])
+            .await
+    };
+    let owned = async |fleet: &Fleet, node: usize| fleet.rows().await[node]["sessions"].as_u64().unwrap();
+    found("a new session is on another node", async || {
+        let before = owned(&fleet, 0).await;
+        let done = created(&fleet, &format!("new{before}")).await;
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        (owned(&fleet, 0).await > before).then_some(())
+    })
+    .await;
+    cordon("node0").await;
+    let refused = found("no node gets a new session", async || {
+        let before = owned(&fleet, 0).await + owned(&fleet, 1).await;
+        Some(created(&fleet, &format!("more{before}")).await).filter(|done| done.code != Some(0))
+    })
+    .await;
+    assert!(
+        refused.stderr.contains("no other node takes new sessions"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("agentctl node uncordon"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
     let Some(mut fleet) = Fleet::start("nodes of a fleet", 2).await else {
         return;
@@ -323,41 +367,6 @@ async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
     let done = fleet.nodes[0].agentctl(&["node", "cordon", "node1"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(listed(&fleet).await, (open("open"), open("cordoned")));
-    // New sessions go elsewhere as soon as it has noticed.
-    let created = async |fleet: &Fleet, name: &str| {
-        let workdir = fleet.workdir(name).display().to_string();
-        let plan = format!("plan:{name} text=done;");
-        fleet.nodes[1]
-            .agentctl(&["run", "-d", "-C", &workdir, &plan])
-            .await
-    };
-    let owned = async |fleet: &Fleet, node: usize| fleet.rows().await[node]["sessions"].as_u64().unwrap();
-    found("a new session is on another node", async || {
-        let before = owned(&fleet, 0).await;
-        let done = created(&fleet, &format!("new{before}")).await;
-        assert_eq!(done.code, Some(0), "{}", done.stderr);
-        (owned(&fleet, 0).await > before).then_some(())
-    })
-    .await;
-    let done = fleet.nodes[1].agentctl(&["node", "cordon", "node0"]).await;
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let refused = found("no node gets a new session", async || {
-        let before = owned(&fleet, 0).await + owned(&fleet, 1).await;
-        Some(created(&fleet, &format!("more{before}")).await).filter(|done| done.code != Some(0))
-    })
-    .await;
-    assert!(
-        refused.stderr.contains("no other node takes new sessions"),
-        "{}",
-        refused.stderr
-    );
-    assert!(
-        refused.stderr.contains("agentctl node uncordon"),
-        "{}",
-        refused.stderr
-    );
-    let done = fleet.nodes[1].agentctl(&["node", "uncordon", "node0"]).await;
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let done = fleet.nodes[0].agentctl(&["node", "uncordon", "node1"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let unknown = fleet.nodes[1].agentctl(&["node", "drain", "nobody"]).await;

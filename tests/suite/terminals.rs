@@ -80,6 +80,7 @@ impl Terminals {
 struct LastScreen<'a>(&'a Terminals, &'a str);
 
 impl Drop for LastScreen<'_> {
+    #[expect(clippy::print_stderr, reason = "tells why a test failed")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("terminal {} shows:\n{}", self.1, self.0.screen(self.1));
