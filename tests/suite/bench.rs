@@ -1,6 +1,7 @@
 //! The load tool with small numbers: each mode measures something and leaves complete logs behind. No figure is
 //! compared with a target here: this machine is busy with tests.
 
+use agentd_process_tests::Postgres;
 use agentd_tests::{binaries, skipped, within};
 use serde_json::Value;
 use tokio::process::Command;
@@ -64,6 +65,27 @@ async fn a_fleet_is_measured_and_its_logs_are_whole() {
     assert!(
         target.is_some_and(|target| target.starts_with(">= 600")),
         "{target:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_nodes_are_measured() {
+    if Postgres::database("several nodes are measured").is_none() {
+        return;
+    }
+    let figures = measure("cluster --sessions 10 --active 6 --steps 2 --waves 1 --ttl 2 --idle 6").await;
+    positive(
+        &figures,
+        &[
+            "one_node_to_sqlite",
+            "all_nodes_to_one",
+            "other_node.events_per_second",
+            "kill.taken_over_seconds",
+            "stop.taken_over_seconds",
+            "idle.rss_mb.node2",
+            "list_100_ms.p99",
+            "drain.seconds",
+        ],
     );
 }
 

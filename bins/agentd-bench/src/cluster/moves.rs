@@ -5,7 +5,7 @@ use crate::checks;
 use crate::daemon::Bench;
 use crate::drive::{PATIENCE, Wanted, Watcher, create_all};
 use crate::report::{Report, Target};
-use agentd_protocol::{PlaceParams, Placing, SessionId};
+use agentd_protocol::{FleetNode, PlaceParams, Placing, SessionId};
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -35,7 +35,9 @@ pub(super) async fn stop(cluster: &Cluster, args: &ClusterArgs, report: &mut Rep
     let begun = Instant::now();
     let went_on = open.goes_on(cluster, begun, ("stop", args), report).await;
     kill_process(pid, Signal::CONT)?;
-    went_on
+    went_on?;
+    // It joins again as soon as it notices.
+    until(cluster.node(1)?, |node| node.alive).await
 }
 
 /// Turns that wait for an answer which comes only when another node repeats the request.
@@ -107,7 +109,7 @@ pub(super) async fn drain(cluster: &mut Cluster, args: &ClusterArgs, report: &mu
         placing: Placing::Draining,
     };
     other.client.place(&params).await?;
-    gone(other).await?;
+    until(other, |node| !node.alive && node.sessions == 0).await?;
     report.aim(
         "drain.seconds",
         begun.elapsed().as_secs_f64(),
@@ -118,22 +120,19 @@ pub(super) async fn drain(cluster: &mut Cluster, args: &ClusterArgs, report: &mu
     checks::logs(&other.client, &sessions, report).await
 }
 
-/// Waits until the first node has left the fleet and has no sessions.
-async fn gone(other: &Bench) -> Result<()> {
+/// Waits until another node says this of the first one.
+async fn until(other: &Bench, holds: impl Fn(&FleetNode) -> bool) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_millis(50));
     let waiting = async {
         loop {
             ticks.tick().await;
             let nodes = other.client.nodes().await?;
-            if nodes
-                .iter()
-                .any(|node| node.name == "node0" && !node.alive && node.sessions == 0)
-            {
+            if nodes.iter().any(|node| node.name == "node0" && holds(node)) {
                 return anyhow::Ok(());
             }
         }
     };
     tokio::time::timeout(PATIENCE, waiting)
         .await
-        .context("the node does not end")?
+        .context("the node does not end or come back")?
 }
