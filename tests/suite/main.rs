@@ -38,6 +38,7 @@ mod long_life;
 mod lost_files;
 mod matrix;
 mod mcp;
+mod migrations;
 mod model_faults;
 mod model_trouble;
 mod operator;

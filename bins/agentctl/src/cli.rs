@@ -22,8 +22,8 @@ pub(crate) use look::{
     BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
 };
 pub(crate) use operate::{
-    CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, NodeArgs, NodeVerb,
-    Shell,
+    CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, MigrateArgs,
+    NodeArgs, NodeVerb, Shell,
 };
 pub(crate) use security::{
     AuditArgs, AuditListArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb,
@@ -181,6 +181,8 @@ pub(crate) enum Verb {
     Import(ImportArgs),
     /// Back up the running daemon's store and audit files (restore with `agentd restore`)
     Backup(BackupArgs),
+    /// Copy the store between SQLite and PostgreSQL, while no daemon runs
+    Migrate(MigrateArgs),
     /// Print events of all sessions
     Events(EventsArgs),
     /// List, measure and remove the workspaces of sessions

@@ -18,6 +18,7 @@ mod history;
 pub(crate) mod lifecycle;
 mod logs;
 mod look;
+mod migrate;
 mod nodes;
 mod open;
 mod policy;
@@ -80,6 +81,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Export(args) => transfer::export(ctx, &args).await,
         Verb::Import(args) => transfer::import(ctx, &args).await,
         Verb::Backup(args) => backup::backup(ctx, &args).await,
+        Verb::Migrate(args) => Err(migrate::migrate(ctx, &args)),
         Verb::Events(args) => events::events(ctx, &args).await,
         Verb::Usage(args) => usage::usage(ctx, &args).await,
         Verb::Models => look::models(ctx).await,

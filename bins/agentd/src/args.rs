@@ -58,4 +58,22 @@ pub(crate) enum Verb {
         #[arg(long)]
         replace: bool,
     },
+    /// Copy a store between SQLite and PostgreSQL; no daemon may be using either (also: `agentctl migrate`)
+    Migrate {
+        /// The source: `sqlite:FILE` or `postgres://USER@HOST/DATABASE`
+        #[arg(value_name = "FROM")]
+        from: String,
+        /// The destination, which must be empty
+        #[arg(value_name = "TO")]
+        to: String,
+        /// Say what would be copied
+        #[arg(long, conflicts_with = "verify")]
+        dry_run: bool,
+        /// Copy nothing, and compare the two
+        #[arg(long)]
+        verify: bool,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod demo;
+mod migrate;
 mod serve;
 
 use agentd_node::Surroundings;

@@ -1,10 +1,10 @@
 //! Runs a node from a configuration: starts it, announces it, waits for its end.
 
 use crate::args::{Args, Verb};
-use crate::{EXIT_INTERNAL, demo, fail, surroundings};
+use crate::{EXIT_INTERNAL, demo, fail, migrate, surroundings};
 use agentd_file_work::Limits as FileLimits;
 use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths, Restored};
-use agentd_settings::{Loaded, Sources};
+use agentd_settings::{Loaded, Settings, Sources};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -51,11 +51,8 @@ pub(crate) fn run(
         Ok(paths) => paths,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    if let Some(Verb::Restore { file, replace }) = &args.verb {
-        return restored(
-            agentd_node::restore(&loaded.settings, file, &paths.data_dir, *replace),
-            &paths,
-        );
+    if let Some(verb) = &args.verb {
+        return perform(verb, args, &loaded.settings, &environment, &paths);
     }
     if let Err(error) = paths.create().and_then(|()| {
         agentd_node::start_logging(&paths, &loaded.settings.log, args.log.as_deref(), args.verbose)
@@ -80,6 +77,23 @@ pub(crate) fn run(
         Ok(Ended::Stopped) => ExitCode::SUCCESS,
         Ok(Ended::Failed(why)) => fail(EXIT_INTERNAL, &why),
         Err(error) => fail(error.exit_code(), &error.to_string()),
+    }
+}
+
+/// What the daemon's program does instead of serving.
+fn perform(
+    verb: &Verb,
+    args: &Args,
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+    paths: &Paths,
+) -> ExitCode {
+    match verb {
+        Verb::Restore { file, replace } => {
+            let done = agentd_node::restore(settings, file, &paths.data_dir, *replace);
+            restored(done, paths)
+        }
+        Verb::Migrate { .. } => migrate::run(verb, &settings.store, environment, args.data_dir.clone()),
     }
 }
 

@@ -40,7 +40,8 @@ pub(crate) async fn open(args: &NodeArgs, store: &StoreConfig) -> Result<Arc<dyn
     }
 }
 
-fn password(
+/// The password of the database, from where the settings say.
+pub(crate) fn password(
     store: &StoreConfig,
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<String>, NodeError> {

@@ -20,6 +20,7 @@ mod key_files;
 mod log_follower;
 mod logs;
 mod lost;
+mod migrate;
 mod modes;
 mod named_files;
 mod node;
@@ -48,6 +49,7 @@ mod workspaces;
 
 pub use error::NodeError;
 pub use logs::start_logging;
+pub use migrate::{Migrate, Migrated, Progress, Task, migrate};
 pub use named_files::check_files;
 pub use node::{Ended, Node, NodeArgs};
 pub use notify::notify_ready;

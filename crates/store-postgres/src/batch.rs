@@ -81,6 +81,34 @@ fn text(key: SortKey) -> String {
     }
 }
 
+/// What orders and searches read of a list row.
+#[derive(Debug)]
+pub(crate) struct Sorted {
+    pub(crate) updated: f64,
+    pub(crate) name: String,
+    pub(crate) model: String,
+    pub(crate) urgency: f64,
+    pub(crate) steps: f64,
+    pub(crate) tokens: f64,
+    pub(crate) cost: f64,
+    pub(crate) searched: String,
+}
+
+impl Sorted {
+    pub(crate) fn of(listed: &Listed) -> Self {
+        Self {
+            updated: number(&listed.key(SortBy::Updated)),
+            name: text(listed.key(SortBy::Name)),
+            model: text(listed.key(SortBy::Model)),
+            urgency: number(&listed.key(SortBy::State)),
+            steps: number(&listed.key(SortBy::Steps)),
+            tokens: number(&listed.key(SortBy::Tokens)),
+            cost: number(&listed.key(SortBy::Cost)),
+            searched: clean(&listed.searched()),
+        }
+    }
+}
+
 impl Columns {
     /// Encodes appends, of which none may be [`Append::malformed`].
     pub(crate) fn of<'a>(appends: impl Iterator<Item = &'a Append>) -> Self {
@@ -121,15 +149,15 @@ impl Columns {
             summary: &json,
         };
         self.sum.push(Some(sum.sum()));
-        let listed = Listed::from(row);
-        self.updated.push(number(&listed.key(SortBy::Updated)));
-        self.sort_name.push(text(listed.key(SortBy::Name)));
-        self.model.push(text(listed.key(SortBy::Model)));
-        self.urgency.push(number(&listed.key(SortBy::State)));
-        self.steps.push(number(&listed.key(SortBy::Steps)));
-        self.tokens.push(number(&listed.key(SortBy::Tokens)));
-        self.cost.push(number(&listed.key(SortBy::Cost)));
-        self.searched.push(clean(&listed.searched()));
+        let sorted = Sorted::of(&Listed::from(row));
+        self.updated.push(sorted.updated);
+        self.sort_name.push(sorted.name);
+        self.model.push(sorted.model);
+        self.urgency.push(sorted.urgency);
+        self.steps.push(sorted.steps);
+        self.tokens.push(sorted.tokens);
+        self.cost.push(sorted.cost);
+        self.searched.push(sorted.searched);
         self.summary.push(Some(json));
         self.uid.push(uid);
         self.name.push(name);

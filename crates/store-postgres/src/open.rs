@@ -8,7 +8,7 @@ use crate::store::PostgresStore;
 use crate::writer::{Shared, Writer};
 use crate::{rules, schema};
 use agentd_store::backend::Counters;
-use agentd_store::{Backend, Options, StoreError};
+use agentd_store::{Backend, Options, Purpose, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use tokio::sync::watch;
@@ -33,6 +33,9 @@ pub async fn open(
     schema::migrate(&client).await?;
     drop(client);
     let reads = Reads::new(&server, options.readers, options.read_timeout)?;
+    if options.purpose != Purpose::Destination {
+        reads.run(crate::parts::refuse_unfinished).await?;
+    }
     let cursor = reads.run(|client| async move { crate::queries::cursor(&client).await });
     let shared = Shared {
         server,

@@ -3,11 +3,13 @@
 use crate::fleet::Membership;
 use crate::listener::Listener;
 use crate::reads::Reads;
+use crate::server::Server;
 use crate::writer::{Shared, Writer, stopped};
 use crate::{blobs, list, queries, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{ROW_LIMIT, is_name};
+use agentd_store::migrate::Parts;
 use agentd_store::{
     Append, Blob, Charge, Copied, Filter, Fleet as _, Integrity, Outcome, Page, Range, Row, SessionLog,
     Spending, StoreError, StoreMetrics, StoredKey, Watched,
@@ -19,6 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
+use tokio_postgres::Client;
 
 /// A store in a PostgreSQL database.
 #[derive(Debug)]
@@ -51,6 +54,16 @@ impl PostgresStore {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.clock.now()
+    }
+
+    /// The database, for people.
+    pub(crate) const fn server(&self) -> &Server {
+        &self.shared.server
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<Client, StoreError> {
+        self.shared.server.connect().await
     }
 
     /// The current incarnation of this node, if it has joined.
@@ -219,6 +232,10 @@ impl SessionLog for PostgresStore {
         );
         self.reads.close();
         Ok(())
+    }
+
+    fn parts(&self) -> Option<&dyn Parts> {
+        Some(self)
     }
 
     fn metrics(&self) -> StoreMetrics {

@@ -87,6 +87,18 @@ pub enum StoreError {
         /// The sessions that lost events.
         lost: Vec<Loss>,
     },
+    /// A migration into the database was interrupted.
+    #[error(
+        "this database is the destination of an unfinished migration from {origin}; run the same `agentctl migrate` \
+         again, or start agentd with the old database"
+    )]
+    Unfinished {
+        /// The source.
+        origin: String,
+    },
+    /// A migration is not possible, or its result is wrong.
+    #[error("cannot migrate: {0}")]
+    Migration(String),
     /// The file system does not support a write-ahead log.
     #[error("cannot use a write-ahead log for {} (journal mode {mode})", path.display())]
     NoWriteAhead {
@@ -252,6 +264,8 @@ impl StoreError {
             | Self::Foreign { .. }
             | Self::Lost { .. }
             | Self::NoWriteAhead { .. }
+            | Self::Unfinished { .. }
+            | Self::Migration(_)
             | Self::Database(_)
             | Self::Io { .. }
             | Self::Json(_) => FaultClass::Storage,
@@ -271,6 +285,8 @@ impl StoreError {
             Self::Foreign { .. } => "store_foreign",
             Self::Lost { .. } => "store_lost",
             Self::NoWriteAhead { .. } => "store_no_write_ahead",
+            Self::Unfinished { .. } => "store_unfinished",
+            Self::Migration(_) => "store_migration",
             Self::NotFound(_) => "unknown_session",
             Self::DamagedRow(_) => DAMAGED_ROW,
             Self::DamagedBlob(_) => "damaged_blob",

@@ -21,6 +21,7 @@ mod lock;
 mod log;
 mod memory;
 mod metrics;
+pub mod migrate;
 mod mirror;
 mod open;
 mod origin;
@@ -50,7 +51,7 @@ pub use lock::StoreLock;
 pub use log::{Access, Backend, Claim, Copied, Incarnation, Placement, SessionLog};
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
-pub use open::{Options, open};
+pub use open::{Options, Purpose, open};
 pub use origin::{ForeignLog, OwnLog};
 pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, StoredKey, Watched,

@@ -1,5 +1,6 @@
 //! The three traits that every backend implements.
 
+use crate::migrate::Parts;
 use crate::{
     Append, Charge, Filter, Fleet, Integrity, Loss, Outcome, Page, Range, Row, Spending, StoreError,
     StoreMetrics, StoredKey, StoredToken, Watched,
@@ -61,6 +62,10 @@ pub trait SessionLog: Send + Sync + Debug {
         Err(StoreError::Refused(
             "an in-memory store cannot be copied".to_owned(),
         ))
+    }
+    /// The store as tables, for a migration; `None`: it has none.
+    fn parts(&self) -> Option<&dyn Parts> {
+        None
     }
     /// Writes the queued changes, then refuses all requests.
     async fn close(&self) -> Result<(), StoreError>;

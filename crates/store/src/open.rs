@@ -5,6 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Why a store is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// For a daemon.
+    Serve,
+    /// As the source of a migration.
+    Source,
+    /// As the destination of a migration, which may have come half way.
+    Destination,
+}
+
 /// Options for opening a backend.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -22,6 +33,8 @@ pub struct Options {
     pub accept_loss: bool,
     /// The address of this daemon, reported to others that find the store in use; empty: none.
     pub address: String,
+    /// Why it is opened.
+    pub purpose: Purpose,
 }
 
 impl Default for Options {
@@ -34,6 +47,7 @@ impl Default for Options {
             max_bytes: 0,
             accept_loss: false,
             address: String::new(),
+            purpose: Purpose::Serve,
         }
     }
 }

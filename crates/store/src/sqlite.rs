@@ -6,6 +6,7 @@ mod backup;
 mod committer;
 mod files;
 mod order;
+mod parts;
 mod placement;
 mod queries;
 mod readers;
@@ -24,9 +25,10 @@ mod tests;
 use crate::blob::{BlobFiles, ROW_LIMIT, is_name, name_of};
 use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
+use crate::migrate::Parts;
 use crate::{
-    Append, Blob, Charge, Clock, Filter, Integrity, Loss, Options, Outcome, Page, Range, Row, SessionLog,
-    Spending, StoreError, StoredKey, Watched,
+    Append, Blob, Charge, Clock, Filter, Integrity, Loss, Options, Outcome, Page, Purpose, Range, Row,
+    SessionLog, Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
@@ -79,7 +81,7 @@ impl SqliteStore {
         let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"), &options.address)?];
         let parent = file.parent().unwrap_or(data_dir);
         durable_dir(parent)?;
-        if parent != data_dir {
+        if parent != data_dir || options.purpose != Purpose::Serve {
             // Two daemons with different data directories could still use the same database file.
             let mut beside = file.as_os_str().to_owned();
             beside.push(".lock");
@@ -93,6 +95,9 @@ impl SqliteStore {
             .open(file);
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
+        if options.purpose != Purpose::Destination {
+            parts::refuse_unfinished(&connection)?;
+        }
         let (witness, losses) = Witness::open(file, &connection, options.accept_loss)?;
         // SQLite also syncs the name of its log, but ignores a failure.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
@@ -351,6 +356,10 @@ impl SessionLog for SqliteStore {
         let closed = self.writer.close().await;
         self.readers.close();
         closed
+    }
+
+    fn parts(&self) -> Option<&dyn Parts> {
+        Some(self)
     }
 
     fn metrics(&self) -> crate::StoreMetrics {

@@ -12,7 +12,19 @@ macro_rules! conformance {
     };
 }
 
+/// Runs each function over a migration between two files: the tests of PostgreSQL run them in both directions.
+macro_rules! migrations {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite_to_sqlite {
+            $(#[tokio::test] async fn $name() {
+                super::$name(super::DatabaseFile::default(), super::DatabaseFile::default()).await;
+            })*
+        }
+    };
+}
+
 mod conformance;
 mod jsonl;
 pub(crate) mod kit;
+mod migrations;
 mod tokens;

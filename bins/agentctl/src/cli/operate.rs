@@ -1,4 +1,4 @@
-//! Arguments of `daemon`, `config`, `completion`, `demo`, `help`.
+//! Arguments of `daemon`, `node`, `config`, `migrate`, `completion`, `demo`, `help`.
 
 use crate::complete::topics;
 use clap::{Args, Subcommand, ValueEnum};
@@ -81,6 +81,41 @@ pub(crate) enum ConfigVerb {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+}
+
+const MIGRATE_NOTES: &str = "\
+No daemon may use either database, and the destination must be empty. The same command again continues an interrupted \
+migration. At the end both databases are compared; until then no daemon opens the destination. `sqlite:FILE` is relative \
+to the current directory, and large results are in `blobs` next to FILE, or in --data-dir. A password comes from \
+store.password_file or store.password_env of the configuration.
+
+Examples:
+  agentctl migrate sqlite:agentd.db postgres://agentd@db.example/agentd
+  agentctl migrate postgres://agentd@db.example/agentd sqlite:new.db
+  agentctl migrate --verify sqlite:old.db postgres://agentd@db.example/agentd";
+
+/// `migrate`.
+#[derive(Debug, Args)]
+#[command(after_help = MIGRATE_NOTES)]
+pub(crate) struct MigrateArgs {
+    /// The source: sqlite:FILE or postgres://USER@HOST/DATABASE
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// The destination, of the other kind
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+    /// Say what would be copied
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) dry_run: bool,
+    /// Copy nothing, and compare the two
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// The daemon's configuration file, if it is not in a standard place
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The data directory of the SQLite database [default: the directory of its file]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 /// A shell.

@@ -15,6 +15,29 @@ macro_rules! conformance {
     };
 }
 
+/// Runs each function over a migration into PostgreSQL, and over one out of it.
+#[cfg(test)]
+macro_rules! migrations {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite_to_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                if let Some(database) = crate::server::Database::create(stringify!($name)) {
+                    super::$name(super::DatabaseFile::default(), database).await;
+                }
+            })*
+        }
+        mod postgres_to_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                if let Some(database) = crate::server::Database::create(stringify!($name)) {
+                    super::$name(database, super::DatabaseFile::default()).await;
+                }
+            })*
+        }
+    };
+}
+
 #[cfg(test)]
 #[path = "../../../store/src/tests/conformance.rs"]
 mod conformance;
@@ -27,6 +50,11 @@ mod fleet;
 )]
 #[path = "../../../store/src/tests/kit.rs"]
 mod kit;
+#[cfg(test)]
+mod migrating;
+#[cfg(test)]
+#[path = "../../../store/src/tests/migrations.rs"]
+mod migrations;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::schema::migrate;
 use crate::tests::kit::{Kit, summary};
-use crate::{Append, Backend, Blob, Options, Outcome, Range, StoreError, open};
+use crate::{Append, Backend, Blob, Options, Outcome, Purpose, Range, StoreError, open};
 use agentd_protocol::{AppendId, SessionId, Timestamp};
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
@@ -400,4 +400,22 @@ fn a_path_that_is_a_directory_is_refused() {
     std::fs::create_dir(dir.path().join("agentd.db")).unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(matches!(refused, Err(StoreError::Io { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_daemon_with_another_data_directory_keeps_a_migration_away_from_its_file() {
+    let [own, other] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let url = format!("sqlite:{}", other.path().join("agentd.db").display());
+    let daemon = open(&url, own.path(), Options::default()).unwrap();
+    let migration = || {
+        let options = Options {
+            purpose: Purpose::Source,
+            ..Options::default()
+        };
+        open(&url, other.path(), options)
+    };
+    let refused = migration().map(drop).unwrap_err();
+    assert!(matches!(refused, StoreError::InUse { .. }), "{refused}");
+    daemon.close().await.unwrap();
+    migration().unwrap().close().await.unwrap();
 }
