@@ -6,13 +6,14 @@ use crate::played::{model, session};
 use crate::subagents::{all, node, root, tasks, when_over};
 use agentd_client::Client;
 use agentd_process_tests::{Database, Postgres};
-use agentd_protocol::{Block, CreateParams, SendParams};
+use agentd_protocol::{Block, CreateParams, Created, SendParams};
 use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, DaemonOptions, Finished, Follower, check_log, within};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// One agent has a sub-agent, one a large result, and all others answer.
 async fn agents() -> FaultServer {
@@ -66,7 +67,7 @@ async fn seen(daemon: &Daemon) -> Vec<String> {
     seen.push(ctl(daemon, &["token", "ls", "-o", "json"], 0).await);
     seen.push(ctl(daemon, &["usage", "-o", "json"], 0).await);
     let found = client.check_store().await.unwrap();
-    assert_eq!(found["problems"], serde_json::json!([]));
+    assert_eq!(found.get("problems"), Some(&serde_json::json!([])));
     seen
 }
 
@@ -84,6 +85,58 @@ fn url(dir: &Path) -> String {
     format!("sqlite:{}", dir.join("data/agentd.db").display())
 }
 
+/// Sessions of all sorts, and a token. Returns the first one, and the request that created it.
+async fn filled(daemon: &Daemon) -> (Created, CreateParams) {
+    let client = daemon.client().await;
+    let create = CreateParams {
+        prompt: Some(vec![Block::text("a question")]),
+        workdir: daemon.workdir("project"),
+        key: Some("create-1".to_owned()),
+        ..CreateParams::default()
+    };
+    let created = client.create(&create).await.unwrap();
+    let large = session(daemon, &client, "large").await;
+    let gone = session(daemon, &client, "another").await;
+    for id in [&created.session.to_string(), &large, &gone] {
+        Follower::attach(&client, id).await.turn_finished(1).await;
+    }
+    root(daemon, &client, CreateParams::default()).await;
+    when_over(&client, 1).await;
+    ctl(daemon, &["wait", "root"], 0).await;
+    ctl(daemon, &["rm", &gone], 0).await;
+    ctl(daemon, &["token", "create", "ci", "--scope", "read"], 0).await;
+    (created, create)
+}
+
+/// Kills a migration to a file in this directory, and runs it again.
+async fn interrupted(
+    daemon: &Daemon,
+    (from, to): (&str, &str),
+    (dir, early): (&Arc<TempDir>, DaemonOptions),
+) {
+    let mut killed = daemon.agentctl_command(&["migrate", from, to]);
+    let killed = killed.env("AGENTD_FAULTS", "store.after_commit=kill@4").output();
+    let killed = within("the migration is killed", killed).await.unwrap();
+    assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
+    let mut early = Daemon::launch(Arc::clone(dir), early);
+    assert_eq!(early.ended().await.code(), Some(1));
+    let said = early.said();
+    assert!(
+        said.contains("unfinished migration from postgres://agentd:***@"),
+        "{said}"
+    );
+    let done = migrate(daemon, from, to, &[]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("and compared both"), "{}", done.stdout);
+    let again = migrate(daemon, from, to, &["--verify"]).await;
+    assert!(
+        again.stdout.contains("have the same content"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_i2_sessions_move_to_postgres_and_back_and_go_on() {
     let Some(database) = Postgres::database("a migration") else {
@@ -91,25 +144,8 @@ async fn i1_i2_sessions_move_to_postgres_and_back_and_go_on() {
     };
     let server = agents().await;
     let mut first = Daemon::start(options(&server, None)).await;
-    let client = first.client().await;
-    let create = CreateParams {
-        prompt: Some(vec![Block::text("a question")]),
-        workdir: first.workdir("project"),
-        key: Some("create-1".to_owned()),
-        ..CreateParams::default()
-    };
-    let created = client.create(&create).await.unwrap();
+    let (created, create) = filled(&first).await;
     let plain = created.session.to_string();
-    let large = session(&first, &client, "large").await;
-    let gone = session(&first, &client, "another").await;
-    for id in [&plain, &large, &gone] {
-        Follower::attach(&client, id).await.turn_finished(1).await;
-    }
-    root(&first, &client, CreateParams::default()).await;
-    when_over(&client, 1).await;
-    ctl(&first, &["wait", "root"], 0).await;
-    ctl(&first, &["rm", &gone], 0).await;
-    ctl(&first, &["token", "create", "ci", "--scope", "read"], 0).await;
     let before = seen(&first).await;
     assert_eq!(before.len(), 4 + 2, "{before:?}");
     assert!(before.iter().any(|text| text.contains("{\"blob\":")));
@@ -150,29 +186,7 @@ async fn i1_i2_sessions_move_to_postgres_and_back_and_go_on() {
     let name = nodes[0]["name"].as_str().unwrap();
     assert!(refused.stderr.contains(name), "{name}: {}", refused.stderr);
     stop(&mut second).await;
-    let mut killed = second.agentctl_command(&["migrate", new, &back]);
-    let killed = killed.env("AGENTD_FAULTS", "store.after_commit=kill@4").output();
-    let killed = within("the migration is killed", killed).await.unwrap();
-    assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
-    let mut early = Daemon::launch(Arc::clone(&other), options(&server, None));
-    assert_eq!(early.ended().await.code(), Some(1));
-    assert!(
-        early
-            .said()
-            .contains("unfinished migration from postgres://agentd:***@"),
-        "{}",
-        early.said()
-    );
-    let done = migrate(&second, new, &back, &[]).await;
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("and compared both"), "{}", done.stdout);
-    let again = migrate(&second, new, &back, &["--verify"]).await;
-    assert!(
-        again.stdout.contains("have the same content"),
-        "{}{}",
-        again.stdout,
-        again.stderr
-    );
+    interrupted(&second, (new, &back), (&other, options(&server, None))).await;
 
     let third = Daemon::start_in(other, options(&server, None)).await;
     assert_eq!(seen(&third).await, after);

@@ -210,8 +210,7 @@ async fn a_row_shows_its_question_its_diff_and_its_log() {
     stage.shows("top", "Enter returns").await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "waits for input").await;
-    stage.keys("top", &["L"]);
-    stage.shows("top", "All done.").await;
+    stage.insists("top", "L", "All done.").await;
     stage.shows("top", "Enter returns").await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "? help · q quit").await;

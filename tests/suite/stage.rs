@@ -50,6 +50,9 @@ fn shared() -> Arc<Shared> {
     shared
 }
 
+/// A key is pressed again after so many looks in vain.
+const LOOKS: u32 = 250;
+
 /// A test's terminals, and the shared daemon.
 pub(crate) struct Stage {
     pub(crate) shared: Arc<Shared>,
@@ -129,6 +132,19 @@ impl Stage {
 
     pub(crate) async fn shows(&self, window: &str, text: &str) {
         self.terminals.shows(window, text).await;
+    }
+
+    /// Presses a key until a text is there: it may be lost while the terminal comes back from another program.
+    pub(crate) async fn insists(&self, window: &str, key: &str, text: &str) {
+        let mut looks = 0;
+        eventually(&format!("{key} shows {text:?} in terminal {window}"), || {
+            if looks % LOOKS == 0 {
+                self.keys(window, &[key]);
+            }
+            looks += 1;
+            self.terminals.screen(window).contains(text)
+        })
+        .await;
     }
 
     /// Waits until a text is gone.

@@ -202,7 +202,9 @@ fn entry(body: &mut Vec<u8>, mode: &str, name: &[u8], id: &Id) {
 
 /// Adds the trees of the files of now that the files of then did not have. Returns the id of the root.
 pub(crate) fn add_trees(pack: &mut Pack, then: &[Leaf<'_>], now: &[Leaf<'_>]) -> io::Result<Id> {
-    let known: BTreeSet<Id> = trees(then).into_iter().map(|(id, _)| id).collect();
+    // Nothing was recorded before: not even the empty tree.
+    let then = if then.is_empty() { Vec::new() } else { trees(then) };
+    let known: BTreeSet<Id> = then.into_iter().map(|(id, _)| id).collect();
     let mut root = id_of(What::Tree, b"");
     for (id, body) in trees(now) {
         root = id;

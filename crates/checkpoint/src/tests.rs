@@ -289,6 +289,9 @@ fn i6_a_large_file_is_left_out_and_too_many_files_are_refused() {
 #[test]
 fn small_recordings_are_the_same_as_large_ones() {
     let world = world(Limits::default());
+    let git = world.archive.git();
+    assert_eq!(world.take(), Tree::empty());
+    git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
     // Bytes around the slash decide the order of the entries.
     for name in [
         "a-b",
@@ -310,7 +313,6 @@ fn small_recordings_are_the_same_as_large_ones() {
     world.write("file", "now a file");
     world.write("a/b/d/e", "deeper");
     let second = world.take();
-    let git = world.archive.git();
     git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
     // With so much to read, git writes everything.
     world.write("large", &"0123456789abcdef".repeat(100_000));
@@ -327,7 +329,8 @@ fn small_recordings_are_the_same_as_large_ones() {
     git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
     let log = git.run(&["log", "--format=%T", "refs/agentd/files"]).unwrap();
     let log = String::from_utf8(log).unwrap();
-    let trees = [&second, &third, &second, &first].map(Tree::as_str);
+    let none = Tree::empty();
+    let trees = [&second, &third, &second, &first, &none].map(Tree::as_str);
     assert_eq!(log.lines().collect::<Vec<_>>(), trees);
 }
 

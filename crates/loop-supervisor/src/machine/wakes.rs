@@ -18,6 +18,11 @@ impl Wakes {
         self.order.insert((at, session));
     }
 
+    /// Whether a session has a wake time.
+    pub(crate) fn has(&self, session: SessionId) -> bool {
+        self.times.contains_key(&session)
+    }
+
     /// Removes a session that is awake or gone.
     pub(crate) fn remove(&mut self, session: SessionId) {
         if let Some(at) = self.times.remove(&session) {

@@ -11,13 +11,14 @@ const GROUP_MS: u64 = 100;
 const LOOK_AGAIN_MS: u64 = 1_000;
 
 impl Supervisor {
-    /// Handles sessions found in the store that want to be woken.
+    /// Handles sessions found in the store that want to be woken. One that waits for its time keeps it: its row also says that
+    /// its turn is open.
     pub fn found(&mut self, rows: Vec<(SessionId, Timestamp)>) {
         if self.draining.is_some() {
             return;
         }
         for (session, at) in rows {
-            if !self.slots.contains_key(&session) {
+            if !self.slots.contains_key(&session) && !self.wakes.has(session) {
                 self.wakes.set(session, at);
             }
         }
