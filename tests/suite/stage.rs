@@ -50,7 +50,7 @@ fn shared() -> Arc<Shared> {
     shared
 }
 
-/// A key is pressed again after so many looks in vain.
+/// The number of looks after which a key is pressed again.
 const LOOKS: u32 = 250;
 
 /// A test's terminals, and the shared daemon.

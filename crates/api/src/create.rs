@@ -37,7 +37,7 @@ impl Api {
         };
         // A sub-agent is always on its parent's node.
         if params.parent.is_none() {
-            self.is_open()?;
+            self.takes_new_sessions()?;
         }
         params.labels = who.given(params.labels)?;
         if let Some(parent) = params.parent {

@@ -33,7 +33,7 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        self.is_open()?;
+        self.takes_new_sessions()?;
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let (from, row) = self.row_of(who, &params.session).await?;
         let head = row.head;

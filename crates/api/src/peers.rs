@@ -211,7 +211,7 @@ impl Api {
     }
 
     /// Refuses a new session if this node takes none, with the fault that [`Self::anywhere`] passes on.
-    pub(crate) fn is_open(&self) -> Result<(), Fault> {
+    pub(crate) fn takes_new_sessions(&self) -> Result<(), Fault> {
         let placing = self.parts.peers.as_ref().map(|peers| peers.placing());
         let Some(placing) = placing.filter(|placing| *placing != Placing::Open) else {
             return Ok(());

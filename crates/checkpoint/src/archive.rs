@@ -3,10 +3,10 @@
 use crate::error::{Error, at};
 use crate::git::Git;
 use crate::stats::Stats;
+use crate::take::hex;
 use agentd_git::{GitEnvironment, text};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -101,11 +101,8 @@ impl Keeper {
     /// The archive of a directory. Does not access it.
     #[must_use]
     pub fn archive(&self, directory: &Path) -> Archive {
-        let mut name = String::new();
         let digest = Sha256::digest(directory.as_os_str().as_bytes());
-        for byte in digest.iter().take(16) {
-            let _ = write!(name, "{byte:02x}");
-        }
+        let name = hex(digest.get(..16).unwrap_or_default());
         Archive {
             repository: self.root.join(format!("{name}.git")),
             lock: self.root.join(format!("{name}.lock")),

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin};
 /// Who records files.
 pub(crate) const AGENTD: &str = "agentd <agentd@localhost>";
 
-/// What a commit begins with.
+/// The files with which a commit begins.
 #[derive(Debug)]
 pub(crate) enum Onto<'a> {
     /// The last recording of the directory, if there is one.

@@ -18,7 +18,7 @@ use std::path::Path;
 /// Packs of small recordings are joined when there are more of them.
 const MOST_PACKS: usize = 50;
 
-/// What was recorded.
+/// A finished recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     /// The name of the recorded files.
@@ -69,7 +69,7 @@ impl Changes {
 type Kept = (Found, Seen, Kind, [u8; 20]);
 
 impl Archive {
-    /// Records the files of the directory as they are now. What is unchanged since the last time is not read.
+    /// Records the files of the directory as they are now. Unchanged files are not read again.
     ///
     /// # Errors
     /// The directory cannot be read or has too many files, or `git` failed. Nothing that was recorded before is lost.

@@ -314,7 +314,7 @@ fn small_recordings_are_the_same_as_large_ones() {
     world.write("a/b/d/e", "deeper");
     let second = world.take();
     git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
-    // With so much to read, git writes everything.
+    // This file is too large for this process, so git writes the recording.
     world.write("large", &"0123456789abcdef".repeat(100_000));
     let third = world.take();
     fs::remove_file(world.work.join("large")).unwrap();

@@ -378,14 +378,9 @@ impl<T> Admission<T> {
     }
 
     fn learn_window(&mut self, model: &str, window: Option<u64>) {
-        let Some(window) = window.filter(|window| *window >= LEAST_WINDOW) else {
-            return;
-        };
-        match self.windows.get_mut(model) {
-            Some(known) => *known = window.min(*known),
-            None => {
-                self.windows.insert(model.to_owned(), window);
-            }
+        if let Some(window) = window.filter(|window| *window >= LEAST_WINDOW) {
+            let known = self.windows.entry(model.to_owned()).or_insert(window);
+            *known = window.min(*known);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// No caller waits for a batch, so a slow disk is no reason to stop.
 const WRITE: Duration = Duration::from_secs(600);
 
-/// What to migrate.
+/// The two databases and the task.
 #[derive(Debug, Clone)]
 pub struct Migrate {
     /// The URL of the source.
@@ -23,7 +23,7 @@ pub struct Migrate {
     pub to: String,
     /// The data directory of the SQLite database; `None`: the directory of its file.
     pub data_dir: Option<PathBuf>,
-    /// What to do.
+    /// Copy, compare, or say what would be copied.
     pub task: Task,
 }
 

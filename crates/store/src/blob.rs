@@ -17,11 +17,16 @@ pub const ROW_LIMIT: usize = 256 * 1024;
 /// The SHA-256 of the content in lower-case hex.
 #[must_use]
 pub fn name_of(bytes: &[u8]) -> String {
-    let mut name = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(name, "{byte:02x}");
+    digits(&Sha256::digest(bytes))
+}
+
+/// Bytes in lower-case hex.
+pub(crate) fn digits(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
     }
-    name
+    text
 }
 
 /// Whether this is a valid blob name, and thus safe as a file name.

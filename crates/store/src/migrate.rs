@@ -79,7 +79,7 @@ pub trait Parts: Send + Sync + Debug {
     async fn finish(&self, cursor: u64) -> Result<(), StoreError>;
 }
 
-/// What to do.
+/// The task of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// Copy, or continue to.
@@ -99,7 +99,7 @@ pub struct Migration<'a> {
     pub to: &'a dyn Backend,
     /// The source, for people.
     pub origin: String,
-    /// What to do.
+    /// The task.
     pub task: Task,
     /// The most that a batch takes.
     pub limits: Limits,

@@ -10,7 +10,7 @@ fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// Brings a row into the common form. What was damaged stays damaged: its checksum does not change.
+/// Brings a row into the common form. A damaged row stays damaged: its checksum does not change.
 pub(super) fn canonical(table: &Table, row: &mut [Cell]) {
     match table.name {
         "event" => event(table, row),

@@ -4,10 +4,10 @@ use super::canonical::canonical;
 use super::table::{Cell, Cells, LOGS, Limits, SESSION, TABLES, Table};
 use super::{Parts, refusal};
 use crate::StoreError;
+use crate::blob::digits;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Rows, and a digest over all that is copied of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,7 +126,7 @@ impl Sums {
         Ok(Self { sessions, tables })
     }
 
-    /// What the caller sees: sessions and events as tables.
+    /// The sums for the caller, with sessions and events as tables.
     pub(super) fn tables(&self) -> BTreeMap<&'static str, Sum> {
         let mut tables = self.tables.clone();
         let (mut rows, mut logs, mut events) = (Sha256::new(), Sha256::new(), 0);
@@ -189,20 +189,12 @@ fn told(session: &OfSession) -> String {
 fn sum(rows: u64, hash: Sha256) -> Sum {
     Sum {
         rows,
-        sha256: hex(&hash.finalize()),
+        sha256: digits(&hash.finalize()),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 fn short(digest: &[u8]) -> String {
-    hex(digest.get(..4).unwrap_or_default())
+    digits(digest.get(..4).unwrap_or_default())
 }
 
 impl std::fmt::Display for Sum {

@@ -1,4 +1,4 @@
-//! What a migration copies, as tables that both backends have: their columns, their order, and the SQL over them.
+//! The tables that a migration copies: their columns, which both backends have, their order, and the SQL over them.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub enum Cell {
 /// A row, in the order of [`Table::columns`].
 pub type Cells = Vec<Cell>;
 
-/// What a column holds. SQLite stores each kind as its [`Cell`].
+/// The type of a column. SQLite stores each kind as its [`Cell`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A number.
@@ -43,7 +43,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
 }
 
@@ -52,7 +52,7 @@ pub struct Column {
 pub struct Table {
     /// Its name.
     pub name: &'static str,
-    /// What is copied of it.
+    /// Its columns that are copied.
     pub columns: &'static [Column],
     /// The columns that order it: an index of both backends.
     key: &'static [&'static str],

@@ -152,7 +152,7 @@ async fn fill(side: &dyn Side) -> SessionId {
     first
 }
 
-/// What a daemon sees.
+/// The content that a daemon shows.
 async fn seen(log: &dyn Backend) -> (String, Watched, Vec<Option<Bytes>>) {
     let filter = Filter {
         all: true,
