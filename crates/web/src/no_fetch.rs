@@ -5,11 +5,12 @@ use crate::hops::Hops;
 use crate::page::Fetch;
 use crate::target::Target;
 use agentd_settings::WebConfig;
+use std::convert::Infallible;
 use std::sync::Arc;
 
-/// There is none: [`Fetcher::new`] fails.
+/// There is none: [`Fetcher::new`] fails. Callers do not see that, so that their code compiles the same with and without it.
 #[derive(Debug)]
-pub enum Fetcher {}
+pub struct Fetcher(Infallible);
 
 impl Fetcher {
     /// # Errors
@@ -30,6 +31,6 @@ impl Fetcher {
     /// It does not return.
     #[expect(clippy::unused_async, reason = "a fetcher that fetches waits")]
     pub async fn fetch(&mut self, _: &Target, _: bool) -> Result<Fetch, WebError> {
-        match *self {}
+        match self.0 {}
     }
 }
