@@ -1,5 +1,7 @@
 //! The web page: its files are part of the program, below a path that changes with them, compressed once.
 
+mod join;
+
 use crate::router::App;
 use axum::Router;
 use axum::extract::{Path, State};
@@ -21,9 +23,6 @@ struct Files;
 
 /// The placeholder in `index.html` for the path of the files.
 const ASSETS: &str = "@assets";
-
-/// The name of the joined style sheets.
-const STYLES: &str = "css/page.css";
 
 /// Only the page's own files and this server: model and tool output cannot load or run anything.
 const POLICY: &str = "default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; \
@@ -117,7 +116,8 @@ impl Page {
         let digest = hash.finalize();
         let version: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let index = files.remove("index.html").unwrap_or_default();
-        let index = one_style_sheet(&String::from_utf8_lossy(&index), &mut files);
+        let index = join::style_sheets(&String::from_utf8_lossy(&index), &mut files);
+        let index = join::modules(&index, &mut files);
         let index = index.replace(ASSETS, &format!("/ui/{version}"));
         let assets = files.into_iter().map(|(name, data)| {
             let asset = Asset::new(&name, data);
@@ -129,23 +129,6 @@ impl Page {
             version,
         }
     }
-}
-
-/// Joins the style sheets of the page in their order: each would hold up the first paint for a request of its own.
-fn one_style_sheet(index: &str, files: &mut HashMap<String, Vec<u8>>) -> String {
-    let mut sheet = Vec::new();
-    let lines = index.lines().filter_map(|line| {
-        let Some((_, rest)) = line.split_once(&format!("rel=\"stylesheet\" href=\"{ASSETS}/")) else {
-            return Some(line.to_owned());
-        };
-        let first = sheet.is_empty();
-        let name = rest.split('"').next().unwrap_or_default();
-        sheet.extend(files.remove(name).unwrap_or_default());
-        first.then(|| line.replace(name, STYLES))
-    });
-    let index = lines.collect::<Vec<_>>().join("\n");
-    files.insert(STYLES.to_owned(), sheet);
-    index
 }
 
 /// The routes of the page.
@@ -196,12 +179,26 @@ mod tests {
     }
 
     #[test]
-    fn all_style_sheets_are_one() {
+    fn the_first_view_is_one_style_sheet_and_one_module() {
         let page = Page::load();
         let sheets: Vec<_> = page.assets.keys().filter(|name| name.ends_with(".css")).collect();
-        assert_eq!(sheets, [STYLES], "index.html names every other one");
+        assert_eq!(sheets, [join::STYLES], "index.html names every other one");
         let index = String::from_utf8_lossy(&page.index.plain);
         assert_eq!(index.matches("stylesheet").count(), 1, "{index}");
+        assert_eq!(index.matches(".js").count(), 1, "{index}");
+        let joined = page
+            .assets
+            .get(join::MODULES)
+            .map(|asset| asset.plain.clone())
+            .unwrap_or_default();
+        let joined = String::from_utf8_lossy(&joined);
+        assert!(joined.contains("modules['js/views/fleet.js'] ="), "{joined}");
+        let left: Vec<_> = joined
+            .lines()
+            .skip(1)
+            .filter(|line| line.starts_with("import ") || line.starts_with("export "))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
     }
 
     #[test]

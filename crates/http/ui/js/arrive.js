@@ -1,10 +1,11 @@
-// Runs first, while the browser still loads the other files: turns the code of a link from `agentctl open` into a token, and
-// asks for the first rows of the fleet.
+// Runs first: turns the code of a link from `agentctl open` into a token, and asks for the first rows of the fleet.
 
 import { signedIn } from './session-token.js';
 
 /** Rows of the very first request: enough for the first screen. */
 const SCREENFUL = 50;
+/** The page goes on without them after this many milliseconds. */
+const PATIENCE = 5_000;
 
 /** Turns `#code=` into a token; the code leaves the address bar at once. @returns {Promise<string>} why it failed */
 async function useCode() {
@@ -30,7 +31,7 @@ async function useCode() {
 async function screenful() {
   const token = signedIn.token();
   if (!token) return null;
-  const response = await fetch(`/v1/sessions?limit=${SCREENFUL}`, { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', credentials: 'omit' });
+  const response = await fetch(`/v1/sessions?limit=${SCREENFUL}`, { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(PATIENCE) });
   return response.ok ? response.json() : null;
 }
 

@@ -143,7 +143,7 @@ function run() {
 
   store.start();
   // A person with several daemons needs to see which one this is.
-  client.get('/me').then((me) => shell.daemon(me), () => {});
+  store.shown.then(() => client.get('/me')).then((me) => shell.daemon(me), () => {});
   void show();
 }
 

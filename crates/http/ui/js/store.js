@@ -27,6 +27,9 @@ const POLL = 4_000;
 /** @typedef {{items: import('./types.js').Row[], next: string|null}} Page */
 /** @typedef {{rows: boolean, order: boolean, approvals: boolean, connection: boolean, changed: Set<string>}} Change */
 
+/** Settles when the browser has painted what is in the document now; at once in a hidden tab, which has no frames. */
+const painted = () => new Promise((done) => (document.hidden ? done(null) : requestAnimationFrame(() => setTimeout(done))));
+
 const nothing = () => ({ rows: false, order: false, approvals: false, connection: false, changed: new Set() });
 
 export class Store {
@@ -37,6 +40,8 @@ export class Store {
   constructor(client, early = Promise.resolve(null)) {
     this.client = client;
     this.early = early;
+    /** Settles once the first rows are on the screen. What can wait for that does: it would compete for the processor. */
+    this.shown = early.then(painted);
     /** @type {Map<string, import('./types.js').Row>} */
     this.rows = new Map();
     /** @type {import('./types.js').Approval[]} */
@@ -108,9 +113,9 @@ export class Store {
     if (this.fleet) return;
     const stop = new AbortController();
     this.fleet = stop;
-    // The first rows need not wait for the stream; once it runs, they are read again.
+    // Once the stream runs, the rows are read again.
     if (!this.loaded) void this.load();
-    void this.client.stream('/events', {
+    void this.shown.then(() => this.client.stream('/events', {
       after: this.cursor,
       signal: stop.signal,
       onState: (connection) => this.connect(connection),
@@ -123,7 +128,7 @@ export class Store {
         else this.connect({ state: 'waiting', why: error.message, retryAt: Date.now() + 3_600_000 });
       },
       onEvent: (message) => this.heard(message),
-    });
+    }));
   }
 
   stop() {
@@ -325,7 +330,10 @@ export class Store {
         this.take(page.items);
         this.change.order = true;
         // The very first rows belong in the first frame.
-        if (first) this.tell();
+        if (first) {
+          this.tell();
+          await this.shown;
+        }
         if (run !== this.loading) return;
         for (const row of page.items) seen.add(row.session);
         this.error = null;

@@ -1,6 +1,6 @@
 // Parts that all views use: toasts, dialogs, copying, states.
 
-import { h, put, say, svg } from './dom.js';
+import { h, say, svg } from './dom.js';
 import { age, group, localTimes, quote, stateMark, stateWord, until } from './format.js';
 import { visibleText as visible } from './text/visible.js';
 
@@ -194,5 +194,3 @@ export function tick(root) {
   const now = Date.now();
   for (const element of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll('time.age'))) say(element, age(element.dataset.at, now));
 }
-
-export { put };

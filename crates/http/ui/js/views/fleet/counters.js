@@ -28,7 +28,7 @@ export class Counters {
     }));
     this.element = h('div', { class: 'tiles', role: 'group', 'aria-label': 'Sessions by state' }, [...this.tiles.values()].map(({ button }) => button));
     this.timer = window.setInterval(() => void this.ask(), POLL);
-    void this.ask();
+    void ctx.store.shown.then(() => this.ask());
   }
 
   dispose() {
