@@ -36,7 +36,7 @@ pub(crate) struct App {
     pub(crate) streams: Arc<Streams>,
     pub(crate) replays: Replays,
     pub(crate) wire: Arc<dyn Wire>,
-    pub(crate) page: Page,
+    pub(crate) page: LazyLock<Page>,
     pub(crate) shutdown: watch::Receiver<bool>,
 }
 
@@ -49,7 +49,7 @@ impl App {
             replays: Replays::new(config),
             streams: Streams::new(config.streams_per_token),
             wire,
-            page: Page::load(),
+            page: LazyLock::new(Page::load),
             shutdown,
             api,
         }

@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(sheets, [join::STYLES], "index.html names every other one");
         let index = String::from_utf8_lossy(&page.index.plain);
         assert_eq!(index.matches("stylesheet").count(), 1, "{index}");
-        assert_eq!(index.matches(".js").count(), 1, "{index}");
+        assert_eq!(index.matches("<script").count(), 2, "{index}");
+        assert!(!index.contains("fleet"), "{index}");
         let joined = page
             .assets
             .get(join::MODULES)
@@ -196,7 +197,7 @@ mod tests {
         let left: Vec<_> = joined
             .lines()
             .skip(1)
-            .filter(|line| line.starts_with("import ") || line.starts_with("export "))
+            .filter(|line| line.starts_with("import {") || line.starts_with("export "))
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }

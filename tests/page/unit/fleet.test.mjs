@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyEvent, describe as describeEvent } from '../../../crates/http/ui/js/apply.js';
-import { age, count, duration, group, localTimes, money, quote } from '../../../crates/http/ui/js/format.js';
+import { age, clock, count, duration, exact, group, localTimes, moment, money, quote } from '../../../crates/http/ui/js/format.js';
 import { Frames } from '../../../crates/http/ui/js/frames.js';
 import { lines, matcher, read, words, write } from '../../../crates/http/ui/js/views/fleet/query.js';
 
@@ -76,6 +76,9 @@ test('a stream in arbitrary parts gives whole messages', () => {
 });
 
 test('figures', () => {
+  assert.deepEqual([0, 999, 1_000, 1_234_567.4, -12_345].map(exact), ['0', '999', '1,000', '1,234,567', '-12,345']);
+  const local = new Date(2026, 0, 2, 3, 4, 5);
+  assert.deepEqual([clock(local.getTime()), moment(local.toISOString()), clock(null), moment('nonsense')], ['03:04:05', '2026-01-02 03:04:05', '–', '–']);
   assert.deepEqual([0, 999, 1500, 41_234, 2_500_000, NaN].map(count), ['0', '999', '1.5k', '41k', '2.5M', '–']);
   assert.deepEqual([5, 1500, 61_000, 3_700_000, 200_000_000].map(duration), ['5ms', '1.5s', '1m1s', '1h1m', '2d']);
   assert.deepEqual([0, 0.001, 0.5, 1234.5].map(money), ['$0', '<$0.01', '$0.50', '$1,235']);

@@ -33,19 +33,33 @@ pub(super) fn style_sheets(index: &str, files: &mut Files) -> String {
     only(index, &names, STYLES)
 }
 
-/// Joins the modules that the page names, and those that they import.
+/// Joins the modules that the page names, and those that they import. Asynchronous ones stay apart, as they do not wait.
 pub(super) fn modules(index: &str, files: &mut Files) -> String {
-    let named =
-        |line| asset(line, "rel=\"modulepreload\" href=").or_else(|| asset(line, "type=\"module\" src="));
-    let names: Vec<_> = index.lines().filter_map(named).collect();
-    let mut joined = Joined::default();
-    if names.iter().any(|name| joined.visit(name, files).is_none()) {
-        return index.to_owned();
+    join_modules(index, files).unwrap_or_else(|| index.to_owned())
+}
+
+fn join_modules(index: &str, files: &mut Files) -> Option<String> {
+    let all = |attribute| index.lines().filter_map(move |line| asset(line, attribute));
+    let mut early = Joined::default();
+    for name in all("type=\"module\" async src=") {
+        early.visit(name, files)?;
+    }
+    let apart = early.modules.into_iter().map(|module| module.name);
+    let mut joined = Joined {
+        apart: apart.collect(),
+        ..Joined::default()
+    };
+    let mut names: Vec<_> = all("rel=\"modulepreload\" href=")
+        .chain(all("type=\"module\" src="))
+        .collect();
+    names.retain(|name| !joined.has(name));
+    for name in &names {
+        joined.visit(name, files)?;
     }
     let (text, stubs) = joined.write();
     files.extend(stubs);
     files.insert(MODULES.to_owned(), text.into_bytes());
-    only(index, &names, MODULES)
+    Some(only(index, &names, MODULES))
 }
 
 /// The file that a line of the page loads by this attribute.
@@ -54,23 +68,22 @@ fn asset<'a>(line: &'a str, attribute: &str) -> Option<&'a str> {
     rest.split('"').next()
 }
 
-/// The page with `file` in the last line that loads one of `names`, and without the others.
+/// The page with `file` in the line that loads the last of `names`, and without the lines of the others.
 fn only(index: &str, names: &[&str], file: &str) -> String {
-    let loads = |line: &str, name: &str| line.contains(&format!("\"{ASSETS}/{name}\""));
-    let mut lines = Vec::new();
-    for line in index.lines() {
-        match names.iter().position(|name| loads(line, name)) {
-            Some(at) if at + 1 == names.len() => lines.push(line.replace(names[at], file)),
-            Some(_) => (),
-            None => lines.push(line.to_owned()),
-        }
-    }
-    lines.join("\n")
+    let Some((last, others)) = names.split_last() else {
+        return index.to_owned();
+    };
+    let quoted = |name: &str| format!("\"{ASSETS}/{name}\"");
+    let kept = |line: &&str| !others.iter().any(|name| line.contains(&quoted(name)));
+    let lines: Vec<_> = index.lines().filter(kept).collect();
+    lines.join("\n").replace(&quoted(last), &quoted(file))
 }
 
 /// Modules in an order in which each comes after those it imports.
 #[derive(Default)]
 struct Joined {
+    /// Files of their own that run before these.
+    apart: Vec<String>,
     modules: Vec<Module>,
     /// Those that were begun: an import of one that is not in `modules` yet is a cycle.
     begun: Vec<String>,
@@ -110,7 +123,7 @@ impl Joined {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.modules.iter().any(|module| module.name == name)
+        self.apart.iter().any(|apart| apart == name) || self.modules.iter().any(|module| module.name == name)
     }
 
     fn line(&mut self, line: &str, module: &mut Module, files: &Files) -> Option<String> {
@@ -140,6 +153,13 @@ impl Joined {
     /// The joined file, and what the modules' own files become.
     fn write(self) -> (String, Files) {
         let mut text = "export const modules = {};\n".to_owned();
+        // Writing to a string does not fail.
+        for (n, name) in self.apart.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "import * as apart{n} from '../{name}';\nmodules['{name}'] = apart{n};"
+            );
+        }
         let mut stubs = Files::new();
         for Module { name, body, exports } in &self.modules {
             let body = self.dynamic_imports(name, body);
@@ -205,7 +225,8 @@ mod tests {
         String::from_utf8_lossy(files.get(name).map_or(&[], |bytes| bytes)).into_owned()
     }
 
-    const INDEX: &str = "<link rel=\"modulepreload\" href=\"@assets/js/views/first.js\">\n\
+    const INDEX: &str = "<script type=\"module\" async src=\"@assets/js/early.js\"></script>\n\
+                         <link rel=\"modulepreload\" href=\"@assets/js/views/first.js\">\n\
                          <script type=\"module\" src=\"@assets/js/main.js\"></script>";
 
     #[test]
@@ -215,7 +236,11 @@ mod tests {
                 "js/main.js",
                 "import { b as c } from './b.js';\nconst view = await import('./views/first.js');\nconst other = await import('./views/other.js');\n",
             ),
-            ("js/b.js", "export const b = 1;\nexport async function bb() {}\n"),
+            ("js/early.js", "export const first = 1;\n"),
+            (
+                "js/b.js",
+                "import { first } from './early.js';\nexport const b = first;\nexport async function bb() {}\n",
+            ),
             (
                 "js/views/first.js",
                 "import { b, bb } from '../b.js';\nexport class First {}\n",
@@ -223,14 +248,12 @@ mod tests {
             ("js/views/other.js", "import { b } from '../b.js';\n"),
         ]);
         let index = modules(INDEX, &mut all);
-        assert_eq!(
-            index,
-            "<script type=\"module\" src=\"@assets/js/page.js\"></script>"
-        );
+        let main = "<script type=\"module\" src=\"@assets/js/page.js\"></script>";
+        assert_eq!(index.lines().skip(1).collect::<Vec<_>>(), [main]);
         assert_eq!(
             text(&all, MODULES),
-            "export const modules = {};\n\
-             modules['js/b.js'] = (() => {\nconst b = 1;\nasync function bb() {}\nreturn { b, bb };\n})();\n\
+            "export const modules = {};\nimport * as apart0 from '../js/early.js';\nmodules['js/early.js'] = apart0;\n\
+             modules['js/b.js'] = (() => {\nconst { first } = modules['js/early.js'];\nconst b = first;\nasync function bb() {}\nreturn { b, bb };\n})();\n\
              modules['js/views/first.js'] = (() => {\nconst { b, bb } = modules['js/b.js'];\nclass First {}\nreturn { First };\n})();\n\
              modules['js/main.js'] = (() => {\nconst { b: c } = modules['js/b.js'];\nconst view = modules['js/views/first.js'];\n\
              const other = await import('../js/views/other.js');\nreturn {  };\n})();\n",
@@ -256,7 +279,12 @@ mod tests {
             ("a path out of the page", "import { x } from '../../../x.js';\n"),
         ];
         for (what, main) in cases {
-            let mut all = files(&[("js/main.js", main), ("js/views/first.js", ""), ("js/b.js", "")]);
+            let mut all = files(&[
+                ("js/main.js", main),
+                ("js/early.js", ""),
+                ("js/views/first.js", ""),
+                ("js/b.js", ""),
+            ]);
             let before = all.clone();
             assert_eq!(modules(INDEX, &mut all), INDEX, "{what}");
             assert_eq!(all, before, "{what}");

@@ -49,8 +49,12 @@ export function count(n) {
   return `${(n / 1_000_000_000).toFixed(1)}G`;
 }
 
-/** Whole numbers with separators, for tooltips and tables of exact figures. @param {number} n */
-export const exact = (n) => Math.round(n).toLocaleString('en-US');
+/**
+ * Whole numbers with separators, for tooltips and tables of exact figures. Not by `toLocaleString`: its first call takes a
+ * browser longer than to lay out the page.
+ * @param {number} n
+ */
+export const exact = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 
 /** @param {number|null|undefined} usd */
 export function money(usd) {
@@ -79,18 +83,18 @@ export const tokens = (usage) => (usage ? usage.input + usage.output + usage.cac
 /** The end of an id, as `agentctl` shows it. @param {string} id */
 export const short = (id) => id.replaceAll('-', '').slice(-12);
 
+const two = (/** @type {number} */ n) => String(n).padStart(2, '0');
+
 /** `14:03:07`, in the reader's time zone. @param {string|number|undefined|null} at */
 export function clock(at) {
-  if (!at) return '–';
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? '–' : date.toLocaleTimeString('en-GB');
+  const date = new Date(at || NaN);
+  return Number.isNaN(date.getTime()) ? '–' : `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
 /** Date and time for tooltips. @param {string|number|undefined|null} at */
 export function moment(at) {
-  if (!at) return '–';
-  const date = new Date(at);
-  return Number.isNaN(date.getTime()) ? '–' : `${date.toLocaleDateString('sv-SE')} ${date.toLocaleTimeString('en-GB')}`;
+  const date = new Date(at || NaN);
+  return Number.isNaN(date.getTime()) ? '–' : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(at)}`;
 }
 
 /** Text of the daemon with its times in the reader's time zone. @param {string} text */

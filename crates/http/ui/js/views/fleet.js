@@ -67,6 +67,9 @@ export const fleet = {
       due = 0;
       const started = performance.now();
       const all = lines(store.rows.values(), query, table.folded);
+      // The table fills the room that it has, so what is next to it comes first.
+      table.element.hidden = all.length === 0;
+      state.hidden = all.length > 0;
       table.set(all);
       if (performance.getEntriesByName('agentd:order').length > 100) performance.clearMeasures('agentd:order');
       performance.measure('agentd:order', { start: started });
@@ -83,8 +86,6 @@ export const fleet = {
       const all = store.complete ? loaded : Math.max(loaded, (!query.all && counters.all) || 0);
       const more = !store.complete && all === loaded ? '+' : '';
       say(shown, !store.loaded ? '' : found === all && !more ? plural(found, 'session') : `${exact(found)} of ${exact(all)}${more}`);
-      table.element.hidden = found === 0;
-      state.hidden = found > 0;
       if (found > 0) {
         if (!performance.getEntriesByName('agentd:rows').length) performance.mark('agentd:rows');
         put(state);

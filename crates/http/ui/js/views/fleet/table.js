@@ -89,6 +89,8 @@ export class Table {
 
   /** Brings the rows in sight up to date; with `all = false` only those that come into sight. */
   paint(all = true) {
+    // Without rows, the size of the table is not worth a layout.
+    if (!this.lines.length && !this.shown.size) return;
     const narrow = this.element.clientWidth < 760;
     this.height = narrow ? 60 : 30;
     this.element.classList.toggle('narrow', narrow);

@@ -1,7 +1,7 @@
 // The card of a tool call: what it is, how it went, and on demand its input, questions and output.
 
 import { h, put } from '../../dom.js';
-import { age, bytes, duration, moment } from '../../format.js';
+import { age, bytes, clock, duration, moment } from '../../format.js';
 import { isDiff } from '../../text/diff.js';
 import { approvalCard, decided } from './approval.js';
 import { image, wholeOutput } from './blob.js';
@@ -176,4 +176,4 @@ function result(item, ctx) {
 }
 
 /** @param {string} at */
-export const when = (at) => h('time', { class: 'at', datetime: at, title: moment(at) }, new Date(at).toLocaleTimeString('en-GB'));
+export const when = (at) => h('time', { class: 'at', datetime: at, title: moment(at) }, clock(at));
