@@ -30,9 +30,10 @@ cluster nodes="3":
     cargo build -p agentd -p agentctl
     cargo xtask cluster {{nodes}}
 
-# Random faults of three nodes and their database: the seed and the number of faults. CI runs seed 1 with 8.
-chaos seed="1" faults="40":
-    AGENTD_SEED={{seed}} AGENTD_FAULTS_AT_RANDOM={{faults}} cargo test -p agentd-tests --test suite cluster::chaos
+# Random faults of three nodes, their database, connections and clocks: the seed, the number of faults and of sessions. CI runs
+# seed 1 with 16 and 30.
+chaos seed="1" faults="60" sessions="300":
+    AGENTD_SEED={{seed}} AGENTD_FAULTS_AT_RANDOM={{faults}} AGENTD_SESSIONS_AT_RANDOM={{sessions}} cargo test -p agentd-tests --test suite cluster::chaos
 
 # The pictures of README.md and docs/page.md, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
 pictures into="docs/pictures":

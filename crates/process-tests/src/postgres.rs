@@ -136,6 +136,12 @@ impl Postgres {
         format!("postgres://agentd@{host}/{database}")
     }
 
+    /// The socket at which it listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(".s.PGSQL.5432")
+    }
+
     /// Runs statements once the server accepts connections, and returns what they print, one line for each row.
     ///
     /// # Panics

@@ -1,10 +1,11 @@
-//! Random faults of three nodes and their database while random clients work, under one seed: `AGENTD_SEED`.
+//! Random faults of three nodes, their database, connections and clocks while random clients work, under one seed:
+//! `AGENTD_SEED`.
 #![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use super::fleet::Fleet;
 use agentd_client::{Client, ConnectOptions};
 use agentd_protocol::{Block, EventBody, InputId, SendParams, Stamp, Timestamp};
-use agentd_tests::{Daemon, Follower, Logs, check_effects, within};
+use agentd_tests::{Daemon, Follower, Line, Logs, check_effects, within};
 use futures_util::future::join_all;
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -14,11 +15,12 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 const NODES: usize = 3;
-const SESSIONS: usize = 12;
+/// Unless `AGENTD_SESSIONS_AT_RANDOM` gives another number.
+const SESSIONS: u64 = 30;
 /// Inputs of each session.
 const INPUTS: usize = 4;
 /// Faults, unless `AGENTD_FAULTS_AT_RANDOM` gives another number.
-const FAULTS: u64 = 8;
+const FAULTS: u64 = 16;
 /// How long a client may try to send an input, and for each fault in addition.
 const PATIENCE: Duration = Duration::from_secs(90);
 const PER_FAULT: Duration = Duration::from_secs(10);
@@ -89,33 +91,83 @@ async fn work(
     sent
 }
 
-/// Strikes until it has struck often enough. All nodes run afterwards.
+/// What can go wrong.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Kill,
+    Stop,
+    CrashDatabase,
+    /// The connections of a node to the database.
+    Database(Line),
+    /// The connections of other nodes to a node.
+    Peers(Line),
+    /// A jump of a node's wall clock, in seconds.
+    Clock(i64),
+}
+
+impl Fault {
+    /// Each in turn, in an order that the seed gives.
+    fn all(dice: &mut Dice) -> Vec<Self> {
+        let slow = Line::Slow(Duration::from_millis(20 + dice.below(300)));
+        let jump = i64::try_from(dice.below(200_000)).unwrap_or_default() - 100_000;
+        let mut all = vec![
+            Self::Kill,
+            Self::Kill,
+            Self::Stop,
+            Self::Stop,
+            Self::CrashDatabase,
+            Self::Clock(jump),
+        ];
+        all.extend([slow, Line::Silent, Line::HalfClosed, Line::Cut].map(Self::Database));
+        all.extend([slow, Line::Silent, Line::HalfClosed, Line::Cut].map(Self::Peers));
+        for last in (1..all.len()).rev() {
+            all.swap(last, usize::try_from(dice.below(last as u64 + 1)).unwrap_or(last));
+        }
+        all
+    }
+}
+
+/// Strikes until it has struck often enough. All nodes run afterwards, and all connections are whole.
 async fn strike(nodes: &Mutex<Vec<Daemon>>, fleet: &Fleet, seed: u64, most: u64) -> Vec<String> {
     let mut dice = Dice::new(seed);
-    let mut struck = Vec::new();
+    let (mut struck, mut next) = (Vec::new(), Vec::new());
     for _ in 0..most {
         sleep(Duration::from_millis(1_000 + dice.below(2_000))).await;
         let node = dice.node();
-        match dice.below(5) {
-            0 | 1 => {
-                struck.push(format!("kill node{node}"));
+        if next.is_empty() {
+            next = Fault::all(&mut dice);
+        }
+        let Some(fault) = next.pop() else { break };
+        struck.push(format!("node{node}: {fault:?}"));
+        let links = &fleet.links[node];
+        let for_a_while = Duration::from_millis(500 + dice.below(5_000));
+        match fault {
+            Fault::Kill => {
                 let mut nodes = nodes.lock().await;
                 nodes[node].kill().await;
-                sleep(Duration::from_millis(dice.below(4_000))).await;
+                sleep(for_a_while).await;
                 let mut again = nodes[node].again();
                 assert!(again.ready_or_over().await, "{}", again.said());
+                links.lead_to(&again).await;
                 nodes[node] = again;
             }
-            2 | 3 => {
-                struck.push(format!("stop node{node}"));
+            Fault::Stop => {
                 let nodes = nodes.lock().await;
                 nodes[node].signal(Signal::STOP);
-                sleep(Duration::from_millis(500 + dice.below(5_000))).await;
+                sleep(for_a_while).await;
                 nodes[node].signal(Signal::CONT);
             }
-            _ => {
-                struck.push("crash the database".to_owned());
-                fleet.server.crash();
+            Fault::CrashDatabase => fleet.server.crash(),
+            Fault::Clock(jump) => links.shift_clock(&format!("{jump:+}")),
+            Fault::Database(line) => {
+                links.database.set(line);
+                sleep(for_a_while).await;
+                links.heal();
+            }
+            Fault::Peers(line) => {
+                links.peers.set(line);
+                sleep(for_a_while).await;
+                links.heal();
             }
         }
     }
@@ -124,13 +176,14 @@ async fn strike(nodes: &Mutex<Vec<Daemon>>, fleet: &Fleet, seed: u64, most: u64)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_i2_i3_i4_i9_random_faults_lose_and_repeat_nothing() {
-    let Some(mut fleet) = Fleet::start("random faults of a fleet", NODES).await else {
+    let Some(mut fleet) = Fleet::disturbed("random faults of a fleet", NODES).await else {
         return;
     };
     let seed = number("AGENTD_SEED").unwrap_or(1);
     let faults = number("AGENTD_FAULTS_AT_RANDOM").unwrap_or(FAULTS);
+    let many = number("AGENTD_SESSIONS_AT_RANDOM").unwrap_or(SESSIONS);
     let mut sessions = Vec::new();
-    for place in 0..SESSIONS {
+    for place in 0..usize::try_from(many).unwrap_or(usize::MAX) {
         let words = format!("plan:s{place} steps=1 command=echo_first.{{n}}_>>_marks;");
         sessions.push(fleet.session(place % NODES, &format!("s{place}"), &words).await);
     }

@@ -5,14 +5,46 @@ use crate::postgres::session;
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_process_tests::Postgres;
-use agentd_tests::{Daemon, DaemonOptions, check_effects, check_log};
+use agentd_tests::{Daemon, DaemonOptions, Line, Link, Server, check_effects, check_log, clock_of};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
+/// What a test disturbs between a node and the rest of the world.
+pub(crate) struct Links {
+    /// To the database.
+    pub(crate) database: Link,
+    /// From other nodes.
+    pub(crate) peers: Link,
+    /// The shift of its wall clock.
+    clock: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+impl Links {
+    pub(crate) fn heal(&self) {
+        self.database.set(Line::Whole);
+        self.peers.set(Line::Whole);
+    }
+
+    /// Shifts the clock of the node, such as by `+3600`.
+    pub(crate) fn shift_clock(&self, by: &str) {
+        std::fs::write(&self.clock, by).unwrap();
+    }
+
+    /// Tells the other nodes' link where the node listens now.
+    pub(crate) async fn lead_to(&self, node: &Daemon) {
+        let address = node.http().await;
+        let address = address.trim_start_matches("http://").to_owned();
+        self.peers.lead_to(Server::Tcp(address));
+    }
+}
+
 /// Daemons, and what they share.
 pub(crate) struct Fleet {
     pub(crate) nodes: Vec<Daemon>,
+    /// One for each node, or none.
+    pub(crate) links: Vec<Links>,
     pub(crate) server: Postgres,
     url: String,
     shared: TempDir,
@@ -39,11 +71,34 @@ impl Fleet {
         Self::begin(test, nodes, calls, "").await
     }
 
+    /// Starts nodes whose connections and clocks can be disturbed.
+    pub(crate) async fn disturbed(test: &str, nodes: usize) -> Option<Self> {
+        let mut fleet = Self::begin(test, 0, None, "").await?;
+        for number in 0..nodes {
+            let clock = fleet.shared.path().join(format!("clock{number}"));
+            let links = Links {
+                database: Link::new(Some(Server::Socket(fleet.server.socket()))).await,
+                peers: Link::new(None).await,
+                env: clock_of(test, &clock).unwrap_or_default(),
+                clock,
+            };
+            links.shift_clock("+0");
+            let options = fleet.options_behind(&format!("node{number}"), &links);
+            let mut node = Daemon::launch(Arc::new(tempfile::tempdir().unwrap()), options);
+            assert!(node.ready_or_over().await, "{}", node.said());
+            links.lead_to(&node).await;
+            fleet.nodes.push(node);
+            fleet.links.push(links);
+        }
+        Some(fleet)
+    }
+
     async fn begin(test: &str, nodes: usize, calls: Option<u32>, config: &str) -> Option<Self> {
         let server = Postgres::own(test)?;
         let url = server.create("fleet").url;
         let mut fleet = Self {
             nodes: Vec::new(),
+            links: Vec::new(),
             server,
             url,
             shared: tempfile::tempdir().unwrap(),
@@ -57,6 +112,19 @@ impl Fleet {
             fleet.nodes.push(node);
         }
         Some(fleet)
+    }
+
+    fn options_behind(&self, name: &str, links: &Links) -> DaemonOptions {
+        let (database, peers) = (links.database.address(), links.peers.address());
+        let url = format!("postgres://agentd@{database}/fleet?sslmode=disable");
+        let options = self.options(name);
+        let config = options.config.replacen(&self.url, &url, 1);
+        let address = format!("[node]\naddress = \"http://{peers}\"\n");
+        DaemonOptions {
+            config: config.replacen("[node]\n", &address, 1),
+            env: links.env.clone(),
+            ..options
+        }
     }
 
     fn options(&self, name: &str) -> DaemonOptions {

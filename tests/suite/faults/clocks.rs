@@ -3,43 +3,17 @@
 use crate::{ASKING, YOLO};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{Block, CreateParams, EndReason, EventBody, RunState, WaitReason};
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, skipped};
-use std::path::{Path, PathBuf};
-
-/// The path of libfaketime, if it is installed.
-fn faketime() -> Option<PathBuf> {
-    let dirs = std::fs::read_dir("/usr/lib")
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path());
-    let mut dirs: Vec<PathBuf> = dirs.collect();
-    dirs.push(PathBuf::from("/usr/lib"));
-    let file = |dir: PathBuf| dir.join("faketime/libfaketimeMT.so.1");
-    dirs.into_iter().map(file).find(|file| file.exists())
-}
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, clock_of, eventually};
+use std::path::Path;
 
 /// A daemon whose wall clock is shifted by `clock`: `+0`, `+86400`.
 async fn daemon(server: &ModelServer, clock: &Path, config: &str) -> Option<Daemon> {
-    let Some(library) = faketime() else {
-        skipped(
-            "the clock jumps",
-            "libfaketime is not installed; install faketime",
-        );
-        return None;
-    };
-    let env = [
-        ("LD_PRELOAD", library.display().to_string()),
-        ("FAKETIME_TIMESTAMP_FILE", clock.display().to_string()),
-        ("FAKETIME_NO_CACHE", "1".to_owned()),
-        ("DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-    ];
-    let env = env.map(|(name, value)| (name.to_owned(), value));
+    let env = clock_of("the clock jumps", clock)?;
     Some(
         Daemon::start(DaemonOptions {
             model_url: Some(server.url()),
             config: config.to_owned(),
-            env: env.to_vec(),
+            env,
             ..DaemonOptions::default()
         })
         .await,

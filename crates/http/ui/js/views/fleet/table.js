@@ -91,12 +91,13 @@ export class Table {
   paint(all = true) {
     // Without rows, the size of the table is not worth a layout.
     if (!this.lines.length && !this.shown.size) return;
-    const narrow = this.element.clientWidth < 760;
+    // The first rows are made for the whole window: to measure the table would lay it out twice.
+    const { clientWidth, clientHeight, scrollTop } = this.shown.size ? this.element : { clientWidth: innerWidth, clientHeight: innerHeight, scrollTop: 0 };
+    const narrow = clientWidth < 760;
     this.height = narrow ? 60 : 30;
     this.element.classList.toggle('narrow', narrow);
     const total = `${this.lines.length * this.height}px`;
     if (this.body.style.height !== total) this.body.style.height = total;
-    const { scrollTop, clientHeight } = this.element;
     const first = Math.max(0, Math.floor(scrollTop / this.height) - MORE);
     const last = Math.min(this.lines.length, Math.ceil((scrollTop + clientHeight) / this.height) + MORE);
     for (const [index, element] of this.shown) {
