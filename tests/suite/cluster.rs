@@ -2,6 +2,7 @@
 
 mod chaos;
 pub(crate) mod fleet;
+mod standby;
 
 use agentd_protocol::{Block, EventBody, SendParams};
 use agentd_tests::{Follower, Logs, eventually, found, within};
@@ -11,11 +12,11 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Four commands, each after half a second.
-fn plan(name: &str) -> String {
+pub(crate) fn plan(name: &str) -> String {
     format!("plan:{name} steps=4 first=500 command=echo_{{n}}_>>_marks;")
 }
 
-async fn started(follower: &mut Follower) {
+pub(crate) async fn started(follower: &mut Follower) {
     follower
         .until("the first call is over", |body| {
             matches!(body, EventBody::ToolFinished(_))

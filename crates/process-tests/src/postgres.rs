@@ -77,6 +77,16 @@ fn id(flag: &str) -> Option<u32> {
     String::from_utf8(out.stdout).ok()?.trim().parse().ok()
 }
 
+/// A directory that the account of PostgreSQL owns.
+fn directory() -> Option<TempDir> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    if is_root() {
+        chown(dir.path(), Some(id("-u")?), Some(id("-g")?)).expect("the directory changes hands");
+    }
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("others may enter");
+    Some(dir)
+}
+
 impl Postgres {
     /// Creates a cluster and starts it, with these settings besides its own. `None`: PostgreSQL is not installed.
     ///
@@ -85,21 +95,57 @@ impl Postgres {
     #[must_use]
     pub fn start(settings: &[&str]) -> Option<Self> {
         let bin = programs()?;
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        if is_root() {
-            chown(dir.path(), Some(id("-u")?), Some(id("-g")?)).expect("the directory changes hands");
-        }
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("others may enter");
-        let cluster = dir.path().join("cluster");
+        let dir = directory()?;
         let made = command(&bin.join("initdb"))
             .args(["-U", "agentd", "-A", "trust", "-E", "UTF8", "--no-sync", "-D"])
-            .arg(&cluster)
+            .arg(dir.path().join("cluster"))
             .output()
             .expect("initdb runs");
         assert!(made.status.success(), "{made:?}");
+        Some(Self::launch(&bin, dir, settings))
+    }
+
+    /// A standby of this server, for which it waits with every commit from now on.
+    ///
+    /// # Panics
+    /// The standby does not start.
+    #[must_use]
+    pub fn standby(&self) -> Self {
+        self.run("postgres", "SELECT 1");
+        let bin = programs().expect("this server was started");
+        let dir = directory().expect("this server has an account");
+        let made = command(&bin.join("pg_basebackup"))
+            .args(["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d"])
+            .arg(self.url("postgres"))
+            .arg("-D")
+            .arg(dir.path().join("cluster"))
+            .output()
+            .expect("pg_basebackup runs");
+        assert!(made.status.success(), "{made:?}");
+        let standby = Self::launch(&bin, dir, &[]);
+        self.run("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
+        self.run("postgres", "SELECT pg_reload_conf()");
+        let deadline = Instant::now() + PATIENCE;
+        let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while self.run("postgres", state) != "1" {
+            assert!(Instant::now() < deadline, "the standby does not follow");
+        }
+        standby
+    }
+
+    /// Makes a standby the server.
+    pub fn promote(&self) {
+        self.run("postgres", "SELECT pg_promote()");
+    }
+
+    fn launch(bin: &Path, dir: TempDir, settings: &[&str]) -> Self {
         let mut server = command(Path::new("sh"));
         server.args(["-c", RUN]).arg(dir.path()).arg(bin.join("postgres"));
-        server.arg("-D").arg(&cluster).arg("-k").arg(dir.path());
+        server
+            .arg("-D")
+            .arg(dir.path().join("cluster"))
+            .arg("-k")
+            .arg(dir.path());
         for setting in ["listen_addresses=", "max_connections=200"]
             .iter()
             .chain(settings)
@@ -109,7 +155,7 @@ impl Postgres {
         let log = File::create(dir.path().join("log")).expect("a log");
         server.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
         let child = server.spawn().expect("the server starts");
-        Some(Self { dir, child })
+        Self { dir, child }
     }
 
     /// The server that all tests of this process share.

@@ -31,10 +31,12 @@ const REAP: &str = "UPDATE node SET dead = true WHERE id IN (
   AND lease_until < clock_timestamp()
   AND clock_timestamp() > pg_postmaster_start_time() + $2 * interval '1 ms' RETURNING name";
 
-/// Whether there is anything to take over; most of the time there is not.
-const ORPHANS: &str = "SELECT EXISTS (SELECT 1 FROM session s LEFT JOIN node n ON n.id = s.owner
-  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
-    AND (s.owner IS NULL OR n.id IS NULL OR n.dead))";
+/// Whether there is anything to take over; most of the time there is not. It looks at the owners and not at all sessions that
+/// somebody must continue: a node asks with each sign of life.
+const ORPHANS: &str = "SELECT EXISTS (SELECT 1 FROM session s WHERE s.owner IS NULL
+    AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL)
+  OR EXISTS (SELECT 1 FROM node n WHERE n.dead AND EXISTS (SELECT 1 FROM session s WHERE s.owner = n.id
+    AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL))";
 
 const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
   AND root NOT IN (SELECT root FROM session WHERE uid = ANY ($2))";
@@ -50,7 +52,7 @@ const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
 
 const OPEN_NODE: &str = "SELECT name, address, secret FROM node n
   WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
-  ORDER BY (SELECT count(*) FROM session s WHERE s.owner = n.id AND NOT s.closed AND s.deleted_ms IS NULL), id LIMIT 1";
+  ORDER BY (SELECT count(*) FROM session s WHERE s.owner = n.id AND (s.resumable OR s.wake_at_ms IS NOT NULL)), id LIMIT 1";
 
 /// The membership of this node.
 #[derive(Debug)]

@@ -80,7 +80,7 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError>;
     /// The live node that owns a session or a relative of it, unless it is this one.
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
-    /// Among the other nodes that take new sessions, the one with the fewest.
+    /// Among the other nodes that take new sessions, the one with the fewest that it must continue.
     async fn open_node(&self) -> Result<Option<Owner>, StoreError>;
 }
 

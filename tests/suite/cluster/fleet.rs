@@ -71,6 +71,20 @@ impl Fleet {
         Self::begin(test, nodes, calls, "").await
     }
 
+    /// Starts nodes that know a standby of their database, too.
+    pub(crate) async fn with_standby(test: &str, nodes: usize) -> Option<(Self, Postgres)> {
+        let mut fleet = Self::begin(test, 0, None, "").await?;
+        let standby = fleet.server.standby();
+        let hosts =
+            [&fleet.server, &standby].map(|server| server.url("fleet").replace("postgres://agentd@", ""));
+        let hosts = hosts
+            .map(|url| url.trim_end_matches("/fleet").to_owned())
+            .join(",");
+        fleet.url = format!("postgres://agentd@{hosts}/fleet?target_session_attrs=read-write");
+        fleet.add(nodes).await;
+        Some((fleet, standby))
+    }
+
     /// Starts nodes whose connections and clocks can be disturbed.
     pub(crate) async fn disturbed(test: &str, nodes: usize) -> Option<Self> {
         let mut fleet = Self::begin(test, 0, None, "").await?;
@@ -106,12 +120,16 @@ impl Fleet {
             calls,
             config: config.to_owned(),
         };
-        for number in 0..nodes {
-            let mut node = fleet.launch(&format!("node{number}"));
-            assert!(node.ready_or_over().await, "{}", node.said());
-            fleet.nodes.push(node);
-        }
+        fleet.add(nodes).await;
         Some(fleet)
+    }
+
+    async fn add(&mut self, nodes: usize) {
+        for number in 0..nodes {
+            let mut node = self.launch(&format!("node{number}"));
+            assert!(node.ready_or_over().await, "{}", node.said());
+            self.nodes.push(node);
+        }
     }
 
     fn options_behind(&self, name: &str, links: &Links) -> DaemonOptions {
