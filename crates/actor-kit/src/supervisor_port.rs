@@ -90,6 +90,11 @@ pub enum SupervisorMsg {
         /// By session.
         done: Done<BTreeMap<SessionId, LiveStatus>>,
     },
+    /// The sessions that are not cold, also those that have not reported a status yet.
+    Awake {
+        /// The sessions.
+        done: Done<Vec<SessionId>>,
+    },
     /// A load ended (private, from the loading task).
     Loaded {
         /// The session.

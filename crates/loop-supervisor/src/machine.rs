@@ -192,6 +192,12 @@ impl Supervisor {
             .collect()
     }
 
+    /// The sessions that are not cold: a status may not have been reported yet.
+    #[must_use]
+    pub fn awake(&self) -> Vec<SessionId> {
+        self.slots.keys().copied().collect()
+    }
+
     /// Statistics for people.
     #[must_use]
     pub fn stats(&self) -> SupervisorStats {

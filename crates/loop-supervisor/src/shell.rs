@@ -57,6 +57,7 @@ impl Shell {
             }
             SupervisorMsg::Status { session, who, status } => core.note_status(session, who, status),
             SupervisorMsg::Overlay { done } => done.answer(core.overlay()),
+            SupervisorMsg::Awake { done } => done.answer(core.awake()),
             SupervisorMsg::Loaded {
                 session,
                 ticket,

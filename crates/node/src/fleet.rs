@@ -1,14 +1,14 @@
-//! The membership of this node in a fleet: signs of life, the lease, what it takes over and gives up.
-//!
-//! Invariant I9: the epochs keep two owners of a session apart. The lease only limits what a node that is cut off from the
-//! store does in vain.
+//! The membership of this node in a fleet: signs of life, the lease, what it takes over and gives up. `agentd_store` decides
+//! ([`Keeper`], [`Placer`]); this carries out what it decides.
 
 use crate::error::NodeError;
 use crate::peers::HttpPeers;
 use agentd_actor_kit::{Clock, FeedMsg, Handle, SupervisorMsg};
 use agentd_api::{Peers, StopRequest};
 use agentd_protocol::{Placing, SessionId};
-use agentd_store::{Backend, Fleet, Incarnation, Joining, Lease, StoreError, StoreLock};
+use agentd_store::{
+    Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Placer, Standing, StoreLock,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-/// Signs of life per lease.
-const BEATS: u32 = 6;
-/// The longest time between two of them; also how often sessions are taken over.
-const EVERY: Duration = Duration::from_millis(700);
-/// This part of the lease is left when effects may start no more.
-const MARGIN: u32 = 5;
-/// How often a draining node gives up the sessions that are cold.
-const HAND_OVER: Duration = Duration::from_millis(500);
 /// How long the supervisor may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the last sign of life brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
-    incarnation: Incarnation,
-    pub(crate) placing: Placing,
-}
 
 /// The membership. Dropped, it gives no more signs of life.
 #[derive(Debug)]
@@ -41,14 +26,14 @@ pub(crate) struct Member {
     pub(crate) lease: Lease,
     pub(crate) joining: Joining,
     standing: watch::Receiver<Standing>,
-    keeper: JoinHandle<()>,
+    beats: JoinHandle<()>,
     /// The data directory has one user, so an earlier incarnation with its identity has ended.
     _lock: StoreLock,
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.beats.abort();
     }
 }
 
@@ -87,24 +72,26 @@ impl Member {
             identity: identity(data_dir, clock)?,
             ..joining
         };
-        let asked = Instant::now();
+        let start = Instant::now();
         let incarnation = fleet.join(&joining).await?;
+        let keeper = Keeper::new(joining.ttl, Duration::ZERO, incarnation);
         let lease = Lease::default();
-        lease.until(asked + effects(joining.ttl));
-        let placing = Placing::Open;
-        let (told, standing) = watch::channel(Standing { incarnation, placing });
-        let keeper = Keeper {
+        lease.until(start + keeper.lease());
+        let (told, standing) = watch::channel(keeper.standing());
+        let beats = Beats {
             fleet: Arc::clone(&fleet),
             joining: joining.clone(),
             lease: lease.clone(),
             told,
+            keeper,
+            start,
         };
         Ok(Some(Self {
             fleet,
             lease,
             joining,
             standing,
-            keeper: tokio::spawn(keeper.run()),
+            beats: tokio::spawn(beats.run()),
             _lock: lock,
         }))
     }
@@ -130,59 +117,51 @@ impl Member {
         Placement {
             fleet: Arc::clone(&self.fleet),
             standing: self.standing.clone(),
-            incarnation: self.standing.borrow().incarnation,
+            placer: Placer::new(self.standing.borrow().incarnation),
             supervisor,
             stop,
         }
     }
 }
 
-/// For how long after a sign of life effects may start.
-fn effects(ttl: Duration) -> Duration {
-    ttl - ttl / MARGIN
-}
-
 /// Gives signs of life.
-struct Keeper {
+struct Beats {
     fleet: Arc<dyn Fleet>,
     joining: Joining,
     lease: Lease,
     told: watch::Sender<Standing>,
+    keeper: Keeper,
+    /// The keeper's times count from here.
+    start: Instant,
 }
 
-impl Keeper {
-    async fn run(self) {
+impl Beats {
+    async fn run(mut self) {
         let ttl = self.joining.ttl;
-        let mut failing = false;
         loop {
-            sleep(EVERY.min(ttl / BEATS)).await;
-            let asked = Instant::now();
-            let mut standing = *self.told.borrow();
-            let beaten = match self.fleet.beat(ttl).await {
-                Ok(placing) => {
-                    standing.placing = placing;
-                    Ok(())
+            sleep(self.keeper.pause()).await;
+            self.keeper.asks(self.start.elapsed());
+            let beaten = self.fleet.beat(ttl).await;
+            let mut error = beaten.as_ref().err().map(ToString::to_string);
+            let mut came = self.keeper.beaten(beaten.as_ref().copied());
+            if came == Beaten::Join {
+                tracing::error!(
+                    "other nodes took note that this one was gone; dropping all sessions and joining again"
+                );
+                let joined = self.fleet.join(&self.joining).await;
+                error = joined.as_ref().err().map(ToString::to_string);
+                came = self.keeper.joined(joined.as_ref().copied());
+            }
+            match came {
+                Beaten::Renewed(until) => {
+                    self.lease.until(self.start + until);
+                    self.told.send_replace(self.keeper.standing());
                 }
-                Err(StoreError::NodeLost) => {
-                    tracing::error!(
-                        "other nodes took note that this one was gone; dropping all sessions and joining again"
-                    );
-                    let joined = self.fleet.join(&self.joining).await;
-                    joined.map(|incarnation| standing.incarnation = incarnation)
-                }
-                Err(error) => Err(error),
-            };
-            match beaten {
-                Ok(()) => {
-                    self.lease.until(asked + effects(ttl));
-                    self.told.send_replace(standing);
-                    failing = false;
-                }
-                Err(_) if failing => {}
-                Err(error) => {
+                Beaten::Missed { first: true } => {
+                    let error = error.unwrap_or_default();
                     tracing::warn!(%error, "could not give a sign of life to the database; trying again");
-                    failing = true;
                 }
+                Beaten::Missed { first: false } | Beaten::Join => {}
             }
         }
     }
@@ -193,8 +172,7 @@ impl Keeper {
 pub(crate) struct Placement {
     fleet: Arc<dyn Fleet>,
     standing: watch::Receiver<Standing>,
-    /// The incarnation that owns the sessions in memory.
-    incarnation: Incarnation,
+    placer: Placer,
     supervisor: Handle<SupervisorMsg>,
     stop: mpsc::Sender<StopRequest>,
 }
@@ -202,18 +180,18 @@ pub(crate) struct Placement {
 impl Placement {
     /// Runs until dropped.
     pub(crate) async fn run(&mut self) {
-        let mut asked = false;
         loop {
             let standing = *self.standing.borrow_and_update();
-            if standing.incarnation != self.incarnation {
+            let mut duty = self.placer.duty(standing);
+            if duty == Duty::DropAll {
                 self.drop_all().await;
-                self.incarnation = standing.incarnation;
+                self.placer.dropped(standing);
+                duty = self.placer.duty(standing);
             }
-            match standing.placing {
-                Placing::Open => self.adopt().await,
-                Placing::Cordoned => {}
-                Placing::Draining if asked => {}
-                Placing::Draining => asked = self.stop.try_send(StopRequest::Drain).is_ok(),
+            match duty {
+                Duty::Adopt => self.adopt().await,
+                Duty::Drain if self.stop.try_send(StopRequest::Drain).is_ok() => self.placer.drains(),
+                Duty::Drain | Duty::Rest | Duty::DropAll => {}
             }
             if self.standing.changed().await.is_err() {
                 // The node stops.
@@ -239,7 +217,7 @@ impl Placement {
 
     /// Others may have the sessions by now: their loops end without writing.
     async fn drop_all(&self) {
-        for session in hot(&self.supervisor).await.unwrap_or_default() {
+        for session in awake(&self.supervisor).await.unwrap_or_default() {
             let evict = |done| SupervisorMsg::Evict { session, done };
             if let Err(error) = self.supervisor.call(PATIENCE, evict).await {
                 tracing::warn!(%session, %error, "could not drop a session");
@@ -249,9 +227,9 @@ impl Placement {
 }
 
 /// The sessions in memory; `None`: the supervisor does not answer.
-async fn hot(supervisor: &Handle<SupervisorMsg>) -> Option<Vec<SessionId>> {
-    let all = supervisor.call(PATIENCE, |done| SupervisorMsg::Overlay { done });
-    Some(all.await.ok()?.into_keys().collect())
+async fn awake(supervisor: &Handle<SupervisorMsg>) -> Option<Vec<SessionId>> {
+    let all = supervisor.call(PATIENCE, |done| SupervisorMsg::Awake { done });
+    all.await.ok()
 }
 
 /// Gives up the sessions that are cold, again and again: a drain ends others.
@@ -263,7 +241,7 @@ pub(crate) async fn hand_over(fleet: &dyn Fleet, name: &str, supervisor: &Handle
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         rounds.tick().await;
-        let Some(keep) = hot(supervisor).await else {
+        let Some(keep) = awake(supervisor).await else {
             continue;
         };
         match fleet.hand_over(&keep).await {

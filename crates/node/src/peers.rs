@@ -1,11 +1,10 @@
 //! The other nodes of the fleet, over their HTTP APIs.
 
-use crate::fleet::Standing;
 use crate::relay::Relays;
 use agentd_actor_kit::{FeedMsg, Handle};
 use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
 use agentd_protocol::{Fault, FleetNode, Placing, SessionId};
-use agentd_store::{Fleet, Owner, StoreError};
+use agentd_store::{Fleet, Owner, Standing, StoreError};
 use async_trait::async_trait;
 use reqwest::StatusCode;
 use serde_json::Value;

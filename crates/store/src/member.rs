@@ -1,0 +1,272 @@
+//! The decisions of a node about its membership in a fleet. Pure: the node and the simulator run this same code.
+//!
+//! Invariant I9: the epochs keep two owners of a session apart. The lease only limits what a node that is cut off from the
+//! store does in vain.
+//!
+//! Flow: [`Keeper`] says when to give a sign of life and what its answer means -> [`Standing`] -> [`Placer`] says what
+//! follows for the sessions.
+
+use crate::{Incarnation, StoreError};
+use agentd_protocol::Placing;
+use std::time::Duration;
+
+/// Signs of life per lease.
+const BEATS: u32 = 6;
+/// The longest time between two of them; also how often sessions are taken over.
+const EVERY: Duration = Duration::from_millis(700);
+/// This part of the lease is left when effects may start no more.
+const MARGIN: u32 = 5;
+/// How often a draining node gives up the sessions that are cold.
+pub const HAND_OVER: Duration = Duration::from_millis(500);
+
+/// A bug that the simulator plants, to prove that its seeds find it. Only a debug build can hold one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberMutant {
+    /// Effects start until the lease ends, and long after it.
+    EndlessLease,
+    /// A node that others declared dead keeps its sessions.
+    KeptSessions,
+    /// A node that others declared dead does not join again.
+    NoRejoin,
+}
+
+/// The result of the last sign of life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The store knows this node as this incarnation.
+    pub incarnation: Incarnation,
+    /// Which sessions it may have.
+    pub placing: Placing,
+}
+
+/// What an answer of the store to a sign of life means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beaten {
+    /// The lease is extended: effects may start until this time. Tell the [`Standing`].
+    Renewed(Duration),
+    /// Others took note that this node was gone: join again, and report it to [`Keeper::joined`].
+    Join,
+    /// The store could not be asked. The first failure of a series is worth a warning.
+    Missed {
+        /// Whether the one before it succeeded.
+        first: bool,
+    },
+}
+
+/// Decides about the signs of life. All times are on one clock of the node that never jumps.
+#[derive(Debug)]
+pub struct Keeper {
+    ttl: Duration,
+    standing: Standing,
+    /// When the sign of life in progress began.
+    asked: Duration,
+    failing: bool,
+    mutant: Option<MemberMutant>,
+}
+
+impl Keeper {
+    /// The keeper of a node that asked to join at this time, and has joined.
+    #[must_use]
+    pub const fn new(ttl: Duration, asked: Duration, incarnation: Incarnation) -> Self {
+        let placing = Placing::Open;
+        Self {
+            ttl,
+            standing: Standing { incarnation, placing },
+            asked,
+            failing: false,
+            mutant: None,
+        }
+    }
+
+    /// Plants a bug, if this is a debug build.
+    #[must_use]
+    pub fn planted(mut self, mutant: Option<MemberMutant>) -> Self {
+        self.mutant = mutant.filter(|_| cfg!(debug_assertions));
+        self
+    }
+
+    /// The last standing.
+    #[must_use]
+    pub const fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// The pause before the next sign of life.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        EVERY.min(self.ttl / BEATS)
+    }
+
+    /// Until when effects may start. It counts from when the store was asked: the answer may have come late.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        if self.mutant == Some(MemberMutant::EndlessLease) {
+            return Duration::MAX;
+        }
+        self.asked + (self.ttl - self.ttl / MARGIN)
+    }
+
+    /// A sign of life begins.
+    pub const fn asks(&mut self, now: Duration) {
+        self.asked = now;
+    }
+
+    /// The store answers a sign of life.
+    pub fn beaten(&mut self, answer: Result<Placing, &StoreError>) -> Beaten {
+        match answer {
+            Ok(placing) => {
+                self.standing.placing = placing;
+                self.renewed()
+            }
+            Err(StoreError::NodeLost) if self.mutant != Some(MemberMutant::NoRejoin) => Beaten::Join,
+            Err(_) => self.missed(),
+        }
+    }
+
+    /// The store answers the attempt to join again.
+    pub fn joined(&mut self, answer: Result<Incarnation, &StoreError>) -> Beaten {
+        match answer {
+            Ok(incarnation) => {
+                self.standing.incarnation = incarnation;
+                self.renewed()
+            }
+            Err(_) => self.missed(),
+        }
+    }
+
+    fn renewed(&mut self) -> Beaten {
+        self.failing = false;
+        Beaten::Renewed(self.lease())
+    }
+
+    const fn missed(&mut self) -> Beaten {
+        let first = !self.failing;
+        self.failing = true;
+        Beaten::Missed { first }
+    }
+}
+
+/// A consequence of a standing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Others may have the sessions in memory: drop them all without writing, report it to [`Placer::dropped`], and ask
+    /// again.
+    DropAll,
+    /// Take over what no live node has.
+    Adopt,
+    /// Drain this node, and report to [`Placer::drains`] once that is accepted.
+    Drain,
+    /// Nothing.
+    Rest,
+}
+
+/// Decides what follows from the membership for the sessions.
+#[derive(Debug)]
+pub struct Placer {
+    /// The incarnation that owns the sessions in memory.
+    incarnation: Incarnation,
+    drains: bool,
+    mutant: Option<MemberMutant>,
+}
+
+impl Placer {
+    /// The placer of a node whose sessions belong to this incarnation.
+    #[must_use]
+    pub const fn new(incarnation: Incarnation) -> Self {
+        Self {
+            incarnation,
+            drains: false,
+            mutant: None,
+        }
+    }
+
+    /// Plants a bug, if this is a debug build.
+    #[must_use]
+    pub fn planted(mut self, mutant: Option<MemberMutant>) -> Self {
+        self.mutant = mutant.filter(|_| cfg!(debug_assertions));
+        self
+    }
+
+    /// The next duty. Asked after every sign of life.
+    #[must_use]
+    pub fn duty(&self, standing: Standing) -> Duty {
+        let keeps = self.mutant == Some(MemberMutant::KeptSessions);
+        match standing.placing {
+            _ if standing.incarnation != self.incarnation && !keeps => Duty::DropAll,
+            Placing::Open => Duty::Adopt,
+            Placing::Draining if !self.drains => Duty::Drain,
+            Placing::Cordoned | Placing::Draining => Duty::Rest,
+        }
+    }
+
+    /// The sessions of all earlier incarnations are dropped.
+    pub const fn dropped(&mut self, standing: Standing) {
+        self.incarnation = standing.incarnation;
+    }
+
+    /// The node drains.
+    pub const fn drains(&mut self) {
+        self.drains = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn i9_the_lease_counts_from_the_question_and_a_failure_does_not_extend_it() {
+        let mut keeper = Keeper::new(TTL, seconds(1), Incarnation(1));
+        assert_eq!((keeper.pause(), keeper.lease()), (EVERY, seconds(9)));
+        keeper.asks(seconds(5));
+        assert_eq!(keeper.beaten(Ok(Placing::Open)), Beaten::Renewed(seconds(13)));
+        let down = StoreError::Unknown;
+        for first in [true, false] {
+            assert_eq!(keeper.beaten(Err(&down)), Beaten::Missed { first });
+        }
+        assert_eq!(keeper.beaten(Ok(Placing::Open)), Beaten::Renewed(seconds(13)));
+        assert_eq!(keeper.beaten(Err(&down)), Beaten::Missed { first: true });
+        assert_eq!(
+            Keeper::new(seconds(3), TTL, Incarnation(1)).pause(),
+            seconds(3) / 6
+        );
+    }
+
+    #[test]
+    fn i9_a_node_that_was_gone_drops_its_sessions_before_it_takes_others_over() {
+        let mut keeper = Keeper::new(TTL, seconds(0), Incarnation(1));
+        let mut placer = Placer::new(Incarnation(1));
+        assert_eq!(placer.duty(keeper.standing()), Duty::Adopt);
+        keeper.asks(seconds(30));
+        assert_eq!(keeper.beaten(Err(&StoreError::NodeLost)), Beaten::Join);
+        // It could not join: it is gone still, and has nothing new to drop.
+        assert_eq!(
+            keeper.joined(Err(&StoreError::Unknown)),
+            Beaten::Missed { first: true }
+        );
+        assert_eq!(placer.duty(keeper.standing()), Duty::Adopt);
+        assert_eq!(keeper.joined(Ok(Incarnation(2))), Beaten::Renewed(seconds(38)));
+        assert_eq!(placer.duty(keeper.standing()), Duty::DropAll);
+        placer.dropped(keeper.standing());
+        assert_eq!(placer.duty(keeper.standing()), Duty::Adopt);
+    }
+
+    #[test]
+    fn a_node_that_drains_or_is_cordoned_takes_nothing_over_and_drains_once() {
+        let mut placer = Placer::new(Incarnation(1));
+        let placed = |placing| Standing {
+            incarnation: Incarnation(1),
+            placing,
+        };
+        assert_eq!(placer.duty(placed(Placing::Cordoned)), Duty::Rest);
+        assert_eq!(placer.duty(placed(Placing::Draining)), Duty::Drain);
+        placer.drains();
+        assert_eq!(placer.duty(placed(Placing::Draining)), Duty::Rest);
+    }
+}
