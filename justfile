@@ -58,9 +58,9 @@ dist:
     cargo build --profile dist --locked -p agentd -p agentctl
     @ls -l target/dist/agentd target/dist/agentctl
 
-# Simulated runs: their number and the first seed. `cargo run -p agentd-simulator -- --seed N` replays one.
-simulate runs="20000" from="100000":
-    cargo run -p agentd-simulator -- --runs {{runs}} --from {{from}}
+# Simulated runs: their number, the first seed, the nodes. `cargo run -p agentd-simulator -- --seed N` replays one.
+simulate runs="20000" from="100000" nodes="1":
+    cargo run -p agentd-simulator -- --runs {{runs}} --from {{from}} --nodes {{nodes}}
 
 # The fault matrix with random faults: the number of rounds and the seed.
 matrix rounds="20" seed="1":

@@ -1,12 +1,13 @@
 //! The client side of commands: answers are checked, and commands without an answer are sent again.
 
+use crate::fleet::unreachable;
 use crate::hot::ana;
 use crate::messages::{Happening, Order, name};
 use crate::options::Flaw;
 use crate::world::World;
 use agentd_protocol::{EventBody, Fault, FaultClass, SessionId};
 use agentd_session_loop::taken;
-use agentd_store::EncodedEvent;
+use agentd_store::{ELSEWHERE, EncodedEvent};
 use agentd_turn::{Held, Reply, Violation};
 use futures_util::FutureExt as _;
 
@@ -14,15 +15,19 @@ impl World {
     /// Sends a command, possibly repeatedly.
     pub(crate) fn again(&mut self, order: Box<Order>) {
         self.tickets.insert(order.ticket, order.clone());
+        let to = match order.message {
+            Some(_) => self.here.number,
+            None => self.any_node(),
+        };
         let after = self.dice.between(0, 50);
-        self.post(after, Happening::Send(order));
+        self.post_at(to, after, Happening::Send(order));
     }
 
     /// A command reaches the node. If its key was used before, the stored answer is returned.
     pub(crate) fn ask(&mut self, mut order: Box<Order>) {
         if order
             .message
-            .is_some_and(|(number, _)| !self.tree_messages.contains_key(&number))
+            .is_some_and(|(number, _)| !self.here.tree_messages.contains_key(&number))
         {
             // Its node is gone, or it was completed in the meantime.
             self.tickets.remove(&order.ticket);
@@ -36,6 +41,10 @@ impl World {
                 order.session.short()
             )
         });
+        if order.key.is_some() && self.is_cut() {
+            self.done(&order).answer(Err(Fault::from(unreachable())));
+            return self.take_answers();
+        }
         if self.disk.flaw == Flaw::TwiceByKey {
             order.key = None;
         } else if let Some(key) = &order.key
@@ -67,7 +76,8 @@ impl World {
                 {
                     self.fail(violation);
                 }
-                self.post(
+                self.post_at(
+                    order.home,
                     0,
                     Happening::Word {
                         number,
@@ -84,6 +94,7 @@ impl World {
                         self.fail(violation);
                     }
                 }
+                Some(Err(fault)) if fault.code == ELSEWHERE && self.pass_on(&order) => {}
                 Some(Err(fault)) if !passes(&fault) => {
                     self.say(|| format!("ask {ticket} is refused: {}", fault.code));
                 }
@@ -96,8 +107,8 @@ impl World {
         self.say(|| format!("ask {} has no answer", order.ticket));
         if order.key.is_some() && self.dice.percent(80) {
             self.tickets.insert(order.ticket, order.clone());
-            let after = self.dice.between(100, 5_000);
-            self.post(after, Happening::Send(order));
+            let (after, to) = (self.dice.between(100, 5_000), self.any_node());
+            self.post_at(to, after, Happening::Send(order));
         }
     }
 

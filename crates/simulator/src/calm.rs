@@ -1,9 +1,10 @@
 //! The end of a run: no more faults are injected, people answer what they are asked, and everything must come to rest
 //! in bounded time (I6). Then all logs are checked once more, on their own.
 
+use crate::here::Node;
 use crate::hot::Hot;
+use crate::loading::conversation;
 use crate::messages::Happening;
-use crate::node::conversation;
 use crate::world::World;
 use agentd_actor_kit::LoopId;
 use agentd_protocol::{EventBody, RunState, SessionId};
@@ -20,10 +21,8 @@ impl World {
     pub(crate) fn calm(&mut self) {
         self.calm = true;
         self.calm_rounds += 1;
-        let unrest = match self.alive {
-            true => self.unrest(),
-            false => Some("the node is down".to_owned()),
-        };
+        self.heal();
+        let unrest = self.fleet_unrest().or_else(|| self.unrest());
         let Some(unrest) = unrest else {
             if let Err(violation) = self.proof() {
                 self.fail(violation);
@@ -55,35 +54,8 @@ impl World {
                 return Some(format!("session {}: {:?}", session.short(), summary.status.state));
             }
         }
-        if let Some(hot) = self.loops.values().find(|hot| !hot.core.quiet()) {
-            return Some(format!("loop {} is busy", hot.number));
-        }
-        let stray = |hot: &&Hot| self.supervisor.hot(hot.session) != Some(LoopId(hot.number));
-        if let Some(hot) = self.loops.values().find(stray) {
-            return Some(format!(
-                "loop {} runs, and the supervisor does not know it",
-                hot.number
-            ));
-        }
-        if let Some(session) = self.faulted().first() {
-            return Some(format!("session {} is faulted", session.short()));
-        }
-        if !self.tree_messages.is_empty() {
-            return Some(format!(
-                "{} words are on their way between sessions",
-                self.tree_messages.len()
-            ));
-        }
-        if let Some(worker) = self.workers.values().next() {
-            return Some(format!("something runs for loop {}", worker.owner));
-        }
-        let running = self
-            .models
-            .providers
-            .values()
-            .map(|provider| provider.admission.running());
-        if running.sum::<u32>() > 0 {
-            return Some("a permit is out, but no call has it".to_owned());
+        if let Some(unrest) = self.nodes().find_map(unrest_of) {
+            return Some(unrest);
         }
         let behind = |session: &SessionId, seen: u64| {
             let told = !self.disk.deleted.contains(session);
@@ -98,13 +70,11 @@ impl World {
 
     /// People answer open questions and end their pauses.
     fn soothe(&mut self) {
-        if !self.alive {
-            return;
-        }
         let resume = || Command::Resume {
             reason: "calm".to_owned(),
         };
-        for session in self.faulted() {
+        let faulted: Vec<SessionId> = self.nodes().flat_map(faulted).collect();
+        for session in faulted {
             self.order(session, resume(), None);
         }
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
@@ -120,12 +90,6 @@ impl World {
                 self.order(session, resume(), None);
             }
         }
-    }
-
-    fn faulted(&self) -> Vec<SessionId> {
-        let states = self.supervisor.overlay().into_iter();
-        let faulted = states.filter(|(_, live)| live.status.state == RunState::Faulted);
-        faulted.map(|(session, _)| session).collect()
     }
 
     /// Whether the session waits until a person resumes it: it is paused. A parked one continues by itself. The row of a cold
@@ -179,10 +143,18 @@ impl World {
         witness.settled()?;
         let agent = Agent::fold(session, Arc::clone(&self.config), &events)
             .map_err(|error| Violation::of("fold", error.to_string()))?;
-        let who = self.supervisor.hot(session);
-        let Some(hot) = who.and_then(|who| self.loops.get(&who.0)) else {
+        let hot_at = |node| {
+            let node: &Node = node;
+            let who = node.supervisor.hot(session)?;
+            node.loops.get(&who.0)
+        };
+        let mut all = self.nodes().filter_map(hot_at);
+        let Some(hot) = all.next() else {
             return self.row_is_true(session, &agent);
         };
+        if all.next().is_some() {
+            return Err(Violation::of("I9", "two nodes have the same session at rest"));
+        }
         if agent.durable() != hot.core.agent().durable() {
             return Err(Violation::of("fold", "the folded log is not the living state"));
         }
@@ -196,4 +168,45 @@ impl World {
             )),
         }
     }
+}
+
+/// Describes what is not at rest in a node.
+fn unrest_of(node: &Node) -> Option<String> {
+    if let Some(hot) = node.loops.values().find(|hot| !hot.core.quiet()) {
+        return Some(format!("loop {} is busy", hot.number));
+    }
+    let stray = |hot: &&Hot| node.supervisor.hot(hot.session) != Some(LoopId(hot.number));
+    if let Some(hot) = node.loops.values().find(stray) {
+        return Some(format!(
+            "loop {} runs, and the supervisor does not know it",
+            hot.number
+        ));
+    }
+    if let Some(session) = faulted(node).first() {
+        return Some(format!("session {} is faulted", session.short()));
+    }
+    if !node.tree_messages.is_empty() {
+        return Some(format!(
+            "{} words are on their way between sessions",
+            node.tree_messages.len()
+        ));
+    }
+    if let Some(worker) = node.workers.values().next() {
+        return Some(format!("something runs for loop {}", worker.owner));
+    }
+    let running = node
+        .models
+        .providers
+        .values()
+        .map(|provider| provider.admission.running());
+    if running.sum::<u32>() > 0 {
+        return Some("a permit is out, but no call has it".to_owned());
+    }
+    None
+}
+
+fn faulted(node: &Node) -> Vec<SessionId> {
+    let states = node.supervisor.overlay().into_iter();
+    let faulted = states.filter(|(_, live)| live.status.state == RunState::Faulted);
+    faulted.map(|(session, _)| session).collect()
 }

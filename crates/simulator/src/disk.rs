@@ -1,7 +1,9 @@
 //! The store: the real one in memory, with the failures of a disk and a network added to appends. Acknowledged appends
 //! are also recorded here, so that the store can be checked.
 
+use crate::nodes::Nodes;
 use crate::options::Flaw;
+use agentd_loop_supervisor::wake_time;
 use agentd_protocol::{Event, Seq, SessionId, Timestamp};
 use agentd_store::{
     Append, Backend, Claim, Clock, EncodedEvent, Filter, Options, Outcome, Range, Row, StoreError, open,
@@ -27,6 +29,9 @@ pub(crate) struct Disk {
     /// When the disk's only writer will have finished its queue.
     pub(crate) free_at: u64,
     pub(crate) flaw: Flaw,
+    pub(crate) nodes: Nodes,
+    /// The number of appends of an earlier owner that were refused.
+    pub(crate) refused: u64,
 }
 
 /// Unwraps a future of the memory backend, which never waits.
@@ -54,6 +59,8 @@ impl Disk {
             deleted: BTreeSet::new(),
             free_at: 0,
             flaw,
+            nodes: Nodes::new(flaw),
+            refused: 0,
         })
     }
 
@@ -61,18 +68,27 @@ impl Disk {
         self.clock.store(now, Ordering::Relaxed);
     }
 
-    /// Appends, and checks that only the owner could do so (I9).
-    pub(crate) fn append(&mut self, append: Append, lose: bool) -> Result<Outcome, Violation> {
+    /// Appends for a node of a fleet, or for the only one, and checks that only the owner could do so (I9).
+    pub(crate) fn append(
+        &mut self,
+        mut append: Append,
+        me: Option<u64>,
+        lose: bool,
+    ) -> Result<Outcome, Violation> {
         let (session, epoch, head) = (append.session, append.epoch, append.head());
         let lines: Vec<Bytes> = append.events.iter().map(|event| event.body.clone()).collect();
         let before = append.expected_head;
         if lose && self.flaw == Flaw::LostAppend && before > 0 {
             return Ok(Outcome::Committed { head, cursor: 0 });
         }
+        let parent = append.summary.as_ref().and_then(|summary| summary.parent);
+        let owner = *self.epochs.entry(session).or_insert(1);
+        if self.flaw == Flaw::NoFence {
+            append.epoch = owner;
+        }
         let outcome =
             at_once(self.backend.append(append)).unwrap_or_else(|error| Outcome::Failed(error.to_string()));
         if let Outcome::Committed { .. } = outcome {
-            let owner = *self.epochs.entry(session).or_insert(1);
             if owner != epoch {
                 let what = format!("epoch {epoch} appended, the owner has {owner}");
                 return Err(Violation::of("I9", what));
@@ -85,14 +101,53 @@ impl Disk {
                 ));
             }
             kept.extend(lines);
+            if before == 0 {
+                self.nodes.created(session, parent, me);
+            }
+        } else if matches!(outcome, Outcome::Fenced { .. }) && epoch < owner {
+            self.refused += 1;
         }
         Ok(outcome)
     }
 
-    pub(crate) fn claim(&mut self, session: SessionId) -> Result<Claim, StoreError> {
+    /// Claims a session for a node of a fleet, or for the only one. The names of nodes are their numbers.
+    pub(crate) fn claim(&mut self, session: SessionId, me: Option<u64>) -> Result<Claim, StoreError> {
+        let moved = match me {
+            Some(me) => self.nodes.claim(session, me)?,
+            None => false,
+        };
+        let mut claim = self.next_epoch(session)?;
+        claim.moved_to = moved.then(|| "another node".to_owned());
+        Ok(claim)
+    }
+
+    fn next_epoch(&mut self, session: SessionId) -> Result<Claim, StoreError> {
         let claim = at_once(self.backend.claim(session))??;
         self.epochs.insert(session, claim.epoch);
         Ok(claim)
+    }
+
+    /// Takes over this node's share of the sessions without a live owner; returns those that continue by themselves.
+    pub(crate) fn adopt(&mut self, me: u64, now: u64) -> Result<Vec<(SessionId, Timestamp)>, Violation> {
+        let rows = self.rows();
+        let awake: Vec<SessionId> = rows.iter().map(|row| row.summary.session).collect();
+        let before = self.nodes.owners();
+        let taken = self.nodes.adopt(me, now, &awake);
+        for session in &taken {
+            if self.deleted.contains(session) {
+                continue;
+            }
+            self.nodes.may_take(before.get(session).copied().flatten(), me)?;
+            let claimed = self.next_epoch(*session);
+            claimed.map_err(|error| Violation::of("I9", error.to_string()))?;
+        }
+        let found = rows.iter().filter(|row| taken.contains(&row.summary.session));
+        Ok(found.filter_map(|row| wake_time(row, Timestamp(0))).collect())
+    }
+
+    /// The fencing number of the session's owner.
+    pub(crate) fn epoch(&self, session: SessionId) -> u64 {
+        self.epochs.get(&session).copied().unwrap_or(1)
     }
 
     /// Registers a log that was written without a loop.
@@ -101,6 +156,7 @@ impl Disk {
         let lines = lines.into_iter().map(|(_, line)| line);
         self.kept.insert(session, lines.collect());
         self.epochs.insert(session, 1);
+        self.nodes.created(session, None, None);
         Ok(())
     }
 

@@ -83,7 +83,7 @@ impl World {
             }
             Question::TreeSpending { root, parent } => self.message(hot, What::Look { id, root, parent }),
             Question::Deciders { approval: _ } => {
-                let count = self.feed.deciders(hot.session);
+                let count = self.here.feed.deciders(hot.session);
                 self.reply_to(hot.number, 5, id, Answer::Deciders(count));
             }
             Question::Report { parent, ended } => self.tell_parent(hot, id, parent, ended),
@@ -156,7 +156,7 @@ impl World {
         {
             return self.fail(violation);
         }
-        let facts = match self.models.facts(model) {
+        let facts = match self.here.models.facts(model) {
             Ok(facts) => facts,
             Err(error) => {
                 let failure = ModelFailure::new(agentd_protocol::FailureClass::InvalidRequest, error.message);

@@ -45,6 +45,8 @@ pub(crate) struct Compacting {
 pub(crate) struct Hot {
     pub(crate) number: u64,
     pub(crate) session: SessionId,
+    /// Its fencing number.
+    pub(crate) epoch: u64,
     pub(crate) core: Machine,
     pub(crate) tools: BTreeMap<ToolCallId, u64>,
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
@@ -78,6 +80,7 @@ impl Hot {
             number,
             session,
             shadow,
+            epoch,
             core: Machine::new(agent, epoch, transcript, FilesSeen::default()),
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
@@ -110,7 +113,7 @@ impl World {
     pub(crate) fn run_followers(&mut self, hot: &mut Hot) {
         while let Some(task) = hot.core.next_task() {
             let stamp = self.dice.stamp(self.now);
-            let models = |name: &str| self.models.facts(name);
+            let models = |name: &str| self.here.models.facts(name);
             let outside = Outside {
                 stamp,
                 models: &models,

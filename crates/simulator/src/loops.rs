@@ -18,14 +18,14 @@ const RETRY_MS: u64 = 2_000;
 impl World {
     /// Delivers a message to a loop, if the loop is still running.
     pub(crate) fn deliver(&mut self, number: u64, message: Message) {
-        let Some(mut hot) = self.loops.remove(&number) else {
+        let Some(mut hot) = self.here.loops.remove(&number) else {
             // Callers learn that there will be no answer.
             drop(message);
             return self.take_answers();
         };
         if matches!(message, Message::Idle(Some(idle)) if idle != hot.idle) {
             // The alarm has been set again in the meantime.
-            self.loops.insert(number, hot);
+            self.here.loops.insert(number, hot);
             return;
         }
         self.say(|| format!("loop {number} <- {}", message.line()));
@@ -45,7 +45,7 @@ impl World {
         }
         match hot.core.stop() {
             Some(reason) => self.ended(hot, Down::Killed(reason.to_owned())),
-            None => drop(self.loops.insert(number, hot)),
+            None => drop(self.here.loops.insert(number, hot)),
         }
     }
 
@@ -113,7 +113,9 @@ impl World {
         if hot.core.agent().durable().head == 0 {
             return;
         }
-        self.feed.loaded(hot.session, hot.core.agent().durable().head);
+        self.here
+            .feed
+            .loaded(hot.session, hot.core.agent().durable().head);
         if self.disk.flaw == Flaw::RunAgain {
             let open: Vec<_> = hot
                 .core
@@ -163,29 +165,40 @@ impl World {
     }
 
     fn send(&mut self, hot: &Hot, number: u64, append: Append) {
-        let (from, era) = (hot.number, self.era);
+        let (from, era) = (hot.number, self.here.era);
         self.post(APPEND_MS, Happening::Loop(from, Message::Overdue(number)));
         if self.permille(Knob::Overdue) {
             // The disk stalls; whatever comes in the meantime queues behind it.
-            let until = self.now.0 + self.dice.between(APPEND_MS - 2, APPEND_MS * 2);
+            let until = self.clock + self.dice.between(APPEND_MS - 2, APPEND_MS * 2);
             self.disk.free_at = self.disk.free_at.max(until);
         }
         let after = self.queued(8);
         let append = Box::new(append);
-        self.post(after, Happening::Disk { era, from, append });
+        let until = self.clock + APPEND_MS;
+        let arrives = Happening::Disk {
+            era,
+            from,
+            append,
+            until,
+        };
+        self.post(after, arrives);
     }
 
     /// When the disk's only writer will reach a request queued now.
     pub(crate) fn queued(&mut self, within_ms: u64) -> u64 {
-        let soon = self.now.0 + self.dice.between(1, within_ms);
+        let soon = self.clock + self.dice.between(1, within_ms);
         self.disk.free_at = self.disk.free_at.max(soon);
-        self.disk.free_at - self.now.0
+        self.disk.free_at - self.clock
     }
 
     /// Carries out what follows the store's answer.
     fn follow_up(&mut self, hot: &mut Hot, committed: Committed) {
         match committed {
             Committed::Ready(effects) => {
+                if !effects.is_empty() && !self.may_start(hot.session, hot.epoch) {
+                    let lapsed = hot.core.lapse();
+                    return self.follow_up(hot, lapsed);
+                }
                 for effect in effects {
                     self.carry_out(hot, effect);
                 }
@@ -198,7 +211,7 @@ impl World {
             Committed::Lost(lost) => {
                 self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
                 if lost == Lost::Unknown {
-                    self.feed.unsure(hot.session);
+                    self.here.feed.unsure(hot.session);
                 }
                 self.halt(hot);
             }
@@ -231,7 +244,12 @@ impl World {
     /// I5 and related checks: whatever runs for the loop is running according to its log.
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
         let durable = hot.core.agent().durable();
-        for worker in self.workers.values().filter(|worker| worker.owner == hot.number) {
+        for worker in self
+            .here
+            .workers
+            .values()
+            .filter(|worker| worker.owner == hot.number)
+        {
             let summary = hot.compacting.as_ref().map(|run| run.call);
             worker.may_run(durable, |call| {
                 summary == Some(call) || hot.sides.contains_key(&call)

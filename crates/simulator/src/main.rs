@@ -1,4 +1,5 @@
-//! `cargo run -p agentd-simulator -- --seed N` replays a run, `-- --runs N --from SEED` looks for broken ones.
+//! `cargo run -p agentd-simulator -- --seed N` replays a run, `-- --runs N --from SEED` looks for broken ones;
+//! `--nodes 3` lets three nodes share the store.
 
 use agentd_simulator::{Options, simulate};
 use clap::Parser;
@@ -14,6 +15,9 @@ struct Arguments {
     /// Changes to its options: `fail=20,lost=0`, or the whole line that was printed.
     #[arg(long, default_value = "")]
     options: String,
+    /// How many nodes share the store.
+    #[arg(long, default_value_t = 1)]
+    nodes: u32,
     /// Print the whole trace.
     #[arg(long)]
     trace: bool,
@@ -49,12 +53,17 @@ fn run(arguments: &Arguments) -> Result<u64, String> {
         None => arguments.from..arguments.from.saturating_add(arguments.runs),
     };
     let (mut broken, mut looked, mut events, mut tools) = (0, 0_u64, 0, 0);
+    let (mut moved, mut refused) = (0, 0);
     for seed in seeds {
-        let options = Options::of(seed).changed(&arguments.options)?;
+        let options = Options::of(seed)
+            .changed(&format!("nodes={}", arguments.nodes.max(1)))?
+            .changed(&arguments.options)?;
         let report = simulate(seed, options, arguments.trace)?;
         looked += 1;
         events += report.events;
         tools += report.ran;
+        moved += report.moved;
+        refused += report.refused;
         for line in report.trace.iter().flatten() {
             say(line.clone())?;
         }
@@ -70,7 +79,8 @@ fn run(arguments: &Arguments) -> Result<u64, String> {
     }
     if arguments.seed.is_none() {
         say(format!(
-            "{looked} runs, {events} events, {tools} tool runs, {broken} broken"
+            "{looked} runs, {events} events, {tools} tool runs, {moved} takeovers, {refused} stale appends \
+             refused, {broken} broken"
         ))?;
     }
     Ok(broken)

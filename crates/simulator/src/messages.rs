@@ -1,5 +1,6 @@
 //! The events of the schedule, and the messages to a loop.
 
+use crate::membership::Question;
 use crate::node::NodeEvent;
 use agentd_actor_kit::{Earlier, Published, Routed};
 use agentd_policy::Judgement;
@@ -21,7 +22,13 @@ pub(crate) enum Happening {
         era: u64,
         from: u64,
         append: Box<Append>,
+        /// When the store's client gives up.
+        until: u64,
     },
+    /// A question about the membership reaches the store.
+    Asked { era: u64, question: Question },
+    /// A stopped node goes on.
+    Thaw { era: u64 },
     /// A commit reaches the feed.
     Feed { era: u64, published: Published },
     /// A provider's own timer fires.
@@ -65,6 +72,8 @@ pub(crate) struct Order {
     pub(crate) key: Option<String>,
     /// The message between sessions, and its attempt, that sent it; `None`: a person did.
     pub(crate) message: Option<(u64, u32)>,
+    /// The node that sent it.
+    pub(crate) home: u64,
 }
 
 /// A message to a loop.

@@ -169,8 +169,8 @@ impl World {
         };
         let (provider, id) = (call.provider, call.id);
         self.model_says(&mut worker, id, News::Waiting);
-        self.workers.insert(number, worker);
-        let providers = &mut self.models.providers;
+        self.here.workers.insert(number, worker);
+        let providers = &mut self.here.models.providers;
         if let Some(found) = providers.get_mut(provider)
             && let Some(step) = found.admission.acquire(ask, place, now)
         {
@@ -182,7 +182,7 @@ impl World {
     /// Grants free permits, and sets the provider's alarm for the rest.
     pub(crate) fn admit(&mut self, name: &'static str) {
         loop {
-            let Some(provider) = self.models.providers.get_mut(name) else {
+            let Some(provider) = self.here.models.providers.get_mut(name) else {
                 return;
             };
             let Some(step) = provider.admission.next(self.now) else {
@@ -190,12 +190,12 @@ impl World {
             };
             self.admitted(step);
         }
-        if let Some(provider) = self.models.providers.get_mut(name)
+        if let Some(provider) = self.here.models.providers.get_mut(name)
             && let Some(at) = provider.admission.wake()
         {
             provider.alarm += 1;
             let alarm = Happening::Alarm {
-                era: self.era,
+                era: self.here.era,
                 provider: name,
                 number: provider.alarm,
             };
@@ -204,7 +204,8 @@ impl World {
     }
 
     pub(crate) fn alarm(&mut self, name: &'static str, number: u64) {
-        let current = self.models.providers.get(name).map(|provider| provider.alarm);
+        let provider = self.here.models.providers.get(name);
+        let current = provider.map(|provider| provider.alarm);
         if current == Some(number) {
             self.admit(name);
         }
@@ -213,7 +214,7 @@ impl World {
     fn admitted(&mut self, step: Step<QueueEntry>) {
         match step {
             Step::Granted(place, grant) => {
-                let Some(mut worker) = self.workers.remove(&place.worker) else {
+                let Some(mut worker) = self.here.workers.remove(&place.worker) else {
                     // The requester is gone and drops its permit.
                     drop(self.give_back(&grant, &CallOutcome::Dropped));
                     return;
@@ -227,7 +228,7 @@ impl World {
                 call.pieces = pieces;
                 let id = call.id;
                 self.model_says(&mut worker, id, News::Granted(window));
-                self.workers.insert(place.worker, worker);
+                self.here.workers.insert(place.worker, worker);
                 let after = match self.chance(Knob::Slow, 100) {
                     true => self.dice.between(10_000, 120_000),
                     false => self.dice.between(5, 400),
@@ -239,7 +240,7 @@ impl World {
     }
 
     fn refused(&mut self, number: u64, refusal: &Refusal) {
-        let Some(mut worker) = self.workers.remove(&number) else {
+        let Some(mut worker) = self.here.workers.remove(&number) else {
             return;
         };
         let Work::Model(call) = &worker.work else { return };
@@ -261,7 +262,7 @@ impl World {
         } else {
             "p"
         };
-        match self.models.providers.get_mut(name) {
+        match self.here.models.providers.get_mut(name) {
             Some(provider) => {
                 provider
                     .admission
@@ -294,7 +295,7 @@ impl World {
         if call.pieces > 0 {
             call.pieces -= 1;
             if let Some(grant) = call.grant.as_mut().filter(|grant| grant.probe)
-                && let Some(provider) = self.models.providers.get_mut(provider)
+                && let Some(provider) = self.here.models.providers.get_mut(provider)
             {
                 provider.admission.works(grant, self.now);
                 grant.probe = false;
@@ -303,7 +304,7 @@ impl World {
             if !summary {
                 self.model_says(&mut worker, id, News::Text(text));
             }
-            self.workers.insert(number, worker);
+            self.here.workers.insert(number, worker);
             self.admit(provider);
             let after = self.dice.between(1, 200);
             return self.post(after, Happening::Worker(number));

@@ -1,7 +1,9 @@
 //! The node: the shipped [`Supervisor`], with simulated loads, loops and timers, and the ways in which loops and nodes end.
 
-use crate::disk::Disk;
+use crate::fleet::{READ_AGAIN_MS, unreachable};
+use crate::here::Node;
 use crate::hot::Hot;
+use crate::membership::Told;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
 use crate::options::{Knob, Options};
@@ -9,11 +11,10 @@ use crate::tree_messages::{TreeMessage, What};
 use crate::world::World;
 use agentd_actor_kit::{Done, Down, LoopId, NotLoaded};
 use agentd_loop_supervisor::{Action, Bounds, Supervisor, wake_time};
-use agentd_protocol::{Fault, Seq, SessionId, Timestamp, TurnError};
+use agentd_protocol::{Fault, SessionId, Timestamp, TurnError};
 use agentd_session_loop::{LOST, spent_of};
-use agentd_session_store::{FeedLimits, FeedState};
-use agentd_store::{Claim, StoreError};
-use agentd_transcript::{Rewinds, Transcript};
+use agentd_store::Claim;
+use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Ended, Violation, Witness};
 use std::sync::Arc;
 
@@ -51,6 +52,14 @@ pub(crate) enum NodeEvent {
     /// The timer for wake-ups fires, if it is still this one.
     Tick(u64),
     DrainDeadline,
+    /// The time for a sign of life,
+    Beat,
+    /// the answer of the store to a question about the membership,
+    Told(Told),
+    /// what follows from it for the sessions,
+    Duty,
+    /// and the time to give some of them up.
+    HandOver,
 }
 
 /// The supervisor of a node, with the bug to be found.
@@ -75,10 +84,10 @@ impl World {
     }
 
     /// Gives the supervisor a message, and carries out what it decides. If the node is down, the message is lost.
-    fn supervise(&mut self, message: impl FnOnce(&mut Supervisor)) {
-        if self.alive {
-            message(self.supervisor.at(self.now));
-            while let Some(action) = self.supervisor.next_action() {
+    pub(crate) fn supervise(&mut self, message: impl FnOnce(&mut Supervisor)) {
+        if self.here.alive {
+            message(self.here.supervisor.at(self.now));
+            while let Some(action) = self.here.supervisor.next_action() {
                 self.act_on(action);
             }
         } else {
@@ -98,20 +107,20 @@ impl World {
                 let after = self.queued(3);
                 self.mail(after, NodeEvent::Claim(session, ticket));
             }
-            Action::Send(who, routed) if self.loops.contains_key(&who.0) => {
+            Action::Send(who, routed) if self.here.loops.contains_key(&who.0) => {
                 self.tell(who.0, 4, Message::Command(Box::new(routed)));
             }
-            Action::Send(who, routed) => self.supervisor.undelivered(who, routed),
+            Action::Send(who, routed) => self.here.supervisor.undelivered(who, routed),
             Action::Stop(who) => self.stop(who),
             Action::Kill(who) => {
-                if let Some(hot) = self.loops.remove(&who.0) {
+                if let Some(hot) = self.here.loops.remove(&who.0) {
                     self.ended(hot, Down::Killed("killed".to_owned()));
                 }
             }
             Action::AskIdle => self.tell_loops(|| Message::Idle(None)),
             Action::DrainLoops => self.tell_loops(|| Message::Drain),
             Action::Drain(who) => self.tell(who.0, 5, Message::Drain),
-            Action::Cold(session) => self.feed.cold(session),
+            Action::Cold(session) => self.here.feed.cold(session),
             Action::Faulted(session, why) => self.tell_of_fault(session, &why),
             Action::Scan => {
                 let after = self.dice.between(1, 30);
@@ -119,9 +128,9 @@ impl World {
             }
             Action::Look(session) => self.mail(LOOK_MS, NodeEvent::Look(session)),
             Action::SetTick(at) => {
-                self.tick += 1;
+                self.here.tick += 1;
                 if let Some(at) = at {
-                    self.mail(at.since_ms(self.now), NodeEvent::Tick(self.tick));
+                    self.mail(at.since_ms(self.now), NodeEvent::Tick(self.here.tick));
                 }
             }
             Action::SetDrainDeadline(after) => self.mail(after, NodeEvent::DrainDeadline),
@@ -129,12 +138,12 @@ impl World {
     }
 
     pub(crate) fn mail(&mut self, after: u64, event: NodeEvent) {
-        let era = self.era;
+        let era = self.here.era;
         self.post(after, Happening::Node { era, event });
     }
 
     fn tell_loops(&mut self, message: impl Fn() -> Message) {
-        let numbers: Vec<u64> = self.loops.keys().copied().collect();
+        let numbers: Vec<u64> = self.here.loops.keys().copied().collect();
         for number in numbers {
             self.tell(number, 5, message());
         }
@@ -142,7 +151,13 @@ impl World {
 
     pub(crate) fn node(&mut self, event: NodeEvent) {
         match event {
-            NodeEvent::Claim(session, ticket) => match self.disk.claim(session) {
+            NodeEvent::Claim(session, ticket) | NodeEvent::Folded(session, ticket, Some(_))
+                if self.is_cut() =>
+            {
+                self.not_loaded(session, ticket, unreachable());
+            }
+            NodeEvent::Look(_) | NodeEvent::Scan if self.is_cut() => self.mail(READ_AGAIN_MS, event),
+            NodeEvent::Claim(session, ticket) => match self.disk.claim(session, self.here.me()) {
                 Ok(claim) => {
                     let after = self.dice.between(1, 30);
                     self.mail(after, NodeEvent::Folded(session, ticket, Some(claim)));
@@ -155,7 +170,7 @@ impl World {
             }
             NodeEvent::Folded(session, ticket, Some(claim)) => self.folded(session, ticket, &claim),
             NodeEvent::Loaded(session, ticket, loaded) => {
-                let alive = |who: &LoopId| self.loops.contains_key(&who.0);
+                let alive = |who: &LoopId| self.here.loops.contains_key(&who.0);
                 let loaded = loaded.and_then(|who| Some(who).filter(alive).ok_or(NotLoaded::Died));
                 self.supervise(|supervisor| supervisor.loaded(session, ticket, loaded));
             }
@@ -172,61 +187,22 @@ impl World {
                 self.supervise(|supervisor| supervisor.found(found.into_iter().collect()));
             }
             NodeEvent::Scan => {
-                let rows = self.disk.rows();
+                let mut rows = self.disk.rows();
+                if let Some(me) = self.here.me() {
+                    rows.retain(|row| self.disk.nodes.is_mine(row.summary.session, me));
+                }
                 let found = rows.iter().filter_map(|row| wake_time(row, self.now)).collect();
                 self.supervise(|supervisor| supervisor.found(found));
+                self.scan_again();
             }
-            NodeEvent::Tick(number) if number == self.tick => self.supervise(Supervisor::tick),
+            NodeEvent::Tick(number) if number == self.here.tick => self.supervise(Supervisor::tick),
             NodeEvent::Tick(_) => {}
             NodeEvent::DrainDeadline => self.supervise(Supervisor::drain_deadline),
+            NodeEvent::Beat => self.beat(),
+            NodeEvent::Told(told) => self.told(told),
+            NodeEvent::Duty => self.duty(),
+            NodeEvent::HandOver => self.hand_over(),
         }
-    }
-
-    fn not_loaded(&mut self, session: SessionId, ticket: u64, error: StoreError) {
-        self.say(|| format!("session {} cannot be loaded: {error}", session.short()));
-        let refused = Err(NotLoaded::Refused(Fault::from(error)));
-        self.mail(MAIL_MS, NodeEvent::Loaded(session, ticket, refused));
-    }
-
-    /// The log has been read: a new loop continues from it.
-    fn folded(&mut self, session: SessionId, ticket: u64, claim: &Claim) {
-        if self.disk.deleted.contains(&session) {
-            // The session was deleted while it was being loaded.
-            return self.not_loaded(session, ticket, StoreError::NotFound(session));
-        }
-        let events = match self.disk.events(session, 0, claim.head) {
-            Ok(events) if events.len() as u64 == claim.head => events,
-            found => {
-                let found = found.map(|events| events.len());
-                let what = format!("the log has {} events, {found:?} are read", claim.head);
-                return self.fail(Violation::of("I1", what));
-            }
-        };
-        let agent = match Agent::fold(session, Arc::clone(&self.config), &events) {
-            Ok(agent) => agent,
-            Err(error) => return self.fail(Violation::of("fold", error.to_string())),
-        };
-        let mut witness = Witness::default();
-        if let Err(violation) = events.iter().try_for_each(|event| witness.see(event)) {
-            return self.fail(violation);
-        }
-        match conversation(&self.disk, session, claim.head) {
-            Ok(transcript) => self.heat(ticket, agent, claim.epoch, transcript, witness),
-            Err(error) => self.fail(Violation::of("I1", error.to_string())),
-        }
-    }
-
-    fn heat(&mut self, ticket: u64, agent: Agent, epoch: u64, transcript: Transcript, witness: Witness) {
-        self.last_loop += 1;
-        let number = self.last_loop;
-        let session = agent.durable().session;
-        self.say(|| format!("loop {number} of {} with epoch {epoch}", session.short()));
-        let mut hot = Hot::new(number, agent, epoch, transcript, witness);
-        hot.core = hot.core.planted(self.disk.flaw.in_loop());
-        self.loops.insert(number, hot);
-        self.post(0, Happening::Loop(number, Message::Start));
-        let after = self.dice.between(1, 3);
-        self.mail(after, NodeEvent::Loaded(session, ticket, Ok(LoopId(number))));
     }
 
     /// Stops an idle loop. I1: no command is lost with it.
@@ -235,7 +211,7 @@ impl World {
             let what = "a session goes cold, and a command is in its mailbox";
             self.fail(Violation::of("I1", what));
         }
-        if let Some(mut hot) = self.loops.remove(&who.0) {
+        if let Some(mut hot) = self.here.loops.remove(&who.0) {
             self.say(|| format!("loop {} stops: cold", hot.number));
             self.halt(&mut hot);
         }
@@ -245,7 +221,7 @@ impl World {
     pub(crate) fn ended(&mut self, mut hot: Hot, why: Down) {
         self.say(|| format!("loop {} is down: {why}", hot.number));
         // A loop that ends before the supervisor knows it has crashed, too.
-        let unknown = self.supervisor.hot(hot.session) != Some(LoopId(hot.number));
+        let unknown = self.here.supervisor.hot(hot.session) != Some(LoopId(hot.number));
         if unknown || matches!(why, Down::Failed(_)) {
             self.book.crashed(hot.session, self.now);
         }
@@ -286,7 +262,7 @@ impl World {
 
     /// Another owner claims a session; the previous one does not know yet, and its supervisor forgets it.
     pub(crate) fn replace(&mut self, session: SessionId) {
-        let Some(who) = self.supervisor.hot(session) else {
+        let Some(who) = self.here.supervisor.hot(session) else {
             return;
         };
         self.say(|| format!("loop {} is replaced", who.0));
@@ -297,7 +273,7 @@ impl World {
 
     /// Removes a replaced owner that had nothing to append.
     pub(crate) fn replaced(&mut self, number: u64) {
-        if let Some(hot) = self.loops.remove(&number) {
+        if let Some(hot) = self.here.loops.remove(&number) {
             self.ended(hot, Down::Killed("replaced".to_owned()));
         }
     }
@@ -309,27 +285,38 @@ impl World {
 
     /// The node crashes. Appends in flight have either arrived or been lost.
     pub(crate) fn die(&mut self) {
-        if !self.alive {
+        if !self.here.alive {
             return;
         }
         self.say(|| "the node dies".to_owned());
-        self.alive = false;
+        self.here.alive = false;
         for (era, append) in self.on_their_way() {
-            if era == self.era && self.dice.percent(50) {
-                let stored = self.disk.append(append, false);
+            if era == self.here.era && self.dice.percent(50) {
+                let stored = self.append(append, false);
                 if let Err(violation) = stored {
                     self.fail(violation);
                 }
             }
         }
-        self.era += 1;
-        self.loops.clear();
-        self.supervisor = supervisor(&self.options);
-        self.workers.clear();
+        self.leave();
+        for held in self.here.frozen.take().into_iter().flatten() {
+            match held {
+                Happening::Send(order) => drop(self.done(&order)),
+                viewer @ Happening::Viewer(_) => self.post(0, viewer),
+                _ => {}
+            }
+        }
+        let fresh = Node::new(self.here.number, &self.options, self.now);
+        self.here = Node {
+            alive: false,
+            era: self.here.era + 1,
+            // A timer of the earlier supervisor must not fire.
+            tick: self.here.tick,
+            cut_until: self.here.cut_until,
+            ahead_ms: self.here.ahead_ms,
+            ..fresh
+        };
         self.take_answers();
-        self.tree_messages.clear();
-        self.models = Models::new(&self.options, self.now);
-        self.feed = FeedState::new(0, FeedLimits::default());
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
         for session in sessions {
             if let Err(violation) = self.disk.has(session, self.disk.head(session)) {
@@ -342,34 +329,20 @@ impl World {
 
     /// The node starts: sessions that continue by themselves are woken.
     pub(crate) fn begin(&mut self) {
+        if self.is_fleet() && !self.join() {
+            return self.post(RESTART_MS, Happening::Start);
+        }
         self.say(|| "the node starts".to_owned());
-        self.alive = true;
-        self.models = Models::new(&self.options, self.now);
+        self.here.alive = true;
+        self.here.models = Models::new(&self.options, self.now);
         self.supervise(|_| {});
     }
 
     /// The node drains; work that does not finish in time is killed.
     pub(crate) fn drain_all(&mut self) {
+        self.starts_to_drain();
         self.supervise(|supervisor| supervisor.drain(DRAIN_MS, Done::nobody()));
-        let era = self.era;
+        let era = self.here.era;
         self.post(DRAIN_MS + MAIL_MS, Happening::Kill { era });
     }
-}
-
-/// The conversation up to a seq of a log.
-pub(crate) fn conversation(disk: &Disk, session: SessionId, upto: Seq) -> Result<Transcript, StoreError> {
-    let events = disk.events(session, 0, upto)?;
-    let mut rewinds = Rewinds::default();
-    events.iter().for_each(|event| rewinds.note(event));
-    let mut transcript = Transcript::new();
-    for (number, (after, upto)) in rewinds.parts(upto).into_iter().enumerate() {
-        if number > 0 {
-            transcript.went_back();
-        }
-        let part = events
-            .iter()
-            .filter(|event| event.seq > after && event.seq <= upto);
-        part.for_each(|event| transcript.apply(event));
-    }
-    Ok(transcript)
 }

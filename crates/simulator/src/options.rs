@@ -4,6 +4,7 @@
 use crate::dice::Dice;
 use agentd_loop_supervisor::SupervisorMutant;
 use agentd_session_loop::Mutant;
+use agentd_store::MemberMutant;
 use std::fmt;
 use std::str::FromStr;
 
@@ -104,6 +105,16 @@ knobs! {
     Hot "hot" [64, 64, 64, 3, 2, 1],
     /// When files are recorded: 0 never, 1 in each turn, 2 after each step.
     Checkpoints "checkpoints" [0, 1, 2, 2],
+    /// The number of nodes; more than one share the store.
+    Nodes "nodes" [1],
+    /// In a fleet, percent of actions that stop a node for a while, as SIGSTOP does.
+    Freeze "freeze" [0, 4, 12],
+    /// In a fleet, percent of actions that part a node from the store for a while.
+    Cut "cut" [0, 4, 12],
+    /// In a fleet, percent of actions that restart the store.
+    Restart "restart" [0, 0, 4],
+    /// In a fleet, percent of actions at which the wall clock of a node jumps.
+    Jump "jump" [0, 0, 10],
 }
 
 /// A bug injected on purpose, to check that it is found.
@@ -116,6 +127,12 @@ pub enum Flaw {
     Loop(Mutant),
     /// A bug in the shipped machine of the supervisor.
     Supervisor(SupervisorMutant),
+    /// A bug in the shipped decisions of a node about its membership.
+    Member(MemberMutant),
+    /// The store takes the appends of earlier owners.
+    NoFence,
+    /// The store lets a node take over the sessions of live nodes.
+    AdoptLive,
     /// The store acknowledges an append without keeping it.
     LostAppend,
     /// A call that was started before a crash runs again.
@@ -146,7 +163,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All flaws, by name.
-    pub const ALL: [(&'static str, Self); 28] = [
+    pub const ALL: [(&'static str, Self); 33] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::Loop(Mutant::EarlyAnswer)),
         ("early-effect", Self::Loop(Mutant::EarlyEffect)),
@@ -178,11 +195,25 @@ impl Flaw {
         ("lost-side", Self::LostSide),
         ("deaf-hook", Self::DeafHook),
         ("trusted-import", Self::TrustedImport),
+        ("endless-lease", Self::Member(MemberMutant::EndlessLease)),
+        ("kept-sessions", Self::Member(MemberMutant::KeptSessions)),
+        ("no-rejoin", Self::Member(MemberMutant::NoRejoin)),
+        ("no-fence", Self::NoFence),
+        ("adopt-live", Self::AdoptLive),
     ];
 
     /// The bug to plant in a session loop.
     pub(crate) const fn in_loop(self) -> Option<Mutant> {
         if let Self::Loop(mutant) = self {
+            Some(mutant)
+        } else {
+            None
+        }
+    }
+
+    /// The bug to plant in the membership of a node.
+    pub(crate) const fn in_member(self) -> Option<MemberMutant> {
+        if let Self::Member(mutant) = self {
             Some(mutant)
         } else {
             None

@@ -23,6 +23,9 @@ impl World {
             _ => self.dice.between(5, 3_000),
         };
         self.post(after, Happening::Person);
+        if self.is_fleet() {
+            self.fleet_faults();
+        }
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
         let most = self.options.get(Knob::Sessions) as usize;
         let session = self.dice.pick(&sessions).copied();
@@ -39,7 +42,7 @@ impl World {
         if self.chance(Knob::Drain, 100) {
             return self.drain_all();
         }
-        if self.chance(Knob::Failover, 100) {
+        if self.chance(Knob::Failover, 100) && !self.is_fleet() {
             return self.replace(session);
         }
         if self.viewers.len() < self.options.get(Knob::Viewers) as usize && self.dice.percent(40) {
@@ -91,7 +94,7 @@ impl World {
             return None;
         }
         if self.chance(Knob::Delete, 100) {
-            if self.dice.percent(40) && !self.is_in_tree(session) {
+            if self.dice.percent(40) && !self.is_in_tree(session) && !self.is_elsewhere(session) {
                 self.evict(session);
                 if self.disk.delete(session) {
                     self.say(|| format!("session {} is deleted", session.short()));
@@ -111,6 +114,12 @@ impl World {
     fn is_in_tree(&self, session: SessionId) -> bool {
         let row = self.disk.row(session);
         row.is_some_and(|row| row.summary.parent.is_some() || row.summary.subagents > 0)
+    }
+
+    /// Deletions are routed to the node that has the session.
+    fn is_elsewhere(&self, session: SessionId) -> bool {
+        let mut others = self.others.values();
+        others.any(|node| node.supervisor.awake().contains(&session))
     }
 
     fn input(&mut self) -> NewInput {
@@ -231,7 +240,8 @@ impl World {
             false => self.dice.between(0, head),
         };
         self.viewers.insert(number, Watcher::new(session, after));
-        self.post(1, Happening::Viewer(number));
+        let at = self.any_node();
+        self.post_at(at, 1, Happening::Viewer(number));
     }
 
     fn create(&mut self) {
@@ -333,6 +343,7 @@ impl World {
             command,
             key,
             message: None,
+            home: self.here.number,
         };
         self.again(Box::new(order));
     }

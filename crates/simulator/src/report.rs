@@ -28,6 +28,10 @@ pub struct Report {
     pub answered: u64,
     /// The number of tools that ran.
     pub ran: u64,
+    /// The number of appends of earlier owners that were refused.
+    pub refused: u64,
+    /// The number of takeovers of a session by another node.
+    pub moved: u64,
     /// The duration in virtual milliseconds.
     pub took_ms: u64,
 }
@@ -38,7 +42,7 @@ pub struct Report {
 /// The world could not be set up; this does not depend on the seed.
 pub fn simulate(seed: u64, options: Options, keep_all: bool) -> Result<Report, String> {
     let mut world = World::new(seed, options.clone(), keep_all)?;
-    let began = world.now;
+    let began = world.clock;
     world.live();
     let heads = world.disk.sessions().map(|session| world.disk.head(session));
     Ok(Report {
@@ -47,7 +51,9 @@ pub fn simulate(seed: u64, options: Options, keep_all: bool) -> Result<Report, S
         events: heads.sum(),
         answered: world.book.answered,
         ran: world.book.ran(),
-        took_ms: world.now.since_ms(began),
+        refused: world.disk.refused,
+        moved: world.moved,
+        took_ms: world.clock - began,
         violation: world.broken.or_else(|| {
             let what = "nothing happens any more, and not all is at rest";
             (!world.done).then(|| Violation::of("I6", what))
@@ -69,12 +75,15 @@ impl fmt::Display for Report {
         }
         write!(
             f,
-            "seed={} options={}\n{} events, {} commands answered, {} tools ran, {} s of virtual time, {} lines with sum {:016x}",
+            "seed={} options={}\n{} events, {} commands answered, {} tools ran, {} takeovers, {} stale appends \
+             refused, {} s of virtual time, {} lines with sum {:016x}",
             self.seed,
             self.options,
             self.events,
             self.answered,
             self.ran,
+            self.moved,
+            self.refused,
             self.took_ms / 1_000,
             self.lines,
             self.sum

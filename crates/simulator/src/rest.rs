@@ -21,7 +21,11 @@ const TIMING: Timing = Timing {
 impl World {
     /// How long the loop stays hot; `None`: something runs, or it continues by itself soon.
     fn grace(&self, hot: &Hot) -> Option<Duration> {
-        let workers = self.workers.values().any(|worker| worker.owner == hot.number);
+        let workers = self
+            .here
+            .workers
+            .values()
+            .any(|worker| worker.owner == hot.number);
         let rests = hot.core.stop().is_none() && hot.core.quiet() && !workers;
         rests.then(|| hot.core.grace(self.now, &TIMING)).flatten()
     }

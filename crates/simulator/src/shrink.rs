@@ -51,7 +51,7 @@ impl World {
     }
 
     fn compact(&mut self, hot: &mut Hot, id: QuestionId, plan: ContextCompacted, by: Option<Summariser>) {
-        let facts = by.as_ref().and_then(|by| self.models.facts(&by.model).ok());
+        let facts = by.as_ref().and_then(|by| self.here.models.facts(&by.model).ok());
         let Some((by, facts)) = by.zip(facts).filter(|_| self.dice.percent(80)) else {
             return shrunk_to(hot, id, Shrunk::Compacted(plan));
         };

@@ -26,7 +26,7 @@ impl World {
         let SideCall {
             call, purpose, model, ..
         } = side;
-        let facts = match self.models.facts(&model) {
+        let facts = match self.here.models.facts(&model) {
             Ok(facts) => facts,
             Err(error) => {
                 let ended = SideEnded {

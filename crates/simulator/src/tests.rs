@@ -154,6 +154,52 @@ fn i7_an_import_that_is_believed_is_found_and_one_that_is_quoted_runs_nothing() 
     }
 }
 
+/// Three nodes on one store: nodes die, stop, drain and are cut off, and their clocks jump.
+fn fleets(part: u64) {
+    const RUNS: u64 = 50;
+    let (mut refused, mut moved) = (0, 0);
+    for seed in part * RUNS + 1..=(part + 1) * RUNS {
+        let report = run(seed, "nodes=3");
+        assert_eq!(
+            report.violation, None,
+            "cargo run -p agentd-simulator -- --nodes 3 --seed {seed}\n{report}"
+        );
+        refused += report.refused;
+        moved += report.moved;
+    }
+    assert!(refused > 0, "no earlier owner tried to append");
+    assert!(moved > 0, "no session moved");
+}
+
+#[test]
+fn i9_fleets_of_the_first_part_keep_owners_apart() {
+    fleets(0);
+}
+
+#[test]
+fn i9_fleets_of_the_second_part_keep_owners_apart() {
+    fleets(1);
+}
+
+#[test]
+fn the_same_seed_is_the_same_fleet() {
+    for seed in 1..6 {
+        let options = || Options::of(seed).changed("nodes=3").unwrap();
+        let trace = || simulate(seed, options(), true).unwrap();
+        assert_eq!(trace(), trace());
+    }
+}
+
+/// Bugs planted in the shipped decisions about the membership, and in the fencing of the store.
+#[test]
+fn i9_mutants_of_a_fleet_are_found() {
+    assert_eq!(found("kept-sessions", "nodes=3", 40), "I9");
+    assert_eq!(found("no-rejoin", "nodes=3", 40), "I6");
+    assert_eq!(found("endless-lease", "nodes=3", 80), "I9");
+    assert_eq!(found("no-fence", "nodes=3", 40), "I9");
+    assert_eq!(found("adopt-live", "nodes=3", 40), "I9");
+}
+
 /// Each flaw is in one of the tests above.
 #[test]
 fn all_flaws_are_looked_for() {

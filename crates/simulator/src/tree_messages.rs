@@ -67,15 +67,15 @@ impl TreeMessage {
 impl World {
     pub(crate) fn send_out(&mut self, message: TreeMessage) {
         self.last_message += 1;
-        self.tree_messages.insert(self.last_message, message);
+        self.here.tree_messages.insert(self.last_message, message);
         let after = self.dice.between(0, 20);
         self.post(after, Happening::TreeMessage(self.last_message, 0));
     }
 
     /// Takes the message out, unless it is finished or at a different attempt.
     fn take_message(&mut self, number: u64, tried: u32) -> Option<TreeMessage> {
-        let current = self.tree_messages.get(&number)?.tries == tried;
-        current.then(|| self.tree_messages.remove(&number)).flatten()
+        let current = self.here.tree_messages.get(&number)?.tries == tried;
+        current.then(|| self.here.tree_messages.remove(&number)).flatten()
     }
 
     /// Makes one attempt.
@@ -127,12 +127,12 @@ impl World {
         };
         match to {
             Ok(Some((session, command))) => {
-                self.tree_messages.insert(number, message);
+                self.here.tree_messages.insert(number, message);
                 self.ask_for(number, tried, session, command);
             }
             Ok(None) => {}
             Err(fault) => {
-                self.tree_messages.insert(number, message);
+                self.here.tree_messages.insert(number, message);
                 self.word(number, tried, Some(Err(fault)));
             }
         }
@@ -179,6 +179,7 @@ impl World {
             command,
             key: None,
             message: Some((number, tried)),
+            home: self.here.number,
         };
         self.again(Box::new(order));
         let within = u64::try_from(COMMAND.as_millis()).unwrap_or(u64::MAX);
@@ -227,7 +228,7 @@ impl World {
                 if let What::Stop { telling, .. } = &mut message.what {
                     *telling = true;
                 }
-                self.tree_messages.insert(number, message);
+                self.here.tree_messages.insert(number, message);
                 self.post(1, Happening::TreeMessage(number, tried));
             }
             Next::GiveUp(why) => self.give_up(&message, why),
@@ -252,7 +253,7 @@ impl World {
             };
         };
         let tries = message.tries;
-        self.tree_messages.insert(number, message);
+        self.here.tree_messages.insert(number, message);
         let after = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         self.post(after, Happening::TreeMessage(number, tries));
     }

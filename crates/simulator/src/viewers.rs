@@ -46,7 +46,7 @@ impl World {
         let Some(mut viewer) = self.viewers.remove(&number) else {
             return;
         };
-        if self.alive {
+        if self.here.alive {
             if viewer.place.is_none() {
                 self.attach(number, &mut viewer);
             } else if viewer.live {
@@ -75,7 +75,7 @@ impl World {
             deltas: true,
             decides,
         };
-        self.feed.attach(viewer.session, place);
+        self.here.feed.attach(viewer.session, place);
         (viewer.place, viewer.live) = (Some(frames), false);
     }
 
@@ -121,7 +121,7 @@ impl World {
                 Ok(FeedFrame::Delta(_)) => {}
                 Ok(FeedFrame::Event(_) | FeedFrame::Lagged) | Err(TryRecvError::Disconnected) => {
                     self.say(|| format!("viewer {number} lags after {}", viewer.order.seen));
-                    self.feed.detach(viewer.session, number);
+                    self.here.feed.detach(viewer.session, number);
                     (viewer.place, viewer.live) = (None, false);
                     return;
                 }

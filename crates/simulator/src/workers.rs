@@ -2,9 +2,9 @@
 //! schedule, ends when it is killed, and sends its messages in order.
 
 use crate::effects::died;
+use crate::loading::conversation;
 use crate::messages::{Happening, Message, News};
 use crate::models::Call;
-use crate::node::conversation;
 use crate::options::Knob;
 use crate::world::World;
 use agentd_actor_kit::Earlier;
@@ -56,7 +56,7 @@ impl World {
             work,
             arrives: 0,
         };
-        self.workers.insert(number, worker);
+        self.here.workers.insert(number, worker);
         self.post(after, Happening::Worker(number));
         number
     }
@@ -66,7 +66,7 @@ impl World {
         if let Some(Worker {
             work: Work::Model(call),
             ..
-        }) = self.workers.remove(&number)
+        }) = self.here.workers.remove(&number)
         {
             self.call_dropped(*call);
         }
@@ -74,6 +74,7 @@ impl World {
 
     pub(crate) fn kill_where(&mut self, which: impl Fn(&Worker) -> bool) {
         let chosen = self
+            .here
             .workers
             .iter()
             .filter(|(_, worker)| which(worker))
@@ -93,7 +94,7 @@ impl World {
 
     /// Advances a worker to its next point.
     pub(crate) fn worker(&mut self, number: u64) {
-        let Some(mut worker) = self.workers.remove(&number) else {
+        let Some(mut worker) = self.here.workers.remove(&number) else {
             return;
         };
         match &mut worker.work {
@@ -131,11 +132,11 @@ impl World {
     fn tool_ends(&mut self, worker: &mut Worker, number: u64, tool_call: ToolCallId, effect: EffectClass) {
         if effect == EffectClass::Exec && self.chance(Knob::Jobs, 100) {
             let (owner, session) = (worker.owner, worker.session);
-            if let Some(hot) = self.loops.get_mut(&owner) {
+            if let Some(hot) = self.here.loops.get_mut(&owner) {
                 hot.last_job += 1;
                 let job = hot.last_job;
                 let running = self.spawn(owner, session, Work::Job(job), 90_000);
-                if let Some(hot) = self.loops.get_mut(&owner) {
+                if let Some(hot) = self.here.loops.get_mut(&owner) {
                     hot.jobs.insert(job, running);
                 }
                 self.worker_says(worker, Message::JobStarted { job });
