@@ -85,7 +85,8 @@ impl Link {
 async fn accept(listener: TcpListener, server: Arc<Mutex<Option<Server>>>, line: watch::Receiver<Line>) {
     while let Ok((client, _)) = listener.accept().await {
         let server = server.lock().expect("nobody panics with it").clone();
-        if *line.borrow() == Line::Cut {
+        let cut = *line.borrow() == Line::Cut;
+        if cut {
             continue;
         }
         tokio::spawn(connect(client, server, line.clone()));
@@ -157,10 +158,12 @@ async fn pump(
         if read == 0 {
             break;
         }
-        if let Line::Slow(delay) = *line.borrow() {
+        let now = *line.borrow();
+        if let Line::Slow(delay) = now {
             tokio::time::sleep(delay).await;
         }
-        if *line.borrow() == Line::Cut || to.write_all(&bytes[..read]).await.is_err() {
+        let cut = *line.borrow() == Line::Cut;
+        if cut || to.write_all(&bytes[..read]).await.is_err() {
             return;
         }
     }
