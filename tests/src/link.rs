@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 /// What happens to the bytes of all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +161,7 @@ async fn pump(
         }
         let now = *line.borrow();
         if let Line::Slow(delay) = now {
-            tokio::time::sleep(delay).await;
+            sleep(delay).await;
         }
         let cut = *line.borrow() == Line::Cut;
         if cut || to.write_all(&bytes[..read]).await.is_err() {
