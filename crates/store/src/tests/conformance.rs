@@ -180,6 +180,10 @@ async fn i2_the_fleet_stream_has_every_event_once_in_commit_order(kit: Kit) {
     assert_eq!(seen, expected);
     assert_eq!(kit.log.watch(None, 10).await.unwrap().cursor, 5);
     assert_eq!(*kit.log.committed().borrow(), 5);
+    assert!(kit.log.delete(a).await.unwrap());
+    let left = kit.log.watch(Some(0), 1).await.unwrap();
+    let left: Vec<_> = left.events.iter().map(|event| event.session).collect();
+    assert_eq!(left, [b], "the first page is not full of what was deleted");
 }
 
 async fn i2_fifty_sessions_at_once_have_logs_without_gaps(kit: Kit) {
