@@ -27,8 +27,14 @@ const POLL = 4_000;
 /** @typedef {{items: import('./types.js').Row[], next: string|null}} Page */
 /** @typedef {{rows: boolean, order: boolean, approvals: boolean, connection: boolean, changed: Set<string>}} Change */
 
-/** Settles when the browser has painted what is in the document now; at once in a hidden tab, which has no frames. */
-const painted = () => new Promise((done) => (document.hidden ? done(null) : requestAnimationFrame(() => setTimeout(done))));
+/** A tab that is hidden has no frames. */
+const NO_FRAME = 300;
+
+/** Settles when the browser has painted what is in the document now, or cannot. */
+const painted = () => new Promise((done) => {
+  requestAnimationFrame(() => setTimeout(done));
+  setTimeout(done, NO_FRAME);
+});
 
 const nothing = () => ({ rows: false, order: false, approvals: false, connection: false, changed: new Set() });
 

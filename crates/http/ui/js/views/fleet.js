@@ -83,8 +83,9 @@ export const fleet = {
       let loaded = 0;
       for (const { state: now } of store.rows.values()) if (query.all || now !== 'closed') loaded += 1;
       // What the page has not read yet, the daemon has counted.
-      const all = store.complete ? loaded : Math.max(loaded, (!query.all && counters.all) || 0);
-      const more = !store.complete && all === loaded ? '+' : '';
+      const counted = query.all ? null : counters.all;
+      const all = store.complete ? loaded : Math.max(loaded, counted ?? 0);
+      const more = !store.complete && counted === null ? '+' : '';
       say(shown, !store.loaded ? '' : found === all && !more ? plural(found, 'session') : `${exact(found)} of ${exact(all)}${more}`);
       if (found > 0) {
         if (!performance.getEntriesByName('agentd:rows').length) performance.mark('agentd:rows');
