@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -40,6 +41,7 @@ pub struct Link {
     address: SocketAddr,
     line: watch::Sender<Line>,
     server: Arc<Mutex<Option<Server>>>,
+    used: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
@@ -57,11 +59,14 @@ impl Link {
         let address = listener.local_addr().expect("a bound port");
         let (line, state) = watch::channel(Line::Whole);
         let server = Arc::new(Mutex::new(server));
-        let task = tokio::spawn(accept(listener, Arc::clone(&server), state));
+        let used = Arc::new(AtomicBool::new(false));
+        let accepting = accept(listener, Arc::clone(&server), Arc::clone(&used), state);
+        let task = tokio::spawn(accepting);
         Self {
             address,
             line,
             server,
+            used,
             task,
         }
     }
@@ -74,7 +79,13 @@ impl Link {
 
     /// New connections lead to this server.
     pub fn lead_to(&self, server: Server) {
-        *self.server.lock().expect("nobody panics with it") = Some(server);
+        *self.server.lock().expect("no holder of the lock panics") = Some(server);
+    }
+
+    /// Whether a client has connected.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
     }
 
     /// Changes what happens to bytes.
@@ -83,9 +94,15 @@ impl Link {
     }
 }
 
-async fn accept(listener: TcpListener, server: Arc<Mutex<Option<Server>>>, line: watch::Receiver<Line>) {
+async fn accept(
+    listener: TcpListener,
+    server: Arc<Mutex<Option<Server>>>,
+    used: Arc<AtomicBool>,
+    line: watch::Receiver<Line>,
+) {
     while let Ok((client, _)) = listener.accept().await {
-        let server = server.lock().expect("nobody panics with it").clone();
+        used.store(true, Ordering::Relaxed);
+        let server = server.lock().expect("no holder of the lock panics").clone();
         let cut = *line.borrow() == Line::Cut;
         if cut {
             continue;

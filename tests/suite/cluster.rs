@@ -12,11 +12,11 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Four commands, each after half a second.
-pub(crate) fn plan(name: &str) -> String {
+fn plan(name: &str) -> String {
     format!("plan:{name} steps=4 first=500 command=echo_{{n}}_>>_marks;")
 }
 
-pub(crate) async fn started(follower: &mut Follower) {
+async fn started(follower: &mut Follower) {
     follower
         .until("the first call is over", |body| {
             matches!(body, EventBody::ToolFinished(_))

@@ -84,7 +84,7 @@ pub trait Peers: Send + Sync + Debug {
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Which sessions this node may have.
     fn placing(&self) -> Placing;
-    /// Among the other nodes that take new sessions, the one with the fewest.
+    /// Among the other nodes that take new sessions, the one with the fewest that it must continue.
     async fn open_node(&self) -> Result<Option<Owner>, StoreError>;
     /// Passes a request on.
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;

@@ -193,7 +193,10 @@ mod tests {
             .map(|asset| asset.plain.clone())
             .unwrap_or_default();
         let joined = String::from_utf8_lossy(&joined);
-        assert!(joined.contains("modules['js/views/fleet.js'] ="), "{joined}");
+        assert!(
+            joined.contains("modules['js/views/fleet.js'] ="),
+            "a module of the first view is outside of what ui/join.rs understands"
+        );
         let left: Vec<_> = joined
             .lines()
             .skip(1)

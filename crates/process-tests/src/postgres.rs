@@ -88,7 +88,7 @@ fn directory() -> Option<TempDir> {
 }
 
 impl Postgres {
-    /// Creates a cluster and starts it, with these settings besides its own. `None`: PostgreSQL is not installed.
+    /// Creates a cluster and starts it with these additional settings. `None`: PostgreSQL is not installed.
     ///
     /// # Panics
     /// It is installed and does not start.
@@ -175,11 +175,16 @@ impl Postgres {
         started
     }
 
+    /// The host in its URLs: the directory of its socket.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.dir.path().display().to_string().replace('/', "%2F")
+    }
+
     /// The URL of a database.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        let host = self.dir.path().display().to_string().replace('/', "%2F");
-        format!("postgres://agentd@{host}/{database}")
+        format!("postgres://agentd@{}/{database}", self.host())
     }
 
     /// The socket at which it listens.

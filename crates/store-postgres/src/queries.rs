@@ -223,13 +223,14 @@ pub(crate) async fn cursor(client: &Object) -> Result<u64, StoreError> {
     row.map_or(Ok(0), |row| count_of(&row, 0))
 }
 
-/// Like a page of a log: at most one event beyond the limit of bytes is read. Without a session: it was deleted. The sessions
-/// are not joined before the limit: without statistics, PostgreSQL would read the events of each session for every page.
-const WATCH: &str = "SELECT cursor, (SELECT uid FROM session WHERE id = session_id AND deleted_ms IS NULL), seq, kind, body
-FROM (
+/// Like a page of a log: at most one event beyond the limit of bytes is read. Sessions are asked for event by event, not joined:
+/// with a plan from when the tables were empty, a join read the events of each session for every page.
+const WATCH: &str = "SELECT cursor, (SELECT uid FROM session WHERE id = session_id), seq, kind, body FROM (
   SELECT cursor, session_id, seq, kind, body,
     sum(octet_length(body)) OVER (ORDER BY cursor) - octet_length(body) AS before
-  FROM (SELECT cursor, session_id, seq, kind, body FROM event WHERE cursor > $1 ORDER BY cursor LIMIT $2) AS next) AS page
+  FROM (SELECT cursor, session_id, seq, kind, body FROM event
+        WHERE cursor > $1 AND (SELECT deleted_ms IS NULL FROM session WHERE id = session_id)
+        ORDER BY cursor LIMIT $2) AS next) AS page
 WHERE before <= $3 ORDER BY cursor";
 
 pub(crate) async fn watch(client: Object, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
@@ -241,34 +242,18 @@ pub(crate) async fn watch(client: Object, after: Option<u64>, limit: u32) -> Res
     };
     let most = agentd_store::backend::clamp(limit, agentd_store::MAX_PAGE) as u64;
     let bytes = i64::from(agentd_store::MAX_PAGE_BYTES);
+    let rows = all(&client, WATCH, &[&column(after), &column(most), &bytes]).await?;
     let mut watched = WatchedBuilder::new(after, limit);
-    // A page that only has events of deleted sessions is not the end.
-    while watched.is_empty() {
-        let rows = all(
-            &client,
-            WATCH,
-            &[&column(watched.cursor()), &column(most), &bytes],
-        )
-        .await?;
-        if rows.is_empty() {
+    for row in &rows {
+        let event = WatchedEvent {
+            cursor: count_of(row, 0)?,
+            session: session_of(get(row, 1)?)?,
+            seq: count_of(row, 2)?,
+            kind: get(row, 3)?,
+            body: get::<String>(row, 4)?.into(),
+        };
+        if !watched.add(event) {
             break;
-        }
-        for row in &rows {
-            let cursor = count_of(row, 0)?;
-            let Some(session) = get::<Option<&str>>(row, 1)? else {
-                watched.skip(cursor);
-                continue;
-            };
-            let event = WatchedEvent {
-                cursor,
-                session: session_of(session)?,
-                seq: count_of(row, 2)?,
-                kind: get(row, 3)?,
-                body: get::<String>(row, 4)?.into(),
-            };
-            if !watched.add(event) {
-                break;
-            }
         }
     }
     Ok(watched.done())

@@ -264,23 +264,6 @@ impl WatchedBuilder {
         true
     }
 
-    /// Passes over an event that is not for the page.
-    pub const fn skip(&mut self, cursor: u64) {
-        self.watched.cursor = cursor;
-    }
-
-    /// Whether the page has no event.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.watched.events.is_empty()
-    }
-
-    /// Where the next page begins.
-    #[must_use]
-    pub const fn cursor(&self) -> u64 {
-        self.watched.cursor
-    }
-
     /// The page.
     #[must_use]
     pub fn done(self) -> Watched {

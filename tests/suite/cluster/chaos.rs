@@ -171,6 +171,14 @@ async fn strike(nodes: &Mutex<Vec<Daemon>>, fleet: &Fleet, seed: u64, most: u64)
             }
         }
     }
+    let used = fleet
+        .links
+        .iter()
+        .all(|links| links.database.is_used() && links.peers.is_used());
+    assert!(
+        used,
+        "the nodes do not reach each other and the database through the links"
+    );
     struck
 }
 

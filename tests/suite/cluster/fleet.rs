@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// What a test disturbs between a node and the rest of the world.
+/// The connections and the clock of a node that a test disturbs.
 pub(crate) struct Links {
     /// To the database.
     pub(crate) database: Link,
@@ -75,11 +75,7 @@ impl Fleet {
     pub(crate) async fn with_standby(test: &str, nodes: usize) -> Option<(Self, Postgres)> {
         let mut fleet = Self::begin(test, 0, None, "").await?;
         let standby = fleet.server.standby();
-        let hosts =
-            [&fleet.server, &standby].map(|server| server.url("fleet").replace("postgres://agentd@", ""));
-        let hosts = hosts
-            .map(|url| url.trim_end_matches("/fleet").to_owned())
-            .join(",");
+        let hosts = [&fleet.server, &standby].map(Postgres::host).join(",");
         fleet.url = format!("postgres://agentd@{hosts}/fleet?target_session_attrs=read-write");
         fleet.add(nodes).await;
         Some((fleet, standby))
