@@ -15,6 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, OnceCell};
 
+/// How long a slot waits for the end of the earlier one.
+const EARLIER_WITHIN: Duration = Duration::from_secs(20);
+
 /// How to start a warden.
 #[derive(Debug, Clone)]
 pub struct WardenSpec {
@@ -72,6 +75,8 @@ enum Walls {
 #[derive(Debug)]
 enum Occupancy {
     Empty,
+    /// Empty, and the earlier slot with the same temporary directory may not have ended yet.
+    After(WardenSlot),
     Filled(Arc<Warden>),
     /// The session ended: the slot starts no more wardens.
     Closed,
@@ -111,6 +116,25 @@ impl WardenSlot {
         }))
     }
 
+    /// Lets an empty slot start its first warden only when `earlier` is closed, which has the same temporary directory and
+    /// removes it.
+    #[must_use]
+    pub fn after(self, earlier: Self) -> Self {
+        if let Ok(mut occupancy) = self.0.occupancy.try_lock()
+            && matches!(&*occupancy, Occupancy::Empty)
+        {
+            *occupancy = Occupancy::After(earlier);
+        }
+        self
+    }
+
+    /// Whether it is closed and nothing of it is left.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        let occupancy = self.0.occupancy.try_lock();
+        occupancy.is_ok_and(|occupancy| matches!(&*occupancy, Occupancy::Closed))
+    }
+
     /// Returns the warden, starting it if need be.
     ///
     /// # Errors
@@ -120,6 +144,10 @@ impl WardenSlot {
         match &*occupancy {
             Occupancy::Closed => return Err(SandboxError::WardenGone),
             Occupancy::Filled(warden) if warden.is_alive() => return Ok(Arc::clone(warden)),
+            Occupancy::After(earlier) => {
+                // Boxed: an earlier slot may itself be after another one.
+                Box::pin(earlier.close(EARLIER_WITHIN)).await;
+            }
             Occupancy::Filled(_) | Occupancy::Empty => {}
         }
         let warden = match &self.0.walls {
@@ -154,12 +182,14 @@ impl WardenSlot {
     }
 
     /// Closes the slot at the end of the session: kills everything that runs under the warden and waits at most `within`
-    /// for its death. Returns whether it is gone.
+    /// for its death, and as long for the removal of its temporary directory. Returns whether it is gone. A second call waits
+    /// for the first one.
     pub async fn close(&self, within: Duration) -> bool {
-        let old = std::mem::replace(&mut *self.0.occupancy.lock().await, Occupancy::Closed);
-        let gone = match old {
+        let mut occupancy = self.0.occupancy.lock().await;
+        let gone = match std::mem::replace(&mut *occupancy, Occupancy::Closed) {
+            Occupancy::Closed => return true,
             Occupancy::Filled(warden) => warden.close(within).await,
-            Occupancy::Empty | Occupancy::Closed => true,
+            Occupancy::Empty | Occupancy::After(_) => true,
         };
         if let Walls::Confinement(walls) = &self.0.walls {
             let temp = walls.temp.clone();

@@ -63,6 +63,7 @@ mod cases {
             redteam_37_the_kernel_is_not_set,
             a_command_has_no_capability_and_gains_none,
             both_builders_show_the_same_files,
+            the_next_slot_of_a_session_starts_after_the_end_of_the_earlier_one,
             redteam_8_denied_reads_are_unreadable,
             redteam_4_published_escapes_from_namespaces_fail,
             nothing_is_left_behind_in_the_working_directory,
@@ -863,6 +864,29 @@ END
             .await
             .unwrap_err();
         assert!(said.to_string().contains("the program"), "{said}");
+    }
+
+    /// A session that moves to another directory gets a new slot at once; both have the same temporary directory.
+    async fn the_next_slot_of_a_session_starts_after_the_end_of_the_earlier_one(found: Findings) {
+        for level in levels(&found) {
+            let dir = tempfile::tempdir().unwrap();
+            let places = [dir.path().join("w"), dir.path().join("v")];
+            places
+                .iter()
+                .for_each(|place| std::fs::create_dir(place).unwrap());
+            let mut earlier = slot(level, dir.path(), &places[0], &environment());
+            earlier.get().await.unwrap();
+            for place in places.iter().rev().cycle().take(4) {
+                let next = slot(level, dir.path(), place, &environment()).after(earlier.clone());
+                let within = Duration::from_secs(60);
+                // Whichever comes first: the closing task, or the next command, which closes the slot itself.
+                let (warden, gone) = tokio::join!(next.get(), earlier.close(within));
+                assert!(gone && earlier.is_closed() && !next.is_closed());
+                drop(warden.unwrap());
+                assert!(dir.path().join("temp").is_dir(), "{level:?}");
+                earlier = next;
+            }
+        }
     }
 
     fn bubblewrapped(dir: &Path, environment: &Environment) -> Confinement {

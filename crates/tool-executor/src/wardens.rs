@@ -20,6 +20,8 @@ pub(crate) struct Wardens {
     bounds: Bounds,
     network: Option<Network>,
     wardens: BTreeMap<SessionId, SessionWarden>,
+    /// Slots that are being closed. The session's next one waits for it: both have the same temporary directory.
+    ended: BTreeMap<SessionId, WardenSlot>,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,7 @@ impl Wardens {
             bounds,
             network,
             wardens: BTreeMap::new(),
+            ended: BTreeMap::new(),
         }
     }
 
@@ -65,8 +68,12 @@ impl Wardens {
                 bounds: self.bounds,
                 network: self.network.clone(),
             };
+            let slot = self.sandboxing.slot(spec, &session.to_string());
             SessionWarden {
-                slot: self.sandboxing.slot(spec, &session.to_string()),
+                slot: match self.ended.remove(&session) {
+                    Some(earlier) => slot.after(earlier),
+                    None => slot,
+                },
                 workdir: workdir.to_owned(),
                 permits: 0,
             }
@@ -86,12 +93,14 @@ impl Wardens {
     pub(crate) fn sweep(&mut self) -> bool {
         self.wardens
             .retain(|_, place| !place.slot.release_idle(IDLE) || place.permits > 0);
-        !self.wardens.is_empty()
+        self.ended.retain(|_, slot| !slot.is_closed());
+        !self.wardens.is_empty() || !self.ended.is_empty()
     }
 
     /// Ends everything that runs for an ended session (I5).
     pub(crate) fn end(&mut self, session: SessionId) {
         if let Some(place) = self.wardens.remove(&session) {
+            self.ended.insert(session, place.slot.clone());
             tokio::spawn(async move {
                 if !place.slot.close(CLOSE_WITHIN).await {
                     tracing::error!(%session, "processes of a closed session may still run");
