@@ -4,7 +4,7 @@ use crate::checker::check_events;
 use crate::daemon::PATIENCE;
 use crate::way::{Source, Way, attach};
 use agentd_client::{Client, ClientError, Push};
-use agentd_protocol::{Event, EventBody, ExportParams, Synced};
+use agentd_protocol::{Event, EventBody, ExportParams, Fault, FaultClass, Synced};
 
 /// Waits for `future`, but not for ever.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -119,11 +119,18 @@ impl Follower {
     }
 }
 
-/// Reads a whole log through the protocol and checks what must hold of every log.
+/// Reads a whole log through the protocol and checks what must hold of every log. A slow machine may need several tries.
 pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
-    try_log(client, session)
-        .await
-        .expect("the session can be exported")
+    let exported = async {
+        loop {
+            match try_log(client, session).await {
+                Err(error) if Fault::from(error.clone()).class == FaultClass::Timeout => {}
+                log => return log,
+            }
+        }
+    };
+    let log = within("the session is exported", exported).await;
+    log.expect("the session can be exported")
 }
 
 /// The same of a daemon that may be dying.
