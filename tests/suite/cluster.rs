@@ -2,6 +2,7 @@
 
 mod chaos;
 pub(crate) mod fleet;
+mod place;
 mod standby;
 
 use agentd_protocol::{Block, EventBody, SendParams};

@@ -41,6 +41,7 @@ mod mcp;
 mod migrations;
 mod model_faults;
 mod model_trouble;
+mod moving;
 mod operator;
 mod orphans;
 mod page;

@@ -2,7 +2,7 @@
 
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{
-    Block, CreateParams, EndReason, EventBody, FailureClass, LifecycleParams, ModelFailed, RunState,
+    Block, CreateParams, EndReason, EventBody, FailureClass, ModelFailed, ResumeParams, RunState,
     TurnFinished, WaitReason,
 };
 use agentd_provider::Dialect;
@@ -225,9 +225,9 @@ async fn parks(acts: Acts, reason: WaitReason) {
         (state == RunState::Waiting(reason)).then_some(())
     };
     found("it is parked again", parked).await;
-    let go_on = LifecycleParams {
+    let go_on = ResumeParams {
         session: session.clone(),
-        ..LifecycleParams::default()
+        ..ResumeParams::default()
     };
     client.resume(&go_on).await.unwrap();
     let mut follower = Follower::attach(&client, &session).await;
@@ -370,9 +370,9 @@ async fn a_parked_session_goes_on_at_a_word_also_without_a_restart() {
         follower
             .until("the failure", |body| matches!(body, EventBody::ModelFailed(_)))
             .await;
-        let go_on = LifecycleParams {
+        let go_on = ResumeParams {
             session: session.clone(),
-            ..LifecycleParams::default()
+            ..ResumeParams::default()
         };
         client.resume(&go_on).await.unwrap();
         let end = follower.turn_finished(1).await;

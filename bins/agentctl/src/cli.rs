@@ -14,8 +14,8 @@ pub(crate) use access::{
     AddContextArgs, ContextArgs, ContextVerb, CreateTokenArgs, OpenArgs, TokenArgs, TokenVerb,
 };
 pub(crate) use act::{
-    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
-    TargetArgs, WaitArgs, WaitFor,
+    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, ResumeArgs, RmArgs,
+    SetArgs, TargetArgs, WaitArgs, WaitFor,
 };
 pub(crate) use history::{ApplyArgs, BranchArgs, DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
@@ -152,7 +152,7 @@ pub(crate) enum Verb {
     /// Pause sessions: start no new model calls until resumed
     Pause(LifecycleArgs),
     /// Resume a paused, parked or faulted session; a parked call is retried at once
-    Resume(LifecycleArgs),
+    Resume(ResumeArgs),
     /// Change a session: its name, model, mode, budget or labels
     Set(SetArgs),
     /// Replace the beginning of a conversation with a summary

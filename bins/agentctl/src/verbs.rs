@@ -64,7 +64,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         }
         Verb::Kill(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, true)).await,
         Verb::Pause(args) => lifecycle::each(ctx, &args.targets, &Order::Pause(args.reason)).await,
-        Verb::Resume(args) => lifecycle::each(ctx, &args.targets, &Order::Resume(args.reason)).await,
+        Verb::Resume(args) => lifecycle::resume(ctx, args).await,
         Verb::Set(args) => set::set(ctx, &args).await,
         Verb::Compact(args) => context::compact(ctx, &args).await,
         Verb::Close(args) => {

@@ -122,7 +122,7 @@ impl Member {
     /// Its lines of `[node]`, and its sections.
     fn text(&self) -> (String, String) {
         let Self { store, name, ttl } = self;
-        let node = format!("name = \"{name}\"\nttl = \"{ttl}s\"\n");
+        let node = format!("name = \"{name}\"\nttl = \"{ttl}s\"\nshared_paths = [\"/\"]\n");
         let sections = format!("[store]\nurl = \"{store}\"\n[http]\nlisten = \"127.0.0.1:0\"\n");
         (node, sections)
     }

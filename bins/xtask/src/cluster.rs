@@ -48,6 +48,8 @@ fn node(root: &Path, dir: &Path, url: &str, number: u16) -> Result<Child> {
         .arg("--socket")
         .arg(data.join("agentd.sock"))
         .env("AGENTD_STORE__URL", url)
-        .env("AGENTD_NODE__NAME", format!("node{number}"));
+        .env("AGENTD_NODE__NAME", format!("node{number}"))
+        // All are on this machine, so each has every directory.
+        .env("AGENTD_NODE__SHARED_PATHS", "[\"/\"]");
     command.spawn().context("cannot start target/debug/agentd")
 }

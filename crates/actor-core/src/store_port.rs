@@ -27,6 +27,8 @@ pub enum StoreMsg {
     Claim {
         /// The session.
         session: SessionId,
+        /// Even if its files are not on this node.
+        without_files: bool,
         /// The epoch and the head.
         done: Done<Result<Claim, StoreError>>,
     },

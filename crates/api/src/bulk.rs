@@ -5,9 +5,9 @@ use crate::dispatch::{answer, read_params};
 use crate::sight::Caller;
 use agentd_protocol::{
     BulkAction, BulkDone, BulkOutcome, BulkParams, CancelTurnParams, Done, Fault, FaultClass,
-    LifecycleParams, SessionId,
+    LifecycleParams, ResumeParams, SessionId,
 };
-use agentd_store::ELSEWHERE;
+use agentd_store::{AWAY, ELSEWHERE};
 use futures_util::{StreamExt as _, stream};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -117,20 +117,26 @@ impl Api {
             reason: reason.clone(),
             force: order.force,
         };
+        let resumed = || ResumeParams {
+            session: session.clone(),
+            reason: reason.clone(),
+            ..ResumeParams::default()
+        };
         let (method, done) = match order.action {
             BulkAction::Pause => ("session.pause", self.pause(who, params()).await),
-            BulkAction::Resume => ("session.resume", self.resume(who, params()).await),
+            BulkAction::Resume => ("session.resume", self.resume(who, resumed()).await),
             BulkAction::Cancel => ("turn.cancel", self.cancel_turn(who, cancel(false)).await),
             BulkAction::Kill => ("turn.cancel", self.cancel_turn(who, cancel(true)).await),
             BulkAction::Close => ("session.close", self.close(who, params()).await),
             BulkAction::Delete => ("session.delete", self.delete(who, params()).await),
         };
         match done {
-            Err(fault) if fault.code == ELSEWHERE => {
+            Err(fault) if [ELSEWHERE, AWAY].contains(&fault.code.as_str()) => {
                 let same = match order.action {
                     BulkAction::Cancel | BulkAction::Kill => {
                         answer(&cancel(order.action == BulkAction::Kill))?
                     }
+                    BulkAction::Resume => answer(&resumed())?,
                     _ => answer(&params())?,
                 };
                 read_params(self.there(who, (method, &same), fault).await?)

@@ -35,15 +35,8 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        // A sub-agent is always on its parent's node.
-        if params.parent.is_none() {
-            self.takes_new_sessions()?;
-        }
+        self.may_begin(who, &params).await?;
         params.labels = who.given(params.labels)?;
-        if let Some(parent) = params.parent {
-            let above = self.existing(who, parent).await?;
-            above.ok_or_else(|| unknown(&parent.to_string()))?;
-        }
         let nobody_named_it = params.title.is_none();
         let (params, notices) = self.typed_prompt(params).await?;
         let session = self.parts.clock.stamp().session();
@@ -88,6 +81,20 @@ impl Api {
             self.abandon(session).await;
         }
         self.settle(key, outcome).await
+    }
+
+    /// Refuses a session that this node does not take, and one whose parent does not exist.
+    async fn may_begin(&self, who: &Caller, params: &CreateParams) -> Result<(), Fault> {
+        validate::requires(&params.requires)?;
+        let Some(parent) = params.parent else {
+            return self.takes_new_sessions(&params.requires);
+        };
+        if !params.requires.is_empty() {
+            let message = "a sub-agent runs on the node of its parent, so it cannot require labels";
+            return Err(Fault::invalid("requires_of_child", message));
+        }
+        let above = self.existing(who, parent).await?;
+        above.map(drop).ok_or_else(|| unknown(&parent.to_string()))
     }
 
     /// The first event of a new session, whose directory exists then, and notices for the person.
@@ -157,6 +164,7 @@ impl Api {
             mode: mode_of(params, definition, settings.permission.mode),
             agent: params.agent.clone(),
             labels: params.labels.clone(),
+            requires: params.requires.clone(),
             parent: params.parent,
             limits,
             budget,

@@ -76,7 +76,7 @@ impl Api {
         Ok(above.is_some_and(|row| row.children.contains(&session)))
     }
 
-    async fn summary(&self, session: SessionId) -> Result<Option<Summary>, Fault> {
+    pub(crate) async fn summary(&self, session: SessionId) -> Result<Option<Summary>, Fault> {
         let row = self.read(|done| Read::Row { session, done }).await?;
         Ok(row.map(|row| row.summary))
     }

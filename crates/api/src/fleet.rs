@@ -64,7 +64,7 @@ impl Api {
 
     /// Counts stored states, and replaces those of sessions with an actor by their live ones. So no row is parsed.
     async fn states(&self) -> Result<States, Fault> {
-        let overlay = self.overlay().await?;
+        let overlay = self.statuses().await?;
         let hot: Vec<_> = overlay.keys().copied().collect();
         let all = self.read(|done| Read::States { of: None, done }).await?;
         let hot = self.read(|done| Read::States { of: Some(hot), done }).await?;
@@ -82,7 +82,7 @@ impl Api {
 
     /// The same over the sessions that a limited caller sees.
     async fn states_seen(&self, who: &Caller) -> Result<States, Fault> {
-        let overlay = self.overlay().await?;
+        let overlay = self.statuses().await?;
         let mut filter = Filter {
             limit: PAGE,
             ..Filter::default()

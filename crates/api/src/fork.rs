@@ -33,9 +33,9 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        self.takes_new_sessions()?;
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let (from, row) = self.row_of(who, &params.session).await?;
+        self.takes_new_sessions(&row.summary.requires)?;
         let head = row.head;
         let title = title.or_else(|| validate::title_of_fork(&row.summary.name));
         if let Some(at) = params.at.filter(|at| *at > head) {

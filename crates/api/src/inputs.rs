@@ -96,18 +96,20 @@ impl Api {
 
     pub(crate) async fn cancel_turn(&self, who: &Caller, params: CancelTurnParams) -> Result<Done, Fault> {
         let session = self.session(who, &params.session).await?;
+        let id = *session;
         fault::point(fault::SESSION_CANCEL).map_err(crate::api::struck)?;
         let command = Command::CancelTurn {
             expect: params.expect_turn,
             reason: params.reason,
             jobs: params.kill,
         };
-        let done = self.route(who, session, command, None).await?.done();
+        let cancelled = self.route(who, session, command, None).await;
+        self.give_back(id).await?;
+        let done = cancelled?.done();
         // On a full disk the loop must stay to keep the events that it could not write.
         if params.kill && !done.pending {
             // The turn's end is durable; killing the loop also kills commands that are still shutting down gracefully.
-            let session = *session;
-            let evict = |done| SupervisorMsg::Evict { session, done };
+            let evict = |done| SupervisorMsg::Evict { session: id, done };
             self.parts
                 .supervisor
                 .call(crate::api::READ, evict)

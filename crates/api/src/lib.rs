@@ -78,7 +78,7 @@ pub use dispatch::read_params;
 pub use idempotency::{check_key, key_busy, key_reused};
 pub use live::{Push, Pushed};
 pub use methods::{Scope, all as methods};
-pub use peers::{Fragments, NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
+pub use peers::{Fragments, NODE_GONE, PeerCall, PeerFollow, Peers, Relay, Statuses};
 pub use subagent::SubagentApi;
 pub use watch::Watching;
 pub use workspaces::making_limits;

@@ -3,13 +3,16 @@
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
 use crate::reads::live;
-use crate::sight::Caller;
+use crate::sight::{Caller, Seen};
 use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
-    Budget, Done, Fault, LifecycleParams, RunState, SessionId, SessionParams, UpdateParams,
+    Budget, Done, Fault, LifecycleParams, ResumeParams, RunState, SessionId, SessionMoved, SessionParams,
+    UpdateParams,
 };
+use agentd_store::Row;
 use agentd_turn::Command;
+use std::path::{Path, PathBuf};
 
 /// The maximum length of a reason.
 const MAX_REASON: usize = 1_000;
@@ -75,11 +78,26 @@ impl Api {
     pub(crate) async fn close(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "closed by a person")?;
         let session = self.session(who, &params.session).await?;
+        if let Some(peers) = &self.parts.peers
+            && let Some(status) = peers.stranded().get(&*session)
+            && !params.force
+        {
+            let message = format!(
+                "session {} is {}: {}",
+                session.short(),
+                status.state,
+                status.reason
+            );
+            return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
+        }
         let command = Command::Close {
             reason,
             force: params.force,
         };
-        Ok(self.route(who, session, command, None).await?.done())
+        let id = *session;
+        let closed = self.route(who, session, command, None).await;
+        self.give_back(id).await?;
+        Ok(closed?.done())
     }
 
     pub(crate) async fn pause(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
@@ -106,9 +124,12 @@ impl Api {
     }
 
     /// Resumes a paused session, or one whose loop crashed too often.
-    pub(crate) async fn resume(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
+    pub(crate) async fn resume(&self, who: &Caller, params: ResumeParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "resumed by a person")?;
         let (session, row) = self.row_of(who, &params.session).await?;
+        if let Some(workdir) = params.workdir {
+            return self.resume_in(who, session, reason, (row, &workdir)).await;
+        }
         let revive = |done| SupervisorMsg::Revive {
             session: *session,
             done,
@@ -123,9 +144,67 @@ impl Api {
             return Ok(Done::at(row.head));
         }
         Ok(self
-            .route(who, session, Command::Resume { reason }, None)
+            .route(who, session, Command::Resume { reason, moved: None }, None)
             .await?
             .done())
+    }
+
+    /// Has a session go on in another directory of this node, together with its sub-agents that work in the earlier one.
+    async fn resume_in(
+        &self,
+        who: &Caller,
+        session: Seen,
+        reason: String,
+        (row, workdir): (Row, &str),
+    ) -> Result<Done, Fault> {
+        if let Some(parent) = row.summary.parent {
+            let message = "it is a sub-agent, and works where the session that it works for does";
+            let hint = format!("move that one: agentctl resume {} -C DIR", parent.short());
+            return Err(Fault::invalid("moves_with_parent", message).hint(hint));
+        }
+        if let Some(peers) = &self.parts.peers
+            && let Some(owner) = peers.owner(*session).await?
+        {
+            let message = format!("session {} runs on node {}", session.short(), owner.name);
+            let hint =
+                "send this to that node; or have it give up its sessions first: agentctl node drain NODE";
+            return Err(Fault::conflict("runs_elsewhere", message).hint(hint));
+        }
+        self.takes_new_sessions(&row.summary.requires)?;
+        let workdir = self.shared_directory(workdir).await?;
+        let id = *session;
+        let moved = |workdir: String| {
+            Some(Box::new(SessionMoved {
+                node: self.parts.facts.node.clone(),
+                epoch: 0,
+                workdir: Some(workdir),
+            }))
+        };
+        let command = Command::Resume {
+            reason: reason.clone(),
+            moved: moved(workdir.clone()),
+        };
+        let done = self.route(who, session, command, None).await?.done();
+        for child in self.all_below(id).await? {
+            let below = self.summary(child).await?;
+            let below = below.filter(|below| below.status.state != RunState::Closed);
+            let rest = below.and_then(|below| {
+                let rest = Path::new(&below.workdir)
+                    .strip_prefix(&row.summary.workdir)
+                    .ok()?;
+                Some(rest.to_owned())
+            });
+            let Some(rest) = rest else { continue };
+            let place = Path::new(&workdir).join(rest).components().collect::<PathBuf>();
+            let command = Command::Resume {
+                reason: reason.clone(),
+                moved: moved(place.display().to_string()),
+            };
+            if let Some(child) = self.existing(who, child).await? {
+                self.route(who, child, command, None).await?;
+            }
+        }
+        Ok(done)
     }
 
     /// Deletes a session and its sub-agents; with `force` also a running session, whose turn is cancelled first.
@@ -133,7 +212,7 @@ impl Api {
         let (seen, row) = self.row_of(who, &params.session).await?;
         let session = *seen;
         self.owned_here(session).await?;
-        let row = live(row, &self.overlay().await?);
+        let row = live(row, &self.statuses().await?);
         let state = row.status.state;
         let rests = state.at_rest() || (state == RunState::Paused && row.turn.is_none());
         if !rests && !params.force {

@@ -3,16 +3,19 @@
 //! Invariant I9: only the owner changes a session. A request that finds it elsewhere has changed nothing here, so it may run
 //! there as a whole.
 
-use crate::api::Api;
+use crate::api::{Api, COMMAND, fault_of};
 use crate::replay::{FeedSubscription, Wish};
 use crate::sight::Caller;
-use agentd_actor_kit::FeedFrame;
-use agentd_protocol::{Delta, Fault, FleetNode, PlaceParams, Placing, Principal, SessionId};
-use agentd_store::{ELSEWHERE, Owner, StoreError};
+use agentd_actor_kit::{FeedFrame, SupervisorMsg};
+use agentd_protocol::{
+    Delta, Fault, FleetNode, Labels, PlaceParams, Placing, Principal, SessionId, Status, listed,
+};
+use agentd_store::{AWAY, ELSEWHERE, Owner, StoreError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +80,9 @@ impl Fragments {
     }
 }
 
+/// Statuses that only the fleet knows.
+pub type Statuses = BTreeMap<SessionId, Status>;
+
 /// The other nodes of the fleet.
 #[async_trait]
 pub trait Peers: Send + Sync + Debug {
@@ -84,8 +90,14 @@ pub trait Peers: Send + Sync + Debug {
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Which sessions this node may have.
     fn placing(&self) -> Placing;
-    /// Among the other nodes that take new sessions, the one with the fewest that it must continue.
-    async fn open_node(&self) -> Result<Option<Owner>, StoreError>;
+    /// The sessions that would continue by themselves, and that no live node may run. Lately, and cheap.
+    fn stranded(&self) -> Arc<Statuses>;
+    /// Another live node that may run a session.
+    async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
+    /// Gives up a session whose files are not here. Returns whether it is one.
+    async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
+    /// Among the other nodes that take new sessions and have these labels, the one with the fewest that it must continue.
+    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError>;
     /// Passes a request on.
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
@@ -128,7 +140,7 @@ impl Api {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let fault = match self.here(who, method, params.clone()).await {
-                Err(fault) if [ELSEWHERE, NOT_OPEN].contains(&fault.code.as_str()) => fault,
+                Err(fault) if [ELSEWHERE, AWAY, NOT_OPEN].contains(&fault.code.as_str()) => fault,
                 answer => return answer,
             };
             match self.there(who, (method, &params), fault).await {
@@ -153,8 +165,9 @@ impl Api {
         };
         let session = StoreError::session_elsewhere(&fault);
         let owner = match session {
+            Some(session) if fault.code == AWAY => peers.host(session).await?,
             Some(session) => peers.owner(session).await?,
-            None if fault.code == NOT_OPEN => peers.open_node().await?,
+            None if fault.code == NOT_OPEN => peers.open_node(&self.required(who, params).await?).await?,
             None => None,
         };
         let owner = owner.ok_or(fault)?;
@@ -191,6 +204,7 @@ impl Api {
             },
             version: facts.version.clone(),
             joined_at: facts.started_at,
+            labels: self.loaded().settings.node.labels.clone(),
         }])
     }
 
@@ -210,13 +224,36 @@ impl Api {
         Err(Fault::not_found("unknown_node", message).hint("`agentctl nodes` lists them"))
     }
 
-    /// Refuses a new session if this node takes none, with the fault that [`Self::anywhere`] passes on.
-    pub(crate) fn takes_new_sessions(&self) -> Result<(), Fault> {
+    /// The labels that a new session requires of its node, from the parameters of a request for it or from those of the
+    /// session that it continues.
+    async fn required(&self, who: &Caller, params: &Value) -> Result<Labels, Fault> {
+        if let Some(from) = params.get("session").and_then(Value::as_str) {
+            let (_, row) = self.row_of(who, from).await?;
+            return Ok(row.summary.requires);
+        }
+        let requires = params.get("requires").cloned().unwrap_or_default();
+        Ok(serde_json::from_value(requires).unwrap_or_default())
+    }
+
+    /// Refuses a new session if this node takes none, or lacks a label that it requires, with the fault that
+    /// [`Self::anywhere`] passes on.
+    pub(crate) fn takes_new_sessions(&self, requires: &Labels) -> Result<(), Fault> {
+        let node = &self.parts.facts.node;
+        let loaded = self.loaded();
+        let labels = &loaded.settings.node.labels;
+        if requires.iter().any(|(key, value)| labels.get(key) != Some(value)) {
+            let message = format!(
+                "no node that takes new sessions has the labels {}",
+                listed(requires)
+            );
+            let hint = "`agentctl nodes -o wide` lists the labels of each node; node.labels sets them";
+            return Err(Fault::unavailable(NOT_OPEN, message).hint(hint));
+        }
         let placing = self.parts.peers.as_ref().map(|peers| peers.placing());
         let Some(placing) = placing.filter(|placing| *placing != Placing::Open) else {
             return Ok(());
         };
-        let (node, placing) = (&self.parts.facts.node, placing.as_str());
+        let placing = placing.as_str();
         let message = format!("node {node} is {placing}, and no other node takes new sessions");
         Err(Fault::unavailable(NOT_OPEN, message)
             .hint("`agentctl nodes` lists the nodes; `agentctl node uncordon NODE` opens one"))
@@ -234,6 +271,22 @@ impl Api {
                 node: owner.name,
             })),
         }
+    }
+
+    /// A session whose files are elsewhere was only here for a command that needs none.
+    pub(crate) async fn give_back(&self, session: SessionId) -> Result<(), Fault> {
+        let Some(peers) = &self.parts.peers else {
+            return Ok(());
+        };
+        if peers.give_back(session).await? {
+            let evict = |done| SupervisorMsg::Evict { session, done };
+            self.parts
+                .supervisor
+                .call(COMMAND, evict)
+                .await
+                .map_err(fault_of)?;
+        }
+        Ok(())
     }
 
     /// Whether this is what other nodes prove themselves with.

@@ -26,7 +26,7 @@ pub(crate) type Overlay = BTreeMap<SessionId, LiveStatus>;
 impl Api {
     pub(crate) async fn get(&self, who: &Caller, params: SessionParams) -> Result<Summary, Fault> {
         let (session, row) = self.row_of(who, &params.session).await?;
-        let mut summary = live(row, &self.overlay().await?);
+        let mut summary = live(row, &self.statuses().await?);
         // A log that cannot be read does not give its limits; the rest of the answer is still available.
         let created = self.first(session).await.ok();
         summary.settings_tag = Some(tag(&summary));
@@ -43,7 +43,7 @@ impl Api {
             check_state(state)?;
         }
         check_search(params)?;
-        let overlay = self.overlay().await?;
+        let overlay = self.statuses().await?;
         let most = self.loaded().settings.limits.list_rows.max(1);
         let limit = if params.limit == 0 {
             most
@@ -105,6 +105,20 @@ impl Api {
         turn.ok().and_then(Result::ok).ok_or_else(|| {
             Fault::busy("reading", "other clients' large reads are in progress").hint("try again")
         })
+    }
+
+    /// The live statuses of sessions: of those with an actor, and of those that no live node may run.
+    pub(crate) async fn statuses(&self) -> Result<Overlay, Fault> {
+        let mut overlay = self.overlay().await?;
+        if let Some(peers) = &self.parts.peers {
+            for (session, status) in peers.stranded().iter() {
+                overlay.entry(*session).or_insert_with(|| LiveStatus {
+                    seq: None,
+                    status: status.clone(),
+                });
+            }
+        }
+        Ok(overlay)
     }
 
     /// The live statuses of sessions with an actor.

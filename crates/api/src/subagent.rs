@@ -52,6 +52,7 @@ impl Api {
             mode: mode_of(parent.mode, definition),
             agent: new.agent,
             labels: parent.labels,
+            requires: parent.requires,
             parent: Some(new.parent),
             limits,
             budget: new.budget,

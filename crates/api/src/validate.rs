@@ -1,7 +1,7 @@
 //! Checks external input. Each fault names the field, the error and the valid form.
 
 use crate::prompting::reading;
-use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels};
+use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels, MAX_LABEL_KEY, label_word};
 use agentd_settings::{Settings, ToolsConfig};
 use agentd_tools::check_image;
 use base64::Engine as _;
@@ -11,7 +11,6 @@ use std::path::{Component, Path};
 /// The maximum bytes of all images in one input: as Base64, they and the text stay below the 8 MiB of a frame.
 const MAX_IMAGE_BYTES: usize = 4 << 20;
 const MAX_LABELS: usize = 64;
-const MAX_LABEL_KEY: usize = 63;
 const MAX_LABEL_VALUE: usize = 253;
 const MAX_TITLE: usize = 200;
 const MAX_RULES: usize = 256;
@@ -140,13 +139,7 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
         ));
     }
     for (key, value) in labels {
-        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
-        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-        let key_fine = key.len() <= MAX_LABEL_KEY
-            && key.chars().all(word)
-            && edge(key.chars().next())
-            && edge(key.chars().next_back());
-        if !key_fine {
+        if !label_word(key) {
             let message = format!("the label key {:?} is not allowed", crate::words::cut(key));
             let hint = format!(
                 "use 1 to {MAX_LABEL_KEY} of A-Z a-z 0-9 . _ - /, with a letter or digit at both ends"
@@ -162,6 +155,23 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Checks the labels that a session requires of its node. The store compares them as text, so that the values are as plain as
+/// the keys.
+pub(crate) fn requires(labels: &Labels) -> Result<(), Fault> {
+    self::labels(labels)?;
+    match labels.values().find(|value| !label_word(value)) {
+        None => Ok(()),
+        Some(value) => {
+            let message = format!(
+                "requires: the value {:?} is not allowed",
+                crate::words::cut(value)
+            );
+            let hint = "values follow the rules for keys: letters, digits and . _ - /, as in gpu=yes";
+            Err(Fault::invalid("bad_label", message).hint(hint))
+        }
+    }
 }
 
 /// Checks that the path is an absolute path of an existing directory.

@@ -11,10 +11,10 @@ use agentd_protocol::{
     Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory,
     FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams,
     LogTail, ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown,
-    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams,
-    RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow,
-    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams,
-    WorkspacePruned, WorkspaceRow,
+    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams,
+    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink,
+    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams, WorkspaceListParams,
+    WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ methods! {
     /// Lets a model summarize a session's work.
     summarize(SessionParams) -> Done = "session.summarize", LONG;
     /// Resumes a paused or faulted session.
-    resume(LifecycleParams) -> Done = "session.resume", LONG;
+    resume(ResumeParams) -> Done = "session.resume", LONG;
     /// Adds an input; the daemon answers when it is durable.
     send(SendParams) -> Sent = "input.send", LONG;
     /// Cancels an input before it joins a turn.

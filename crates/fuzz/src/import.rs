@@ -101,6 +101,7 @@ fn created() -> SessionCreated {
         mode: PermissionMode::Default,
         agent: None,
         labels: Labels::new(),
+        requires: [].into(),
         parent: None,
         limits: LoopLimits::default(),
         budget: Budget::default(),

@@ -10,9 +10,10 @@ use agentd_protocol::{
     Decided, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory, FleetNode,
     ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus,
     NodeStatus, OpenApproval, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles,
-    Reloaded, RemoveRuleParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
-    SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
-    UsageParams, UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
+    Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
+    ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
+    UpdateParams, UsageParams, UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
+    WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -121,7 +122,7 @@ pub const ROUTES: [Route; 61] = [
     },
     act::<LifecycleParams, Done>(Post, "session.close", "/v1/sessions/{session}/close", One),
     act::<LifecycleParams, Done>(Post, "session.pause", "/v1/sessions/{session}/pause", One),
-    act::<LifecycleParams, Done>(Post, "session.resume", "/v1/sessions/{session}/resume", One),
+    act::<ResumeParams, Done>(Post, "session.resume", "/v1/sessions/{session}/resume", One),
     act::<BulkParams, BulkDone>(Post, "session.bulk", "/v1/bulk", One),
     act::<SessionParams, Done>(Post, "session.compact", "/v1/sessions/{session}/compact", One),
     act::<SessionParams, Done>(Post, "session.summarize", "/v1/sessions/{session}/summarize", One),

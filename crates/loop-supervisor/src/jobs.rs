@@ -3,7 +3,7 @@
 use crate::machine::wake_time;
 use agentd_actor_kit::{NotLoaded, Read, SessionMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{Fault, SessionCreated, SessionId};
-use agentd_session_loop::{LoopArgs, LoopError, Services, SessionLoop, fresh, load as fold};
+use agentd_session_loop::{LoadPurpose, LoopArgs, LoopError, Services, SessionLoop, fresh, load as fold};
 use agentd_store::{Filter, StoreError};
 use ractor::{ActorRef, ActorStatus};
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(crate) async fn load(
     services: Arc<Services>,
     supervisor: ActorRef<SupervisorMsg>,
     session: SessionId,
-    created: Option<Box<SessionCreated>>,
+    (created, purpose): (Option<Box<SessionCreated>>, LoadPurpose),
 ) -> Result<ActorRef<SessionMsg>, NotLoaded> {
     let folded = match created {
         Some(created) => fresh(&services, session, &created).await,
-        None => fold(&services, session).await,
+        None => fold(&services, session, purpose).await,
     };
     let folded = folded.map_err(|error| match error {
         LoopError::Refused(fault) => NotLoaded::Refused(fault),

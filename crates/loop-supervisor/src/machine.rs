@@ -20,6 +20,7 @@ pub use waking::wake_time;
 use crate::args::Bounds;
 use agentd_actor_kit::{Done, LiveStatus, LoopId, Routed, SupervisorStats};
 use agentd_protocol::{RunState, SessionCreated, SessionId, Status, Timestamp};
+use agentd_session_loop::LoadPurpose;
 use crashes::Crashes;
 use slot::Slot;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,8 @@ pub enum Action {
         ticket: u64,
         /// The first event of a new session.
         created: Option<Box<SessionCreated>>,
+        /// The purpose of the load: it decides whether the files must be here.
+        purpose: LoadPurpose,
     },
     /// Give the command to the loop. If the loop cannot take it, return it to [`Supervisor::undelivered`].
     Send(LoopId, Routed),

@@ -6,7 +6,7 @@ use crate::machine::{Action, Supervisor};
 use agentd_actor_kit::{Alarm, Done, FeedMsg, LoopId, NotLoaded, SessionMsg, SupervisorMsg, ToolMsg};
 use agentd_fault_points as fault;
 use agentd_protocol::{SessionCreated, SessionId};
-use agentd_session_loop::{Services, tell_of_fault};
+use agentd_session_loop::{LoadPurpose, Services, tell_of_fault};
 use ractor::{ActorRef, ActorStatus, MessagingErr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,7 +93,8 @@ impl Shell {
                 session,
                 ticket,
                 created,
-            } => self.load(session, ticket, created),
+                purpose,
+            } => self.load(session, ticket, created, purpose),
             Action::Send(who, routed) => {
                 let sent = match self.loops.get(&who) {
                     Some(actor) => actor.cast(SessionMsg::Command(routed)),
@@ -155,7 +156,13 @@ impl Shell {
         }
     }
 
-    fn load(&self, session: SessionId, ticket: u64, created: Option<Box<SessionCreated>>) {
+    fn load(
+        &self,
+        session: SessionId,
+        ticket: u64,
+        created: Option<Box<SessionCreated>>,
+        purpose: LoadPurpose,
+    ) {
         let done = Done::cast(&self.me, move |loaded| {
             // There is no answer: the task panicked while folding this log.
             let faulted = || NotLoaded::Faulted("cannot compute its state from its log".to_owned());
@@ -166,7 +173,7 @@ impl Shell {
             }
         });
         let (services, me) = (Arc::clone(&self.services), self.me.clone());
-        tokio::spawn(async move { done.answer(jobs::load(services, me, session, created).await) });
+        tokio::spawn(async move { done.answer(jobs::load(services, me, session, (created, purpose)).await) });
     }
 }
 

@@ -4,10 +4,11 @@
 use crate::error::NodeError;
 use crate::peers::HttpPeers;
 use agentd_actor_kit::{Clock, FeedMsg, Handle, SupervisorMsg};
-use agentd_api::{Peers, StopRequest};
-use agentd_protocol::{Placing, SessionId};
+use agentd_api::{Peers, Statuses, StopRequest};
+use agentd_protocol::{Placing, RunState, SessionId, Status, WaitReason};
 use agentd_store::{
-    Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Placer, Standing, StoreLock,
+    Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Orphans, Placer, Standing, StoreError,
+    StoreLock, Stranded,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 /// How long the supervisor may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// After this time, orphans that this node could not take over are tried again although nothing seems to have changed.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
 
 /// The membership. Dropped, it gives no more signs of life.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub(crate) struct Member {
     pub(crate) lease: Lease,
     pub(crate) joining: Joining,
     standing: watch::Receiver<Standing>,
+    stranded: watch::Sender<Arc<Statuses>>,
     beats: JoinHandle<()>,
     /// The data directory has one user, so an earlier incarnation with its identity has ended.
     _lock: StoreLock,
@@ -91,6 +95,7 @@ impl Member {
             lease,
             joining,
             standing,
+            stranded: watch::channel(Arc::default()).0,
             beats: tokio::spawn(beats.run()),
             _lock: lock,
         }))
@@ -104,7 +109,8 @@ impl Member {
             fleet,
             http.clone(),
             feed,
-            (&self.joining.secret, standing),
+            &self.joining.secret,
+            (standing, self.stranded.subscribe()),
         ))
     }
 
@@ -118,6 +124,8 @@ impl Member {
             fleet: Arc::clone(&self.fleet),
             standing: self.standing.clone(),
             placer: Placer::new(self.standing.borrow().incarnation),
+            stranded: self.stranded.clone(),
+            seen: None,
             supervisor,
             stop,
         }
@@ -173,6 +181,10 @@ pub(crate) struct Placement {
     fleet: Arc<dyn Fleet>,
     standing: watch::Receiver<Standing>,
     placer: Placer,
+    /// The sessions that no live node may run.
+    stranded: watch::Sender<Arc<Statuses>>,
+    /// The orphans of which this node could take over none, and when it tried.
+    seen: Option<(Orphans, Standing, Instant)>,
     supervisor: Handle<SupervisorMsg>,
     stop: mpsc::Sender<StopRequest>,
 }
@@ -188,10 +200,11 @@ impl Placement {
                 self.placer.dropped(standing);
                 duty = self.placer.duty(standing);
             }
-            match duty {
-                Duty::Adopt => self.adopt().await,
-                Duty::Drain if self.stop.try_send(StopRequest::Drain).is_ok() => self.placer.drains(),
-                Duty::Drain | Duty::Rest | Duty::DropAll => {}
+            if duty == Duty::Drain && self.stop.try_send(StopRequest::Drain).is_ok() {
+                self.placer.drains();
+            }
+            if let Err(error) = self.look(standing, duty).await {
+                tracing::warn!(%error, "could not look for sessions to take over");
             }
             if self.standing.changed().await.is_err() {
                 // The node stops.
@@ -200,19 +213,32 @@ impl Placement {
         }
     }
 
-    async fn adopt(&self) {
-        match self.fleet.adopt().await {
-            Ok(rows) if rows.is_empty() => {}
-            Ok(rows) => {
-                tracing::info!(
-                    sessions = rows.len(),
-                    "taking over sessions that no live node has"
-                );
-                // If it is down, the next one finds them in the store.
-                self.supervisor.cast(SupervisorMsg::Found { rows });
-            }
-            Err(error) => tracing::warn!(%error, "could not look for sessions to take over"),
+    /// Takes over the sessions that this node may run, and notes those that no node may run. It tries again only after
+    /// something has changed, or after a minute: sessions that wait, perhaps for days, cost one cheap query.
+    async fn look(&mut self, standing: Standing, duty: Duty) -> Result<(), StoreError> {
+        let orphans = self.fleet.orphans().await?;
+        let tried = self.seen.filter(|(_, _, at)| at.elapsed() < TRY_AGAIN);
+        if tried.is_some_and(|(seen, stood, _)| (seen, stood) == (orphans, standing)) {
+            return Ok(());
         }
+        let rows = match duty {
+            Duty::Adopt if orphans.sessions > 0 => self.fleet.adopt().await?,
+            Duty::Adopt | Duty::Drain | Duty::Rest | Duty::DropAll => Vec::new(),
+        };
+        if rows.is_empty() {
+            let stranded = match orphans.sessions {
+                0 => Vec::new(),
+                _ => self.fleet.stranded().await?,
+            };
+            self.stranded.send_replace(Arc::new(statuses(stranded)));
+            self.seen = Some((orphans, standing, Instant::now()));
+        } else {
+            let sessions = rows.len();
+            tracing::info!(sessions, "taking over sessions that no live node has");
+            // If it is down, the next one finds them in the store.
+            self.supervisor.cast(SupervisorMsg::Found { rows });
+        }
+        Ok(())
     }
 
     /// Others may have the sessions by now: their loops end without writing.
@@ -224,6 +250,17 @@ impl Placement {
             }
         }
     }
+}
+
+/// The statuses of sessions that no live node may run, for lists. They are not in the logs, so that a node that returns
+/// only has to take over its sessions.
+fn statuses(stranded: Vec<Stranded>) -> Statuses {
+    let status = |Stranded { session, away, since }: Stranded| {
+        let reason = format!("it {away}; {}", away.ways_out(session));
+        let state = RunState::Waiting(WaitReason::Workspace);
+        (session, Status::new(state, reason, since))
+    };
+    stranded.into_iter().map(status).collect()
 }
 
 /// The sessions in memory; `None`: the supervisor does not answer.

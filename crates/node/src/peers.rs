@@ -2,8 +2,8 @@
 
 use crate::relay::Relays;
 use agentd_actor_kit::{FeedMsg, Handle};
-use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay};
-use agentd_protocol::{Fault, FleetNode, Placing, SessionId};
+use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay, Statuses};
+use agentd_protocol::{Fault, FleetNode, Labels, Placing, SessionId};
 use agentd_store::{Fleet, Owner, Standing, StoreError};
 use async_trait::async_trait;
 use reqwest::StatusCode;
@@ -23,6 +23,7 @@ pub(crate) struct HttpPeers {
     http: reqwest::Client,
     relays: Relays,
     standing: watch::Receiver<Standing>,
+    stranded: watch::Receiver<Arc<Statuses>>,
     /// The hash of this node's secret: comparing hashes takes the same time for every input.
     secret: [u8; 32],
 }
@@ -36,13 +37,15 @@ impl HttpPeers {
         fleet: Arc<dyn Fleet>,
         http: reqwest::Client,
         feed: Handle<FeedMsg>,
-        (secret, standing): (&str, watch::Receiver<Standing>),
+        secret: &str,
+        (standing, stranded): (watch::Receiver<Standing>, watch::Receiver<Arc<Statuses>>),
     ) -> Self {
         Self {
             relays: Relays::new(Arc::clone(&fleet), http.clone(), feed),
             fleet,
             http,
             standing,
+            stranded,
             secret: hash(secret),
         }
     }
@@ -58,8 +61,20 @@ impl Peers for HttpPeers {
         self.standing.borrow().placing
     }
 
-    async fn open_node(&self) -> Result<Option<Owner>, StoreError> {
-        self.fleet.open_node().await
+    fn stranded(&self) -> Arc<Statuses> {
+        Arc::clone(&self.stranded.borrow())
+    }
+
+    async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
+        self.fleet.host(session).await
+    }
+
+    async fn give_back(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.fleet.give_back(session).await
+    }
+
+    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError> {
+        self.fleet.open_node(requires).await
     }
 
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault> {

@@ -236,7 +236,7 @@ impl Reloader {
         let routed = |done| {
             SupervisorMsg::Route(Routed {
                 session,
-                command: Box::new(Command::Resume { reason }),
+                command: Box::new(Command::Resume { reason, moved: None }),
                 by: Principal::agentd(),
                 key: None,
                 done,

@@ -126,6 +126,8 @@ fn joining(settings: &Settings, address: &str) -> Result<Joining, NodeError> {
         secret,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ttl: settings.node.ttl,
+        shared_paths: settings.node.shared_paths.clone(),
+        labels: settings.node.labels.clone(),
         ..Joining::default()
     })
 }

@@ -117,6 +117,7 @@ impl Journal {
         }
         let claim = |done| StoreMsg::Claim {
             session: SessionId::NIL,
+            without_files: false,
             done,
         };
         match self.store.call(ANSWER, claim).await? {

@@ -43,7 +43,7 @@ impl Actor for Store {
             StoreMsg::Read(Read::Load { session, range, done }) => {
                 done.answer(backend.load(session, range).await);
             }
-            StoreMsg::Claim { session, done } => done.answer(backend.claim(session).await),
+            StoreMsg::Claim { session, done, .. } => done.answer(backend.claim(session).await),
             other => panic!("the gate has no business with {other:?}"),
         }
         Ok(())

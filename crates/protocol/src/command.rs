@@ -46,6 +46,8 @@ params! {
         mode: Option<PermissionMode>,
         /// Labels.
         labels: Labels,
+        /// Labels that a node must have to run the session and its sub-agents.
+        requires: Labels,
         /// Loop settings; default: the node's.
         preset: Option<Preset>,
         /// The maximum number of steps per turn.
@@ -122,7 +124,7 @@ params! {
         /// New budget.
         budget: Option<Budget>,
     }
-    /// `session.close`, `session.delete`, `session.pause`, `session.resume`.
+    /// `session.close`, `session.delete`, `session.pause`.
     LifecycleParams {
         /// The session.
         session: String,

@@ -1,6 +1,6 @@
-//! `node.list` and `node.place`.
+//! `node.list`, `node.place`, and `session.resume`, which can move a session.
 
-use crate::Timestamp;
+use crate::{Labels, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Which sessions a node may have.
@@ -57,6 +57,9 @@ pub struct FleetNode {
     pub version: String,
     /// When it joined.
     pub joined_at: Timestamp,
+    /// What sessions may require of it.
+    #[serde(default)]
+    pub labels: Labels,
 }
 
 /// Parameters of `node.place`.
@@ -68,4 +71,23 @@ pub struct PlaceParams {
     pub node: String,
     /// Which sessions it may have from now on.
     pub placing: Placing,
+}
+
+/// Parameters of `session.resume`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct ResumeParams {
+    /// The session.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub session: String,
+    /// The reason.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub reason: Option<String>,
+    /// Accepted and not used.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub force: bool,
+    /// The session works in this directory of the node that gets the request from now on.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub workdir: Option<String>,
 }

@@ -82,7 +82,7 @@ pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};
 pub use fleet::{FleetCounts, FleetHistory};
-pub use fleet_node::{FleetNode, PlaceParams, Placing};
+pub use fleet_node::{FleetNode, PlaceParams, Placing, ResumeParams};
 pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use kept::{BlobParams, BlobPart};
@@ -118,7 +118,7 @@ pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use store_check::StoreCheck;
-pub use summary::{Group, QueuedInput, RunState, Status, Summary, WaitReason};
+pub use summary::{Group, QueuedInput, RunState, SessionPlace, Status, Summary, WaitReason};
 pub use token::{
     ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
     TokenRow,

@@ -32,6 +32,9 @@ pub struct SessionCreated {
     /// Free labels.
     #[serde(default)]
     pub labels: Labels,
+    /// Labels that a node must have to run it.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub requires: Labels,
     /// The session that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
@@ -244,6 +247,9 @@ pub struct SessionMoved {
     pub node: String,
     /// The fencing number of the node.
     pub epoch: u64,
+    /// The new working directory, if a person named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
 }
 
 /// `rule.added`: an always-rule of the fleet-wide stream.

@@ -118,7 +118,7 @@ impl RunState {
     /// Whether a person must act before it continues.
     #[must_use]
     pub const fn blocked(self) -> bool {
-        matches!(self.group(), Group::Person)
+        matches!(self.group(), Group::Person) || matches!(self, Self::Waiting(WaitReason::Workspace))
     }
 
     /// Whether nothing will happen without new input.
@@ -248,6 +248,18 @@ pub struct QueuedInput {
     pub at: Timestamp,
 }
 
+/// Where the files of a session are. The store reads this from its text, so the order of the fields stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SessionPlace {
+    /// The node with the working directory; absent: the one that created the session.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub home: String,
+    /// The store has the files of the workspace, so that the session can go on at any node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+}
+
 /// Everything that a list or a detail page shows of a session; the loop folds it from the log and stores it next to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -265,6 +277,12 @@ pub struct Summary {
     pub mode: PermissionMode,
     /// The working directory.
     pub workdir: String,
+    /// The node of the working directory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub place: SessionPlace,
+    /// Labels that a node must have to run it and its sub-agents.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub requires: Labels,
     /// Labels.
     pub labels: Labels,
     /// The last seq.
@@ -348,6 +366,8 @@ impl Summary {
             model: String::new(),
             mode: PermissionMode::Default,
             workdir: String::new(),
+            place: SessionPlace::default(),
+            requires: Labels::new(),
             labels: Labels::new(),
             seq: 0,
             steps: 0,

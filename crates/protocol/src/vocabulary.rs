@@ -6,6 +6,30 @@ use std::collections::BTreeMap;
 /// Labels of a session: `team=infra`.
 pub type Labels = BTreeMap<String, String>;
 
+/// Labels as people write them: `gpu=yes,zone=a`.
+#[must_use]
+pub fn listed(labels: &Labels) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    pairs.join(",")
+}
+
+/// Whether this can be the key of a label: 1 to 63 of `A-Z a-z 0-9 . _ - /`, with a letter or digit at both ends.
+#[must_use]
+pub fn label_word(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    text.len() <= MAX_LABEL_KEY
+        && text.chars().all(inner)
+        && edge(text.chars().next())
+        && edge(text.chars().next_back())
+}
+
+/// Characters of the key of a label.
+pub const MAX_LABEL_KEY: usize = 63;
+
 /// How an input joins the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -80,6 +80,7 @@ mod tests {
             mode: PermissionMode::Default,
             agent: None,
             labels,
+            requires: [].into(),
             parent: None,
             limits: LoopLimits {
                 headless,

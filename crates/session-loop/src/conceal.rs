@@ -21,7 +21,7 @@ pub(crate) fn command(mut command: Command) -> Command {
             maybe(message);
         }
         Command::CancelTurn { reason, .. } => maybe(reason),
-        Command::Pause { reason } | Command::Resume { reason } | Command::Close { reason, .. } => {
+        Command::Pause { reason } | Command::Resume { reason, .. } | Command::Close { reason, .. } => {
             text(reason);
         }
         Command::Update { title, .. } => maybe(title),

@@ -2,6 +2,7 @@
 
 use crate::conceal;
 use crate::error::LoopError;
+use crate::files_here::{LoadPurpose, arrive, bring_workspace};
 use crate::request::System;
 use crate::servers;
 use crate::services::Services;
@@ -10,11 +11,10 @@ use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
 use agentd_file_work::FileWork;
-use agentd_kept_files::Logged;
 use agentd_prompt::Places;
 use agentd_protocol::{
     EVENT_VERSION, Event, EventBody, Fault, Principal, Seq, SessionCreated, SessionId, SessionMoved,
-    Timestamp, WorkspaceRestored,
+    Timestamp,
 };
 use agentd_store::{Append, Claim, EncodedEvent, Outcome, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
@@ -106,10 +106,14 @@ pub async fn fresh(
 ///
 /// # Errors
 /// [`LoopError::Refused`] when it cannot be loaded now; any other error: its log cannot be read.
-pub async fn load(services: &Services, session: SessionId) -> Result<Folded, LoopError> {
+pub async fn load(
+    services: &Services,
+    session: SessionId,
+    purpose: LoadPurpose,
+) -> Result<Folded, LoopError> {
     fault::point(fault::SESSION_LOAD)
         .map_err(|injected| LoopError::Refused(Fault::unavailable("fault_point", injected.to_string())))?;
-    let claim = claim(services, session).await?;
+    let claim = claim(services, session, !matches!(purpose, LoadPurpose::Ordinary)).await?;
     let mut folded = Folded::empty(services, session, claim.epoch);
     let mut at = 0;
     while at < claim.head {
@@ -129,16 +133,24 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         folded.transcript = then.transcript;
         folded.seen.knows_again(then.seen);
     }
-    let restored = bring_workspace(services, &mut folded, claim.head).await?;
+    if claim.away.is_some() {
+        arrive(services, &mut folded, purpose).await?;
+    }
+    let restored = match claim.away {
+        Some(_) => None,
+        None => bring_workspace(services, &mut folded, claim.head).await?,
+    };
     if claim.row_damaged || claim.moved_to.is_some() || restored.is_some() {
         let damaged = claim.row_damaged;
         let moved = claim.moved_to.map(|node| SessionMoved {
             node,
             epoch: claim.epoch,
+            workdir: None,
         });
         let news = moved.map(EventBody::from).into_iter();
         let brought = restored.is_some();
-        note(services, &mut folded, news.chain(restored.map(EventBody::from))).await?;
+        let news = news.chain(restored.map(EventBody::from));
+        note(services, &mut folded, &Principal::agentd(), news).await?;
         if brought && let Some(files) = &services.files {
             files.brought(session).await;
         }
@@ -157,51 +169,12 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     Ok(folded)
 }
 
-/// Makes the session's own workspace again if it is not on this machine. Without it, no turn gets a model call.
-async fn bring_workspace(
-    services: &Services,
-    folded: &mut Folded,
-    head: Seq,
-) -> Result<Option<WorkspaceRestored>, LoopError> {
-    let session = folded.session;
-    let durable = folded.agent.durable();
-    let workspace = durable
-        .settings
-        .as_ref()
-        .and_then(|settings| settings.workspace.clone());
-    let (Some(workspace), Some(files)) = (workspace, &services.files) else {
-        return Ok(None);
-    };
-    if durable.closed.is_some() || files.is_here(session, &workspace).await {
-        return Ok(None);
-    }
-    let (mut logged, mut at) = (Logged::default(), 0);
-    while at < head {
-        let page = page(&services.store, services.timing.load, session, (at, head)).await?;
-        let last = page.events.last().map_or(at, |(seq, _)| *seq);
-        if last <= at {
-            return Err(LoopError::Short { found: at, head });
-        }
-        for (seq, line) in &page.events {
-            logged.note(&decoded(*seq, line)?);
-        }
-        at = last;
-    }
-    match files.bring(session, &workspace, logged).await {
-        Ok(restored) => Ok(Some(restored)),
-        Err(why) => {
-            tracing::warn!(%session, why, "a workspace is lost");
-            folded.agent.lose_workspace(why);
-            Ok(None)
-        }
-    }
-}
-
 /// Writes what changed before the session runs: `session.moved` if another node had it, `workspace.restored`, and its list
 /// row. Without a good row it could not be found after the next restart.
-async fn note(
+pub(crate) async fn note(
     services: &Services,
     folded: &mut Folded,
+    by: &Principal,
     news: impl Iterator<Item = EventBody>,
 ) -> Result<(), LoopError> {
     let session = folded.session;
@@ -217,7 +190,7 @@ async fn note(
             session,
             seq,
             at: stamp.at,
-            by: Principal::agentd(),
+            by: by.clone(),
             turn: None,
             body,
         };
@@ -243,15 +216,19 @@ async fn note(
     }
 }
 
-async fn claim(services: &Services, session: SessionId) -> Result<Claim, LoopError> {
+async fn claim(services: &Services, session: SessionId, without_files: bool) -> Result<Claim, LoopError> {
     let claim = services
         .store
-        .call(services.timing.load, |done| StoreMsg::Claim { session, done })
+        .call(services.timing.load, |done| StoreMsg::Claim {
+            session,
+            without_files,
+            done,
+        })
         .await;
     answer(claim)
 }
 
-async fn page(
+pub(crate) async fn page(
     store: &Handle<StoreMsg>,
     within: Duration,
     session: SessionId,
@@ -330,7 +307,7 @@ pub(crate) async fn conversation_at(
     conversation(store, within, session, &rewinds.parts(upto)).await
 }
 
-fn decoded(seq: Seq, line: &[u8]) -> Result<Event, LoopError> {
+pub(crate) fn decoded(seq: Seq, line: &[u8]) -> Result<Event, LoopError> {
     EncodedEvent::decode(line).map_err(|source| LoopError::Line { seq, source })
 }
 

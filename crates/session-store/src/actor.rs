@@ -102,7 +102,11 @@ impl Actor for SessionStore {
         match msg {
             StoreMsg::Append { append, done } => admission.append(append, done),
             StoreMsg::Read(read) => admission.read(read),
-            StoreMsg::Claim { session, done } => admission.claim(session, done),
+            StoreMsg::Claim {
+                session,
+                without_files,
+                done,
+            } => admission.claim(session, without_files, done),
             StoreMsg::PutBlob { session, bytes, done } => admission.put_blob(session, bytes, done),
             StoreMsg::Delete { session, done } => admission.delete(session, done),
             StoreMsg::Load { done } => done.answer(admission.load()),

@@ -82,8 +82,18 @@ impl Admission {
         });
     }
 
-    pub(crate) fn claim(&self, session: SessionId, done: Done<Result<Claim, StoreError>>) {
-        self.change(done, move |backend| async move { backend.claim(session).await });
+    pub(crate) fn claim(
+        &self,
+        session: SessionId,
+        without_files: bool,
+        done: Done<Result<Claim, StoreError>>,
+    ) {
+        self.change(done, move |backend| async move {
+            match without_files {
+                true => backend.claim_without_files(session).await,
+                false => backend.claim(session).await,
+            }
+        });
     }
 
     pub(crate) fn put_blob(&self, session: SessionId, bytes: Bytes, done: Done<Result<String, StoreError>>) {

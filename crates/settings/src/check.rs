@@ -14,6 +14,7 @@ use crate::store::StoreKind;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
 use crate::webhook::{OnExpiry, is_address};
+use agentd_protocol::label_word;
 
 /// The maximum number of regular expressions in `loop.intent_patterns`.
 const MAX_PATTERNS: usize = 64;
@@ -48,6 +49,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.asking();
     check.mcp();
     check.agents();
+    check.placement();
     check.index();
     check.http();
     check.side_calls();
@@ -168,6 +170,23 @@ impl Check<'_> {
     fn agents(&mut self) {
         if let Some((key, what, fix)) = self.settings().agents.problem() {
             self.require(false, key, &what, fix);
+        }
+    }
+
+    fn placement(&mut self) {
+        if let Some(path) = self.settings().node.bad_shared_path() {
+            let what = format!("{path:?} is not a plain absolute path");
+            let fix = "write it from / on, without .., a double slash or a slash at the end: \"/srv/agents\"";
+            self.require(false, "node.shared_paths", &what, fix);
+        }
+        let labels = &self.settings().node.labels;
+        let bad = labels
+            .iter()
+            .find(|(key, value)| !label_word(key) || !label_word(value));
+        if let Some((key, value)) = bad.map(|(key, value)| (key.clone(), value.clone())) {
+            let what = format!("{key:?} = {value:?} is not a label that sessions can require");
+            let fix = "use letters, digits and . _ - /, as in { gpu = \"yes\" }";
+            self.require(false, &format!("node.labels.{key}"), &what, fix);
         }
     }
 

@@ -1,6 +1,8 @@
 //! `[control]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
 
+use agentd_protocol::Labels;
 use serde::{Deserialize, Serialize};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// `[control]`: what clients on the control socket may do.
@@ -129,6 +131,29 @@ pub struct NodeConfig {
     pub ttl: Duration,
     /// The URL at which other nodes reach the HTTP API of this node; empty: the address at which it listens.
     pub address: String,
+    /// Directories that other nodes have, too: sessions below them may go on at any node that names them.
+    pub shared_paths: Vec<String>,
+    /// What sessions may require of this node: `gpu = "yes"`.
+    pub labels: Labels,
+}
+
+impl NodeConfig {
+    /// A shared path that cannot be compared with working directories, which have no links and no `..`.
+    pub(crate) fn bad_shared_path(&self) -> Option<&str> {
+        let plain = |path: &&String| {
+            let mut parts = Path::new(path.as_str()).components();
+            parts.next() == Some(Component::RootDir) && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let tidy = |path: &&String| {
+            Path::new(path.as_str())
+                .components()
+                .collect::<PathBuf>()
+                .to_str()
+                == Some(path.as_str())
+        };
+        let bad = |path: &&String| !(plain(path) && tidy(path)) || path.contains('\0');
+        self.shared_paths.iter().find(bad).map(String::as_str)
+    }
 }
 
 impl Default for NodeConfig {
@@ -142,6 +167,8 @@ impl Default for NodeConfig {
             drain_timeout: Duration::from_secs(30),
             ttl: Duration::from_secs(10),
             address: String::new(),
+            shared_paths: Vec::new(),
+            labels: Labels::new(),
         }
     }
 }

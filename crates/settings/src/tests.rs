@@ -287,6 +287,30 @@ fn an_invalid_header_is_refused_without_showing_its_value() {
 }
 
 #[test]
+fn shared_paths_are_plain_and_labels_of_a_node_are_words() {
+    for bad in ["srv", "/srv/", "/srv//a", "/srv/../a", "/srv/./a", ""] {
+        let said = problem(&format!("[node]\nshared_paths = [\"/\", \"/srv/a\", {bad:?}]"));
+        let what =
+            format!("line 2: node.shared_paths: {bad:?} is not a plain absolute path; write it from /");
+        assert!(said.starts_with(&what), "{said}");
+    }
+    for bad in ["gpu = \"\"", "gpu = \"a b\"", "\"-gpu\" = \"a\"", "gpu = \"{\""] {
+        let said = problem(&format!("[node]\nlabels = {{ zone = \"eu/1\", {bad} }}"));
+        assert!(said.starts_with("line 2: node.labels"), "{said}");
+        assert!(
+            said.contains("is not a label that sessions can require"),
+            "{said}"
+        );
+    }
+    let long = "a".repeat(63);
+    let (loaded, _) = with_file(&format!(
+        "[node]\nlabels = {{ {long} = \"{long}\" }}\nshared_paths = [\"/\"]"
+    ));
+    assert_eq!(loaded.unwrap().settings.node.labels.len(), 1);
+    assert!(problem(&format!("[node]\nlabels = {{ {long}a = \"x\" }}")).contains("node.labels"));
+}
+
+#[test]
 fn i7_an_invalid_entry_of_the_web_guard_prevents_the_start() {
     assert_eq!(
         problem("[tools.web]\nallow_private = [\"10.0.0.0/8\", \"10.0.0\"]"),

@@ -71,6 +71,7 @@ impl World {
     /// People answer open questions and end their pauses.
     fn soothe(&mut self) {
         let resume = || Command::Resume {
+            moved: None,
             reason: "calm".to_owned(),
         };
         let faulted: Vec<SessionId> = self.nodes().flat_map(faulted).collect();

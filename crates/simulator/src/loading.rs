@@ -96,6 +96,7 @@ impl World {
             body: EventBody::from(SessionMoved {
                 node: self.here.number.to_string(),
                 epoch,
+                workdir: None,
             }),
         };
         let mut append = Append::new(session, epoch, claim.head, stamp.append());

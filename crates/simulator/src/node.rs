@@ -102,6 +102,7 @@ impl World {
                 session,
                 ticket,
                 created: Some(_),
+                ..
             } => self.mail(MAIL_MS, NodeEvent::Folded(session, ticket, None)),
             Action::Load { session, ticket, .. } => {
                 let after = self.queued(3);

@@ -69,7 +69,10 @@ impl World {
         if self.chance(Knob::Pause, 100) {
             return Some(match self.dice.percent(40) {
                 true => Command::Pause { reason: reason() },
-                false => Command::Resume { reason: reason() },
+                false => Command::Resume {
+                    reason: reason(),
+                    moved: None,
+                },
             });
         }
         if self.chance(Knob::Cancel, 100) {
@@ -273,6 +276,7 @@ impl World {
             mode: mode.unwrap_or(PermissionMode::Default),
             agent: None,
             labels: Labels::new(),
+            requires: [].into(),
             parent: None,
             limits: self.limits(),
             budget: self.budget(),

@@ -1,13 +1,14 @@
 //! The membership in the fleet, on a connection of its own: a sign of life never waits behind anything else.
 
 use crate::error::store_error;
+use crate::placement::{away, labels_of, quoted};
 use crate::queries::{all, change, count_of, first, get, session_of};
 use crate::reads::Reads;
 use crate::server::Server;
 use crate::shares;
-use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
+use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
-use agentd_store::{Demand, Fleet, Incarnation, Joining, Owner, StoreError};
+use agentd_store::{Demand, Fleet, Incarnation, Joining, Orphans, Owner, StoreError, Stranded};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -31,19 +32,41 @@ const REAP: &str = "UPDATE node SET dead = true WHERE id IN (
   AND lease_until < clock_timestamp()
   AND clock_timestamp() > pg_postmaster_start_time() + $2 * interval '1 ms' RETURNING name";
 
-/// Whether there is anything to take over; most of the time there is not. It looks at the owners and not at all sessions that
-/// somebody must continue: a node asks with each sign of life.
-const ORPHANS: &str = "SELECT EXISTS (SELECT 1 FROM session s WHERE s.owner IS NULL
-    AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL)
-  OR EXISTS (SELECT 1 FROM node n WHERE n.dead AND EXISTS (SELECT 1 FROM session s WHERE s.owner = n.id
-    AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL))";
+/// Most of the time there are none. It looks at the owners and not at all sessions that somebody must continue: a node asks
+/// with each sign of life. The sum of the epochs changes with the sessions, and that of the ids with the nodes.
+const ORPHANS: &str = "SELECT count(*), coalesce(sum(f.epoch), 0)::bigint
+    + (SELECT coalesce(sum(id * 2 + (standing = 'open')::int), 0)::bigint FROM node WHERE NOT dead) * 1000003
+  FROM (SELECT s.epoch FROM session s WHERE s.owner IS NULL
+      AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
+    UNION ALL SELECT s.epoch FROM node n JOIN session s ON s.owner = n.id WHERE n.dead
+      AND (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL) AS f";
+
+const STRANDED: &str = "SELECT s.uid, home_1(r.summary, r.node), workdir_1(s.summary), s.updated_ms,
+    CASE WHEN EXISTS (SELECT 1 FROM node l WHERE NOT l.dead AND l.standing = 'open' AND requires_1(r.summary) <@ l.labels)
+      THEN '' ELSE requires_1(r.summary)::text END
+  FROM session s JOIN session r ON r.uid = s.root LEFT JOIN node n ON n.id = s.owner
+  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
+    AND (s.owner IS NULL OR n.id IS NULL OR n.dead)
+    AND NOT EXISTS (SELECT 1 FROM session t JOIN node o ON o.id = t.owner
+                    WHERE t.root = s.root AND t.deleted_ms IS NULL AND NOT o.dead)
+    AND NOT EXISTS (SELECT 1 FROM node l WHERE NOT l.dead AND l.standing = 'open' AND may_run_1(l.id, s.root))
+  LIMIT 10000";
+
+const HOST: &str = "SELECT n.name, n.address, n.secret FROM node n
+  JOIN session s ON s.uid = $1 AND s.deleted_ms IS NULL JOIN session r ON r.uid = s.root
+  WHERE n.id <> $2 AND NOT n.dead AND n.lease_until > clock_timestamp() AND n.standing <> 'draining'
+    AND may_run_1(n.id, s.root)
+  ORDER BY to_json(n.name)::text = home_1(r.summary, r.node) DESC, n.standing = 'open' DESC, n.id LIMIT 1";
+
+const GIVE_BACK: &str = "UPDATE session SET owner = NULL
+  WHERE owner = $2 AND root = (SELECT root FROM session WHERE uid = $1) AND NOT may_run_1($2, root)";
 
 const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
   AND root NOT IN (SELECT root FROM session WHERE uid = ANY ($2))";
 
 const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), standing,
     (SELECT count(*) FROM session s WHERE s.owner = node.id AND NOT s.closed AND s.deleted_ms IS NULL),
-    address, version, (extract(epoch FROM joined) * 1000)::bigint
+    address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text
   FROM node WHERE id IN (SELECT max(id) FROM node GROUP BY name) ORDER BY name";
 
 const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
@@ -52,6 +75,7 @@ const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
 
 const OPEN_NODE: &str = "SELECT name, address, secret FROM node n
   WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
+    AND $2::text::jsonb <@ labels
   ORDER BY (SELECT count(*) FROM session s WHERE s.owner = n.id AND (s.resumable OR s.wake_at_ms IS NOT NULL)), id LIMIT 1";
 
 /// The membership of this node.
@@ -93,6 +117,16 @@ impl Membership {
         *kept = Some(client);
         Ok(rows)
     }
+
+    /// Another node that this statement finds for a session.
+    async fn other(&self, sql: &'static str, session: SessionId) -> Result<Option<Owner>, StoreError> {
+        let (uid, me) = (hex(session), self.me());
+        let found = self.reads.run(move |client| async move {
+            let row = first(&client, sql, &[&uid, &me]).await?;
+            row.as_ref().map(owner).transpose()
+        });
+        found.await
+    }
 }
 
 fn owner(row: &Row) -> Result<Owner, StoreError> {
@@ -103,6 +137,10 @@ fn owner(row: &Row) -> Result<Owner, StoreError> {
     })
 }
 
+fn json(labels: &Labels) -> String {
+    serde_json::json!(labels).to_string()
+}
+
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
@@ -110,15 +148,19 @@ fn millis(time: Duration) -> i64 {
 #[async_trait]
 impl Fleet for Membership {
     async fn join(&self, node: &Joining) -> Result<Incarnation, StoreError> {
-        let sql = "SELECT join_1($1, $2, $3, $4, $5, $6)";
+        let sql = "SELECT join_2($1, $2, $3, $4, $5, $6, $7, $8)";
         let ttl = millis(node.ttl);
-        let params: [&(dyn ToSql + Sync); 6] = [
+        let shared: Vec<String> = node.shared_paths.iter().map(|path| quoted(path)).collect();
+        let labels = json(&node.labels);
+        let params: [&(dyn ToSql + Sync); 8] = [
             &node.name,
             &node.identity,
             &node.address,
             &node.secret,
             &node.version,
             &ttl,
+            &shared,
+            &labels,
         ];
         let rows = self.ask(sql, &params).await?;
         let Some(row) = rows.first() else {
@@ -147,15 +189,36 @@ impl Fleet for Membership {
         Ok(placing)
     }
 
+    async fn orphans(&self) -> Result<Orphans, StoreError> {
+        let rows = self.ask(ORPHANS, &[]).await?;
+        let row = rows.first().ok_or(StoreError::NodeLost)?;
+        Ok(Orphans {
+            sessions: count_of(row, 0)?,
+            mark: count_of(row, 1)?,
+        })
+    }
+
+    async fn stranded(&self) -> Result<Vec<Stranded>, StoreError> {
+        let stranded = self.reads.run(|client| async move {
+            let rows = all(&client, STRANDED, &[]).await?;
+            let found = |row: &Row| {
+                let (home, workdir, lacking) = (get(row, 1)?, get(row, 2)?, get(row, 4)?);
+                Ok(Stranded {
+                    session: session_of(get(row, 0)?)?,
+                    away: away("", home, workdir, lacking),
+                    since: Timestamp(count_of(row, 3)?),
+                })
+            };
+            rows.iter().map(found).collect()
+        });
+        stranded.await
+    }
+
     async fn adopt(&self) -> Result<Vec<(SessionId, Timestamp)>, StoreError> {
-        let orphans = self.ask(ORPHANS, &[]).await?;
-        if !orphans.first().is_some_and(|row| row.get(0)) {
-            return Ok(Vec::new());
-        }
         let me = self.me();
         // Not on the own connection: this waits for appends.
         let adopt = self.reads.run(move |client| async move {
-            let rows = all(&client, "SELECT uid, wake_at_ms FROM adopt_1($1)", &[&me]).await?;
+            let rows = all(&client, "SELECT uid, wake_at_ms FROM adopt_2($1)", &[&me]).await?;
             let found = |row: &Row| Ok((session_of(get(row, 0)?)?, Timestamp(count_of(row, 1)?)));
             rows.iter().map(found).collect()
         });
@@ -192,6 +255,7 @@ impl Fleet for Membership {
                     address: get(row, 4)?,
                     version: get(row, 5)?,
                     joined_at: Timestamp(count_of(row, 6)?),
+                    labels: labels_of(get(row, 7)?),
                 })
             };
             rows.iter().map(node).collect()
@@ -216,18 +280,25 @@ impl Fleet for Membership {
     }
 
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
-        let (uid, me) = (hex(session), self.me());
-        let owner = self.reads.run(move |client| async move {
-            let row = first(&client, OWNER, &[&uid, &me]).await?;
-            row.as_ref().map(owner).transpose()
-        });
-        owner.await
+        self.other(OWNER, session).await
     }
 
-    async fn open_node(&self) -> Result<Option<Owner>, StoreError> {
-        let me = self.me();
+    async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
+        self.other(HOST, session).await
+    }
+
+    async fn give_back(&self, session: SessionId) -> Result<bool, StoreError> {
+        let (uid, me) = (hex(session), self.me());
+        let given = self
+            .reads
+            .run(move |client| async move { change(&client, GIVE_BACK, &[&uid, &me]).await });
+        given.await.map(|sessions| sessions > 0)
+    }
+
+    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError> {
+        let (me, requires) = (self.me(), json(requires));
         let node = self.reads.run(move |client| async move {
-            let row = first(&client, OPEN_NODE, &[&me]).await?;
+            let row = first(&client, OPEN_NODE, &[&me, &requires]).await?;
             row.as_ref().map(owner).transpose()
         });
         node.await

@@ -2,18 +2,19 @@
 
 use crate::queries::{ROW, change, count_of, first, get, list_row};
 use crate::store::PostgresStore;
-use agentd_protocol::SessionId;
+use agentd_protocol::{Labels, SessionId};
 use agentd_store::backend::{column, hex};
-use agentd_store::{Claim, Fleet, Incarnation, Joining, Placement, StoreError};
+use agentd_store::{Away, Claim, Fleet, Incarnation, Joining, Placement, StoreError};
 use async_trait::async_trait;
 use deadpool_postgres::Object;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The outcomes of the function `claim_1`.
+/// The outcomes of the function `claim_2`.
 const CLAIMED: i32 = 0;
 const NOT_FOUND: i32 = 1;
 const NOT_A_MEMBER: i32 = 2;
+const AWAY: i32 = 4;
 
 #[async_trait]
 impl Placement for PostgresStore {
@@ -37,7 +38,16 @@ impl Placement for PostgresStore {
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
         let node = self.owner();
-        self.reads.run(move |client| claim(client, session, node)).await
+        self.reads
+            .run(move |client| claim(client, session, node, false))
+            .await
+    }
+
+    async fn claim_without_files(&self, session: SessionId) -> Result<Claim, StoreError> {
+        let node = self.owner();
+        self.reads
+            .run(move |client| claim(client, session, node, true))
+            .await
     }
 
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
@@ -53,16 +63,24 @@ impl Placement for PostgresStore {
     }
 }
 
-async fn claim(client: Object, session: SessionId, node: Option<i64>) -> Result<Claim, StoreError> {
+async fn claim(
+    client: Object,
+    session: SessionId,
+    node: Option<i64>,
+    without_files: bool,
+) -> Result<Claim, StoreError> {
     let uid = hex(session);
-    let sql = "SELECT outcome, holder, moved, new_epoch, at_head FROM claim_1($1, $2)";
-    let claimed = first(&client, sql, &[&uid, &node]).await?;
+    let sql = "SELECT outcome, holder, moved, new_epoch, at_head, away, home, workdir, lacking FROM claim_2($1, $2, $3)";
+    let claimed = first(&client, sql, &[&uid, &node, &without_files]).await?;
     let claimed = claimed.ok_or(StoreError::NodeLost)?;
     let holder: String = get(&claimed, 1)?;
+    let (home, workdir, lacking) = (get(&claimed, 6)?, get(&claimed, 7)?, get(&claimed, 8)?);
+    let away = away(&holder, home, workdir, lacking);
     match get::<i32>(&claimed, 0)? {
         CLAIMED => {}
         NOT_FOUND => return Err(StoreError::NotFound(session)),
         NOT_A_MEMBER => return Err(StoreError::NodeLost),
+        AWAY => return Err(StoreError::Away { session, away }),
         _ => {
             return Err(StoreError::Elsewhere {
                 session,
@@ -83,5 +101,32 @@ async fn claim(client: Object, session: SessionId, node: Option<i64>) -> Result<
         head: count_of(&claimed, 4)?,
         row_damaged: !imported && list_row(&row)?.damaged,
         moved_to: moved.then_some(holder),
+        away: get::<bool>(&claimed, 5)?.then_some(away),
     })
+}
+
+/// Why a session may not run, from the texts of the functions of the schema.
+pub(crate) fn away(here: &str, home: &str, workdir: &str, lacking: &str) -> Away {
+    Away {
+        here: here.to_owned(),
+        home: unquoted(home),
+        workdir: unquoted(&format!("\"{workdir}\"")),
+        lacking: labels_of(lacking),
+    }
+}
+
+/// Labels as JSON; an empty text has none.
+pub(crate) fn labels_of(json: &str) -> Labels {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
+/// A text that is quoted as in JSON.
+fn unquoted(json: &str) -> String {
+    serde_json::from_str(json).unwrap_or_else(|_| json.trim_matches('"').to_owned())
+}
+
+/// A path as [`unquoted`] expects it, without its quotes: the function `travels_1` compares it with list rows.
+pub(crate) fn quoted(path: &str) -> String {
+    let json = serde_json::Value::from(path.trim_end_matches('/')).to_string();
+    json.trim_matches('"').to_owned()
 }

@@ -6,7 +6,11 @@ use agentd_store::StoreError;
 use tokio_postgres::Client;
 
 /// One migration per version, applied in order. Never change a released migration.
-const MIGRATIONS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+];
 
 /// The key of the lock for migrations.
 const LOCK: i64 = 0x6167_7464_0001;

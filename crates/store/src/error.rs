@@ -1,5 +1,6 @@
 //! The store's errors, and the faults that clients see.
 
+use crate::Away;
 use agentd_protocol::{Fault, FaultClass, Seq, SessionId};
 use std::fmt;
 use std::path::PathBuf;
@@ -9,6 +10,9 @@ pub const DAMAGED_ROW: &str = "damaged_row";
 
 /// The fault code of [`StoreError::Elsewhere`].
 pub const ELSEWHERE: &str = "session_elsewhere";
+
+/// The fault code of [`StoreError::Away`].
+pub const AWAY: &str = "cannot_run_here";
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +128,14 @@ pub enum StoreError {
         /// The node's name.
         node: String,
     },
+    /// The session may not run on this node, and no other node runs it.
+    #[error("session {session} {away}")]
+    Away {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        away: Away,
+    },
     /// A live node of the fleet has the name.
     #[error("the database {server} already has a live node named {name:?}; set node.name to another name")]
     NameTaken {
@@ -224,11 +236,12 @@ fn holder(pid: Option<u32>, address: Option<&str>) -> String {
 }
 
 impl StoreError {
-    /// The session of a fault that was made from [`Self::Elsewhere`].
+    /// The session of a fault that was made from [`Self::Elsewhere`] or [`Self::Away`].
     #[must_use]
     pub fn session_elsewhere(fault: &Fault) -> Option<SessionId> {
         let session = fault.message.strip_prefix("session ")?.split(' ').next()?;
-        session.parse().ok().filter(|_| fault.code == ELSEWHERE)
+        let elsewhere = [ELSEWHERE, AWAY].contains(&fault.code.as_str());
+        session.parse().ok().filter(|_| elsewhere)
     }
 
     /// The error for a file.
@@ -248,6 +261,7 @@ impl StoreError {
             Self::InUse { .. }
             | Self::NameTaken { .. }
             | Self::Elsewhere { .. }
+            | Self::Away { .. }
             | Self::Unreachable { .. }
             | Self::Unsuitable { .. }
             | Self::Server(_)
@@ -281,6 +295,7 @@ impl StoreError {
             Self::InUse { .. } => "store_in_use",
             Self::NameTaken { .. } => "node_name_taken",
             Self::Elsewhere { .. } => ELSEWHERE,
+            Self::Away { .. } => AWAY,
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
             Self::Lost { .. } => "store_lost",
@@ -320,6 +335,9 @@ impl StoreError {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         let fault = Self::new(error.class(), error.code(), error.to_string());
+        if let StoreError::Away { session, away } = &error {
+            return fault.hint(away.ways_out(*session));
+        }
         match error.advice() {
             Some(hint) => fault.hint(hint),
             None => fault,
@@ -330,6 +348,7 @@ impl From<StoreError> for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_protocol::Labels;
 
     #[test]
     fn a_fault_names_the_session_that_is_elsewhere() {
@@ -341,6 +360,18 @@ mod tests {
         let fault = Fault::from(elsewhere);
         assert_eq!(fault.message, format!("session {session} runs on node b"));
         assert_eq!(StoreError::session_elsewhere(&fault), Some(session));
+        let away = Away {
+            here: "a".to_owned(),
+            home: "b".to_owned(),
+            workdir: "/w".to_owned(),
+            lacking: Labels::new(),
+        };
+        let away = Fault::from(StoreError::Away { session, away });
+        assert_eq!(
+            away.message,
+            format!("session {session} works in /w on node b, and not on node a")
+        );
+        assert_eq!(StoreError::session_elsewhere(&away), Some(session));
         let other = Fault::from(StoreError::NotFound(session));
         assert_eq!(StoreError::session_elsewhere(&other), None);
     }

@@ -1,7 +1,7 @@
 //! Several nodes on one store: who is there, and how the sessions of a node that is gone reach another one.
 
-use crate::{Demand, Incarnation, StoreError};
-use agentd_protocol::{FleetNode, Placing, SessionId, Timestamp};
+use crate::{Away, Demand, Incarnation, StoreError};
+use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp, listed};
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +24,10 @@ pub struct Joining {
     pub version: String,
     /// How long the node counts as alive without a sign of life.
     pub ttl: Duration,
+    /// Directories that each node which names them has.
+    pub shared_paths: Vec<String>,
+    /// What sessions may require of it.
+    pub labels: Labels,
 }
 
 impl fmt::Debug for Joining {
@@ -56,6 +60,58 @@ impl fmt::Debug for Owner {
     }
 }
 
+impl Away {
+    /// How a person lets the session go on.
+    #[must_use]
+    pub fn ways_out(&self, session: SessionId) -> String {
+        if !self.lacking.is_empty() {
+            return "start a node with these labels (node.labels)".to_owned();
+        }
+        format!(
+            "start node {} again; or let the session go on in another directory: agentctl resume {} -C DIR",
+            self.home,
+            session.short()
+        )
+    }
+}
+
+impl fmt::Display for Away {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            here,
+            home,
+            workdir,
+            lacking,
+        } = self;
+        match (here.as_str(), lacking.is_empty()) {
+            ("", true) => write!(f, "works in {workdir} on node {home}, which is not there"),
+            ("", false) => write!(f, "requires {}, which no open node has", listed(lacking)),
+            (_, true) => write!(f, "works in {workdir} on node {home}, and not on node {here}"),
+            (_, false) => write!(f, "requires {}, which node {here} does not have", listed(lacking)),
+        }
+    }
+}
+
+/// What stays the same while no node can take over anything more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Orphans {
+    /// The sessions that continue by themselves and have no live owner.
+    pub sessions: u64,
+    /// Changes with these sessions and with the live nodes.
+    pub mark: u64,
+}
+
+/// A session that would continue by itself, and that no live node may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranded {
+    /// The session.
+    pub session: SessionId,
+    /// Why.
+    pub away: Away,
+    /// Since when: its last change.
+    pub since: Timestamp,
+}
+
 /// The membership of this node in a fleet.
 #[async_trait]
 pub trait Fleet: Send + Sync + fmt::Debug {
@@ -64,8 +120,11 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     /// Gives a sign of life, and takes note of nodes that gave none in time. Fails with `NodeLost` if others took note
     /// that this node is gone.
     async fn beat(&self, ttl: Duration) -> Result<Placing, StoreError>;
-    /// Takes over this node's share of the sessions that continue by themselves and have no live owner. Returns when
-    /// each continues.
+    /// The sessions that continue by themselves and have no live owner. Cheap.
+    async fn orphans(&self) -> Result<Orphans, StoreError>;
+    /// Those of them that no live node may run.
+    async fn stranded(&self) -> Result<Vec<Stranded>, StoreError>;
+    /// Takes over this node's share of the orphans that it may run. Returns when each continues.
     async fn adopt(&self) -> Result<Vec<(SessionId, Timestamp)>, StoreError>;
     /// Gives up all sessions but these and their relatives.
     async fn hand_over(&self, keep: &[SessionId]) -> Result<u64, StoreError>;
@@ -80,8 +139,12 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError>;
     /// The live node that owns a session or a relative of it, unless it is this one.
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
-    /// Among the other nodes that take new sessions, the one with the fewest that it must continue.
-    async fn open_node(&self) -> Result<Option<Owner>, StoreError>;
+    /// Another live node that may run a session.
+    async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
+    /// Gives up a session whose files are not here. Returns whether it is one.
+    async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
+    /// Among the other nodes that take new sessions and have these labels, the one with the fewest that it must continue.
+    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError>;
 }
 
 /// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has

@@ -107,6 +107,21 @@ pub struct Claim {
     pub row_damaged: bool,
     /// The name of this node, if another one owned the session before.
     pub moved_to: Option<String>,
+    /// Where its files are, if that is not here.
+    pub away: Option<Away>,
+}
+
+/// Why a session may not run on a node: its files are on another one, or the node lacks labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Away {
+    /// The node that may not run it; empty: none may.
+    pub here: String,
+    /// The node with its files.
+    pub home: String,
+    /// The working directory.
+    pub workdir: String,
+    /// The labels that the session requires, if the node lacks one of them.
+    pub lacking: Labels,
 }
 
 /// Decides which node runs which session.
@@ -117,8 +132,13 @@ pub trait Placement: Send + Sync + Debug {
     /// Extends the registration by another `ttl`. Fails with `NodeLost` if it was replaced or has expired.
     async fn renew(&self, node: Incarnation, ttl: Duration) -> Result<(), StoreError>;
     /// Takes over a session. Its fencing number rises, so appends of earlier owners are refused. In a fleet it fails with
-    /// `Elsewhere` while another live node owns the session or a relative of it.
+    /// `Elsewhere` while another live node owns the session or a relative of it, and with `Away` if its files are not on
+    /// this node.
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError>;
+    /// The same even if its files are not on this node, for what needs none of them or names others.
+    async fn claim_without_files(&self, session: SessionId) -> Result<Claim, StoreError> {
+        self.claim(session).await
+    }
     /// Gives up a session. Does nothing if `epoch` is not current.
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError>;
     /// The membership in a fleet; `None`: only one node can use the store.

@@ -192,6 +192,10 @@ impl Placement for CountingLog {
         self.inner.claim(session).await
     }
 
+    async fn claim_without_files(&self, session: SessionId) -> Result<Claim, StoreError> {
+        self.inner.claim_without_files(session).await
+    }
+
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
         self.inner.release(session, epoch).await
     }

@@ -70,6 +70,11 @@ impl Agent {
         self.volatile.lost_workspace = Some(why);
     }
 
+    /// Starts nothing new here: what a person ends may end, and the rest goes on elsewhere.
+    pub const fn only_end(&mut self) {
+        self.volatile.draining = true;
+    }
+
     /// The state folded from the log so far.
     #[must_use]
     pub fn durable(&self) -> &Durable {

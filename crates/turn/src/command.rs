@@ -1,5 +1,6 @@
 //! Commands of principals: each is checked, answered and recorded as facts.
 
+use crate::Phase;
 use crate::draft::Draft;
 use crate::durable::shown_settings::ShownSettings;
 use crate::effect::Reply;
@@ -12,8 +13,8 @@ use crate::{
     words,
 };
 use agentd_protocol::{
-    Block, Delivery, EndReason, Fault, Principal, SessionCreated, SessionPaused, SessionResumed,
-    SessionUpdated, TurnId,
+    Block, Delivery, EndReason, Fault, Principal, SessionCreated, SessionMoved, SessionPaused,
+    SessionResumed, SessionUpdated, TurnId,
 };
 
 const DONE: Reply = Reply::Done { seq: 0 };
@@ -79,7 +80,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             },
         ),
         Command::Pause { reason } => Ok(pause(draft, reason)),
-        Command::Resume { reason } => resume(draft, reason),
+        Command::Resume { reason, moved } => resume(draft, reason, moved),
         Command::Rework(rework) => history::begin(draft, *rework),
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
@@ -119,10 +120,21 @@ fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {
     DONE
 }
 
-fn resume(draft: &mut Draft<'_, '_>, reason: String) -> Result<Reply, Fault> {
+fn resume(
+    draft: &mut Draft<'_, '_>,
+    reason: String,
+    moved: Option<Box<SessionMoved>>,
+) -> Result<Reply, Fault> {
+    let moves = moved.is_some();
+    if let Some(moved) = moved {
+        relocate(draft, *moved)?;
+    }
     if draft.durable().paused_with_parent {
         // It may have missed the end of the pause.
         following::look(draft);
+        if moves {
+            return Ok(DONE);
+        }
         let message = "it is paused because the session that it works for is";
         return Err(
             Fault::conflict("paused_with_parent", message).hint("resume that one; this one goes on with it")
@@ -134,6 +146,31 @@ fn resume(draft: &mut Draft<'_, '_>, reason: String) -> Result<Reply, Fault> {
         draft.volatile().insists = parked && !paused;
     }
     Ok(DONE)
+}
+
+/// Moves the session to another directory. An open call, or one that waits for an approval, is meant for the earlier one.
+fn relocate(draft: &mut Draft<'_, '_>, moved: SessionMoved) -> Result<(), Fault> {
+    let durable = draft.durable();
+    let now = durable.settings.as_ref().map(|settings| &settings.workdir);
+    if moved.workdir.is_none() || now == moved.workdir.as_ref() {
+        return Ok(());
+    }
+    let model = matches!(
+        durable.turn.as_ref().map(|turn| &turn.phase),
+        Some(Phase::Streaming(_))
+    );
+    let tool = durable
+        .open_calls()
+        .any(|call| !delegate::is_child(durable, call));
+    if model || tool || !durable.jobs.is_empty() || durable.history.is_some() {
+        let message = "a call of the session is open, and it is meant for the present working directory";
+        return Err(Fault::conflict("call_running", message).hint(
+            "wait until it has ended, or cancel the turn: agentctl cancel, or agentctl kill for jobs",
+        ));
+    }
+    draft.volatile().lost_workspace = None;
+    draft.emit_by_caller(moved);
+    Ok(())
 }
 
 fn create(

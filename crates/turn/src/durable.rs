@@ -117,6 +117,9 @@ pub struct Durable {
     /// The workspace was made again, and the model does not know yet.
     #[serde(default)]
     pub restored: Option<Box<WorkspaceRestored>>,
+    /// The node with the working directory, if the session has moved.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub home: String,
 }
 
 /// Work on files or history that has started and not ended.
@@ -280,6 +283,7 @@ impl Durable {
             files: RecordedFiles::default(),
             prepared: false,
             restored: None,
+            home: String::new(),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::tree::delegate::Ended;
 use agentd_protocol::{
     About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
     ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode, Price,
-    Principal, SandboxLevel, Scope, SessionCreated, SessionId, Stamp, ThinkingLevel, ToolCallId, ToolOutcome,
-    TurnError, TurnId, Verdict,
+    Principal, SandboxLevel, Scope, SessionCreated, SessionId, SessionMoved, Stamp, ThinkingLevel,
+    ToolCallId, ToolOutcome, TurnError, TurnId, Verdict,
 };
 
 pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
@@ -201,6 +201,8 @@ pub enum Command {
     Resume {
         /// The reason.
         reason: String,
+        /// The session works in another directory from now on. Refused with `conflict` while a call runs.
+        moved: Option<Box<SessionMoved>>,
     },
     /// Accept no more input. Refused with `conflict` while a turn runs, unless forced (the turn is cancelled).
     Close {

@@ -11,7 +11,8 @@ use crate::durable::apply::Refusal;
 use crate::questions::{self, Question, Subject};
 use crate::steps::limits::{self, Leave};
 use agentd_protocol::{
-    EndReason, Seq, TurnId, Workspace, WorkspaceCreated, WorkspacePrepared, WorkspaceRestored,
+    EndReason, Seq, SessionMoved, SessionPlace, TurnId, Workspace, WorkspaceCreated, WorkspacePrepared,
+    WorkspaceRestored,
 };
 
 /// The class of the error of a turn whose setup failed.
@@ -83,6 +84,35 @@ impl Durable {
         self.files.recorded = seq;
         self.restored = Some(Box::new(restored.clone()));
         Ok(())
+    }
+
+    /// Another node has the session, or it works in another directory from now on. Its own workspace is left behind then.
+    pub(crate) fn session_moved(&mut self, moved: &SessionMoved) -> Result<(), Refusal> {
+        self.home.clone_from(&moved.node);
+        let Some(workdir) = &moved.workdir else {
+            return Ok(());
+        };
+        self.still_open()?;
+        if let Some(settings) = &mut self.settings {
+            settings.workdir.clone_from(workdir);
+            settings.workspace = None;
+        }
+        self.files.tree = None;
+        self.restored = None;
+        self.told.moved();
+        Ok(())
+    }
+
+    /// Where the files are.
+    pub(crate) fn place(&self) -> SessionPlace {
+        let own = self
+            .settings
+            .as_ref()
+            .is_some_and(|settings| settings.workspace.is_some());
+        SessionPlace {
+            home: self.home.clone(),
+            kept: own && self.files.kept.is_some(),
+        }
     }
 
     /// What only the commands left behind is not in the new workspace.

@@ -312,6 +312,13 @@ pub(crate) fn moved(workdir: &str) -> String {
     format!("The working directory is now {workdir}. It has the files of the earlier one; use the new path.")
 }
 
+/// A person moved the session to another directory.
+pub(crate) fn moved_by_person(workdir: &str) -> String {
+    format!(
+        "The working directory is now {workdir}, because a person moved the session; use the new path. Files of the earlier directory may be missing or different: look before you go on."
+    )
+}
+
 /// A working directory that was made again with the files that the store kept.
 pub(crate) fn restored(workdir: &str, as_of: Seq, missing: &[String]) -> String {
     let mut text = format!(

@@ -6,8 +6,9 @@ use crate::entries::{input_text, model_failed, turn_finished};
 use crate::live::text_of;
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
-    PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
-    TodoItem, TodoStatus, Workspace, WorkspaceCheckpointed, WorkspacePrepared, WorkspaceRestored,
+    PlanStep, SessionImported, SessionMoved, SessionRecovered, SessionUpdated, SideCallFinished,
+    SubagentFinished, TodoItem, TodoStatus, Workspace, WorkspaceCheckpointed, WorkspacePrepared,
+    WorkspaceRestored,
 };
 
 /// The event in one line.
@@ -20,7 +21,7 @@ pub fn summary(body: &EventBody) -> String {
         EventBody::SessionResumed(e) => format!("resumed: {}", e.reason),
         EventBody::SessionClosed(e) => format!("closed: {}", e.reason),
         EventBody::SessionRecovered(e) => recovered(e),
-        EventBody::SessionMoved(e) => format!("moved to node {}", e.node),
+        EventBody::SessionMoved(e) => moved(e),
         EventBody::SessionImported(e) => imported(e),
         EventBody::ImportedEvent(e) => {
             let told = e.event.hearsay();
@@ -71,6 +72,13 @@ pub fn summary(body: &EventBody) -> String {
         | EventBody::ToolFinished(_)
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
+    }
+}
+
+fn moved(event: &SessionMoved) -> String {
+    match &event.workdir {
+        Some(workdir) => format!("moved to {workdir} on node {}", event.node),
+        None => format!("moved to node {}", event.node),
     }
 }
 

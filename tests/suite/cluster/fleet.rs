@@ -48,6 +48,8 @@ pub(crate) struct Fleet {
     pub(crate) server: Postgres,
     url: String,
     shared: TempDir,
+    /// Directories that count as those of one node.
+    local: TempDir,
     pub(crate) model: ModelServer,
     /// The most model calls at once, if limited.
     calls: Option<u32>,
@@ -112,6 +114,7 @@ impl Fleet {
             server,
             url,
             shared: tempfile::tempdir().unwrap(),
+            local: tempfile::tempdir().unwrap(),
             model: ModelServer::start(false).await.unwrap(),
             calls,
             config: config.to_owned(),
@@ -154,9 +157,11 @@ impl Fleet {
         DaemonOptions {
             model_url: Some(model_url),
             config: format!(
-                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\n[model]\ndefault = \"{default}\"\n\
+                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\nshared_paths = [{:?}]\n\
+                 labels = {{ name = \"{name}\" }}\n[model]\ndefault = \"{default}\"\n\
                  [permission]\nmode = \"yolo\"\n{}{}",
                 self.url,
+                self.shared.path().canonicalize().unwrap(),
                 limited.unwrap_or_default(),
                 self.config
             ),
@@ -174,6 +179,18 @@ impl Fleet {
         let dir = self.shared.path().join(name);
         std::fs::create_dir_all(&dir).unwrap();
         dir
+    }
+
+    /// A working directory that counts as one of a single node.
+    pub(crate) fn local(&self, name: &str) -> String {
+        let dir = self.local.path().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        dir.canonicalize().unwrap().display().to_string()
+    }
+
+    /// A session on a node in a directory of that node; returns its id.
+    pub(crate) async fn local_session(&self, node: usize, name: &str, words: &str) -> String {
+        session(&self.nodes[node], &self.local(name), words).await
     }
 
     /// A session on a node; returns its id.

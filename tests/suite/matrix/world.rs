@@ -8,8 +8,8 @@ use super::{Action, Cell};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::{Client, ClientError, ConnectOptions, Push};
 use agentd_protocol::{
-    Block, CreateParams, Created, EndReason, Event, EventBody, LifecycleParams, PermissionMode, RunState,
-    Seq, SessionId,
+    Block, CreateParams, Created, EndReason, Event, EventBody, PermissionMode, ResumeParams, RunState, Seq,
+    SessionId,
 };
 use agentd_tests::{
     Access, Daemon, DaemonOptions, Logs, Way, check_audit, check_effects, eventually, try_log, within,
@@ -298,9 +298,9 @@ pub(super) async fn over(client: &Client, session: &str, n: usize) -> Result<Vec
     match row.status.state {
         RunState::Idle | RunState::Failed | RunState::Closed => {}
         RunState::Faulted => {
-            let params = LifecycleParams {
+            let params = ResumeParams {
                 session: session.to_owned(),
-                ..LifecycleParams::default()
+                ..ResumeParams::default()
             };
             client.resume(&params).await.map_err(text)?;
             return Err("it was resumed".to_owned());

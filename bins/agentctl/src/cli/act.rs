@@ -5,6 +5,7 @@ use crate::values::duration;
 use agentd_protocol::{Scope, Selector};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// `approvals`.
@@ -157,6 +158,16 @@ pub(crate) struct LifecycleArgs {
     /// Cancel a running turn first
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+/// `resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) lifecycle: LifecycleArgs,
+    /// Go on in this directory of the daemon's machine, for one session whose directory is gone or not the right one
+    #[arg(short = 'C', long = "workdir", value_name = "DIR", conflicts_with = "all")]
+    pub(crate) workdir: Option<PathBuf>,
 }
 
 /// `set`.

@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     pub(crate) detach: bool,
     /// Continue this session instead of creating one
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
-    #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "thinking", "budget"])]
+    #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "requires", "preset", "max_turns", "thinking", "budget"])]
     #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt", "agent"])]
     pub(crate) session: Option<String>,
     /// The working directory [default: the current one]
@@ -68,6 +68,9 @@ pub(crate) struct RunArgs {
     /// A label, such as team=infra; repeatable
     #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Run only on a node with this label (node.labels), such as gpu=yes; repeatable
+    #[arg(long, value_name = "K=V", value_parser = label)]
+    pub(crate) requires: Vec<(String, String)>,
     /// A preset of loop settings
     #[arg(long, value_enum)]
     pub(crate) preset: Option<PresetArg>,

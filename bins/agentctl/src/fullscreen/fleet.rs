@@ -13,8 +13,8 @@ use crate::fullscreen::{job, theme};
 use crate::interactive::{Typed, typed};
 use agentd_client::{Client, ClientError, Push, Subscription};
 use agentd_protocol::{
-    CancelTurnParams, Fault, Labels, LifecycleParams, OpenApproval, Selector, SessionId, Timestamp,
-    WatchParams,
+    CancelTurnParams, Fault, Labels, LifecycleParams, OpenApproval, ResumeParams, Selector, SessionId,
+    Timestamp, WatchParams,
 };
 use agentd_tui::{FleetAction, FleetView, Snapshot};
 use crossterm::event::Event as Typing;
@@ -271,7 +271,11 @@ impl Fleet<'_> {
             }),
             FleetAction::Resume(sessions) => self.each(sessions, "resumed", |client, session| async move {
                 client
-                    .resume(&lifecycle(session, "resumed in top"))
+                    .resume(&ResumeParams {
+                        session,
+                        reason: Some("resumed in top".to_owned()),
+                        ..ResumeParams::default()
+                    })
                     .await
                     .map(drop)
             }),

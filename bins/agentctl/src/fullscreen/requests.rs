@@ -4,8 +4,8 @@ use crate::images;
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{
     ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, EventBody,
-    ExportParams, Fault, ImageSource, InputId, LifecycleParams, PermissionMode, SendParams, Seq,
-    SessionParams, TurnId, UpdateParams,
+    ExportParams, Fault, ImageSource, InputId, PermissionMode, ResumeParams, SendParams, Seq, SessionParams,
+    TurnId, UpdateParams,
 };
 use agentd_text::one_line;
 use agentd_tui::{Action, Branch, Proposal};
@@ -107,10 +107,11 @@ impl Requests {
     pub(crate) fn resume(&self) {
         let (client, session) = (self.client.clone(), self.session.clone());
         self.start(async move {
-            let params = LifecycleParams {
+            let params = ResumeParams {
                 session,
                 reason: Some("resumed by /resume".to_owned()),
                 force: false,
+                workdir: None,
             };
             client
                 .resume(&params)

@@ -3,7 +3,7 @@
 use crate::follow::Follower;
 use agentd_protocol::{
     ApprovalDecided, ApprovalId, CancelInputParams, CancelTurnParams, Event, EventBody, ExportParams, Fault,
-    InputId, LifecycleParams, OpenApproval, Principal, TurnId,
+    InputId, OpenApproval, Principal, ResumeParams, TurnId,
 };
 use std::time::Duration;
 
@@ -28,10 +28,11 @@ impl Follower {
 
     /// Resumes a paused or parked session.
     pub(crate) async fn resume(&self) -> Result<(), Fault> {
-        let params = LifecycleParams {
+        let params = ResumeParams {
             session: self.session().to_owned(),
             reason: Some("resumed by /resume".to_owned()),
             force: false,
+            workdir: None,
         };
         let done = self.client().resume(&params).await;
         done.map(drop).map_err(Fault::from)

@@ -7,7 +7,7 @@ use crate::render::{
 };
 use agentd_protocol::{
     Budget, Labels, LoopLimits, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp,
-    TodoItem, TodoStatus, TurnError, TurnId, Usage,
+    TodoItem, TodoStatus, TurnError, TurnId, Usage, listed,
 };
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub(crate) struct SessionRow {
     pub(crate) model: String,
     pub(crate) workdir: String,
     pub(crate) labels: Labels,
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    pub(crate) requires: Labels,
     pub(crate) seq: Seq,
     pub(crate) steps: u64,
     pub(crate) usage: Usage,
@@ -55,6 +57,7 @@ impl From<Summary> for SessionRow {
             model: row.model,
             workdir: row.workdir,
             labels: row.labels,
+            requires: row.requires,
             seq: row.seq,
             steps: row.steps,
             usage: row.usage,
@@ -107,7 +110,7 @@ impl Row for SessionRow {
                 age(self.since, now),
                 self.seq.to_string(),
                 self.sandbox.clone(),
-                labels(&self.labels),
+                listed(&self.labels),
                 self.workdir.clone(),
             ]);
         }
@@ -117,14 +120,6 @@ impl Row for SessionRow {
     fn name(&self) -> String {
         self.session.to_string()
     }
-}
-
-fn labels(labels: &Labels) -> String {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    pairs.join(",")
 }
 
 /// The most sub-agents that the detail page lists.
@@ -207,7 +202,7 @@ impl SessionDetail {
         put("model", &row.model);
         put("workdir", &row.workdir);
         if !row.labels.is_empty() {
-            put("labels", &labels(&row.labels));
+            put("labels", &listed(&row.labels));
         }
         put(
             "created",
@@ -252,6 +247,9 @@ impl SessionDetail {
     /// The lines that only some sessions have.
     fn put_more(&self, put: &mut dyn FnMut(&str, &str), now: Timestamp) {
         let row = &self.row;
+        if !row.requires.is_empty() {
+            put("requires", &listed(&row.requires));
+        }
         if let Some(parent) = row.parent {
             put("parent", &parent.to_string());
         }

@@ -1,6 +1,6 @@
 //! `cancel`, `kill`, `pause`, `resume`, `close`, `rm`: one operation on many sessions.
 
-use crate::cli::{Format, TargetArgs};
+use crate::cli::{Format, LifecycleArgs, ResumeArgs, TargetArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -8,7 +8,8 @@ use crate::render::{count, one_line};
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{
-    BulkAction, BulkParams, Done, Fault, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
+    BulkAction, BulkParams, Done, Fault, ListParams, ResumeParams, RunState, Seq, SessionId, Summary,
+    WaitReason,
 };
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
@@ -179,6 +180,41 @@ const fn stopped(state: RunState) -> bool {
                 WaitReason::RateLimit | WaitReason::Provider | WaitReason::Quota | WaitReason::Credentials
             )
     )
+}
+
+/// Resumes sessions, or has one go on in another directory.
+pub(crate) async fn resume(ctx: &mut Ctx, args: ResumeArgs) -> Result<Exit, Failure> {
+    let LifecycleArgs { targets, reason, .. } = args.lifecycle;
+    let Some(workdir) = &args.workdir else {
+        return each(ctx, &targets, &Order::Resume(reason)).await;
+    };
+    let [session] = targets.sessions.as_slice() else {
+        let what = "-C moves one session at a time";
+        return Err(Failure::invalid(
+            what,
+            "name one session: agentctl resume ID -C DIR",
+        ));
+    };
+    let workdir = values::workdir(Some(workdir))?;
+    let client = ctx.connect().await?;
+    let params = ResumeParams {
+        session: session.clone(),
+        reason,
+        force: false,
+        workdir: Some(workdir.clone()),
+    };
+    let Done { seq, pending } = client.resume(&params).await?;
+    let row = client.get(session).await?;
+    ctx.out
+        .status(&format!("{} goes on in {workdir}", row.session.short()));
+    if !ctx.out.human() {
+        ctx.out.value(&[DoneRow {
+            session: row.session,
+            seq,
+            pending,
+        }])?;
+    }
+    Ok(Exit::OK)
 }
 
 /// Performs the operation on each session. A failure does not stop the rest; the first one determines the exit code.

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
 use crate::render::{Column, age, clean};
-use agentd_protocol::{FleetNode, PlaceParams, Placing, Timestamp};
+use agentd_protocol::{FleetNode, PlaceParams, Placing, Timestamp, listed};
 
 impl Row for FleetNode {
     fn columns(wide: bool) -> Vec<Column> {
@@ -18,7 +18,7 @@ impl Row for FleetNode {
             Column::text("address", 2, 20),
         ];
         if wide {
-            columns.push(Column::whole("version", 3));
+            columns.extend([Column::whole("version", 3), Column::whole("labels", 4)]);
         }
         columns
     }
@@ -38,7 +38,7 @@ impl Row for FleetNode {
             clean(&self.address).into_owned(),
         ];
         if wide {
-            cells.push(clean(&self.version).into_owned());
+            cells.extend([clean(&self.version).into_owned(), listed(&self.labels)]);
         }
         cells
     }

@@ -198,6 +198,7 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         model: args.model.clone(),
         mode: args.mode.map(Into::into),
         labels: values::labels(&args.labels),
+        requires: values::labels(&args.requires),
         preset: args.preset.map(Into::into),
         max_turns: args.max_turns,
         thinking: args.thinking.map(Into::into),

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::Row;
 use crate::render::{Column, age, clean, span};
 use crate::values::labels;
-use agentd_protocol::{CreateTokenParams, Fault, Labels, RevokeTokenParams, Timestamp, TokenRow};
+use agentd_protocol::{CreateTokenParams, Fault, RevokeTokenParams, Timestamp, TokenRow, listed};
 use serde_json::{Value, json};
 
 impl Row for TokenRow {
@@ -36,7 +36,7 @@ impl Row for TokenRow {
             self.name.clone(),
             self.state.clone(),
             self.scopes.join(","),
-            clean(&pairs(&self.labels)).into_owned(),
+            clean(&listed(&self.labels)).into_owned(),
             self.expires_at.map_or_else(|| "never".to_owned(), ends),
             self.last_used_at.map_or_else(|| "never".to_owned(), used),
         ];
@@ -49,14 +49,6 @@ impl Row for TokenRow {
     fn name(&self) -> String {
         self.name.clone()
     }
-}
-
-fn pairs(labels: &Labels) -> String {
-    let pairs: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    pairs.join(",")
 }
 
 pub(crate) async fn token(ctx: &mut Ctx, verb: &TokenVerb) -> Result<Exit, Failure> {
@@ -83,7 +75,7 @@ async fn create(ctx: &mut Ctx, args: &CreateTokenArgs) -> Result<Exit, Failure> 
     if ctx.out.human() {
         let reach = match row.labels.is_empty() {
             true => "all sessions".to_owned(),
-            false => format!("sessions with {}", clean(&pairs(&row.labels))),
+            false => format!("sessions with {}", clean(&listed(&row.labels))),
         };
         let life = match ttl {
             Some(ttl) => format!("valid for {}", span(ttl)),

@@ -65,9 +65,8 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.update" => fields::<UpdateParams>(),
         "session.get" | "session.prompt" | "session.commands" | "session.context" | "session.compact"
         | "session.summarize" | "input.list" => fields::<SessionParams>(),
-        "session.close" | "session.delete" | "session.pause" | "session.resume" => {
-            fields::<LifecycleParams>()
-        }
+        "session.close" | "session.delete" | "session.pause" => fields::<LifecycleParams>(),
+        "session.resume" => fields::<ResumeParams>(),
         "session.bulk" => fields::<BulkParams>(),
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),

@@ -39,6 +39,7 @@ async fn a_session_is_created_from_the_settings_and_the_request() {
         mode: PermissionMode::Default,
         agent: None,
         labels: Labels::from([("team".into(), "infra".into())]),
+        requires: [].into(),
         parent: None,
         limits: LoopLimits::default(),
         budget: Budget::default(),

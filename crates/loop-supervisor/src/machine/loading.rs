@@ -5,7 +5,8 @@ use super::slot::{Hot, Loading, Slot};
 use super::{Action, Supervisor, SupervisorMutant};
 use agentd_actor_kit::{LoopId, NotLoaded, Routed};
 use agentd_protocol::{Fault, FaultClass, SessionCreated, SessionId};
-use agentd_store::ELSEWHERE;
+use agentd_session_loop::LoadPurpose;
+use agentd_store::{AWAY, ELSEWHERE};
 use agentd_turn::Command;
 use std::collections::VecDeque;
 
@@ -18,6 +19,7 @@ impl Supervisor {
         self.tickets = self.tickets.saturating_add(1);
         let ticket = self.tickets;
         let created = first.as_ref().and_then(|routed| created(&routed.command));
+        let purpose = first.as_ref().map_or(LoadPurpose::Ordinary, purpose);
         let loading = Loading {
             ticket,
             by_itself: first.is_none(),
@@ -30,6 +32,7 @@ impl Supervisor {
             session,
             ticket,
             created,
+            purpose,
         });
     }
 
@@ -92,11 +95,23 @@ impl Supervisor {
             routed.done.answer(Err(fault.clone()));
         }
         // Another node continues it, if it is there.
-        let elsewhere = fault.class == FaultClass::NotFound || fault.code == ELSEWHERE;
+        let elsewhere =
+            fault.class == FaultClass::NotFound || [ELSEWHERE, AWAY].contains(&fault.code.as_str());
         if loading.by_itself && !elsewhere {
             tracing::warn!(%session, %fault, "could not wake a session; retrying");
             self.wakes.set(session, self.now.plus_ms(RETRY_MS));
         }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "few commands need no files")]
+fn purpose(routed: &Routed) -> LoadPurpose {
+    match &*routed.command {
+        Command::Resume {
+            moved: Some(moved), ..
+        } => LoadPurpose::Move(moved.clone(), routed.by.clone()),
+        Command::CancelTurn { .. } | Command::Close { .. } => LoadPurpose::NoFiles,
+        _ => LoadPurpose::Ordinary,
     }
 }
 

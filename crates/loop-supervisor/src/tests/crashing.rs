@@ -56,6 +56,7 @@ async fn three_crashes_in_five_minutes_fault_a_session_until_it_is_resumed() {
         .ask(
             session,
             Command::Resume {
+                moved: None,
                 reason: "looked at it".into(),
             },
         )

@@ -104,7 +104,7 @@ impl Strings {
     async fn store(&self, message: StoreMsg) {
         match message {
             StoreMsg::Append { append, done } => self.append(append, done).await,
-            StoreMsg::Claim { session, done } => {
+            StoreMsg::Claim { session, done, .. } => {
                 self.catch_up().await;
                 done.answer(self.log.claim(session).await);
             }

@@ -405,6 +405,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         mode: PermissionMode::Default,
         agent: None,
         labels: BTreeMap::new(),
+        requires: [].into(),
         parent: None,
         limits,
         budget: Budget::default(),

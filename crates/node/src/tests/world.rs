@@ -372,6 +372,7 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         mode: PermissionMode::Default,
         agent: None,
         labels: BTreeMap::new(),
+        requires: BTreeMap::new(),
         parent: None,
         limits: LoopLimits::default(),
         budget: Budget::default(),

@@ -18,7 +18,13 @@ impl Machine {
         if let Some(fault) = self.refusal(&routed.command) {
             return done.answer(Err(fault));
         }
-        let command = conceal::command(*routed.command);
+        let mut command = conceal::command(*routed.command);
+        if let Command::Resume {
+            moved: Some(moved), ..
+        } = &mut command
+        {
+            moved.epoch = self.outbox.epoch();
+        }
         let asked = Asked::of(&command);
         let asker = Asker {
             done,

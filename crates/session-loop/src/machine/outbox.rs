@@ -118,6 +118,11 @@ pub(crate) fn waits_for_commit(effect: &Effect) -> bool {
 }
 
 impl Outbox {
+    /// The fencing number of the owner.
+    pub(crate) const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     /// The outbox of an owner with this epoch, whose log is durable up to `head`.
     #[must_use]
     pub(crate) const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {

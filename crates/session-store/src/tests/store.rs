@@ -58,7 +58,11 @@ async fn i9_a_fenced_append_is_not_announced() {
     kit.stored(session, 0, 1).await;
     let claim = kit
         .store
-        .call(SOON, |done| StoreMsg::Claim { session, done })
+        .call(SOON, |done| StoreMsg::Claim {
+            session,
+            without_files: false,
+            done,
+        })
         .await
         .unwrap()
         .unwrap();
@@ -68,7 +72,8 @@ async fn i9_a_fenced_append_is_not_announced() {
             epoch: 2,
             head: 1,
             row_damaged: false,
-            moved_to: None
+            moved_to: None,
+            away: None
         }
     );
     let (watching, mut frames) = viewer(1, 8);
@@ -86,7 +91,11 @@ async fn i6_too_much_at_once_is_refused_and_everybody_is_answered() {
     assert_eq!(kit.store(kit.append(session, 0, 1)).await, Outcome::Full);
     let claim = kit
         .store
-        .call(SOON, |done| StoreMsg::Claim { session, done })
+        .call(SOON, |done| StoreMsg::Claim {
+            session,
+            without_files: false,
+            done,
+        })
         .await
         .unwrap();
     assert!(matches!(claim, Err(StoreError::Busy("too many changes at once"))));

@@ -2,8 +2,9 @@
 
 use crate::kit::Kit;
 use crate::server::Database;
-use agentd_protocol::{Placing, SessionId};
-use agentd_store::{Demand, Fleet, Joining, Options, Outcome, StoreError};
+use agentd_protocol::{Labels, Placing, SessionId, SessionPlace, Summary, listed};
+use agentd_store::{Append, Demand, Fleet, Joining, Options, Outcome, StoreError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ fn joining(name: &str) -> Joining {
         name: name.to_owned(),
         identity: format!("directory of {name}"),
         ttl: TTL,
+        shared_paths: vec!["/".to_owned()],
         ..Joining::default()
     }
 }
@@ -195,4 +197,221 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
     assert_eq!(share(&b, 0, 8).await, [6, 52]);
     b.is_alone(&database).await;
     assert_eq!(share(&b, 6, 8).await, [10, 100], "a is gone");
+}
+
+/// A waiting session of node `a`, which is gone, in this directory.
+async fn left_by(a: &Node, workdir: &str, place: SessionPlace) -> SessionId {
+    left_with(a, workdir, place, &[]).await
+}
+
+/// The same; the session requires these labels.
+async fn left_with(a: &Node, workdir: &str, place: SessionPlace, requires: &[(&str, &str)]) -> SessionId {
+    let session = a.kit.session();
+    let summary = Summary {
+        workdir: workdir.to_owned(),
+        place,
+        requires: labels(requires),
+        // Labels that look like what the store reads of a row.
+        labels: [
+            ("workdir".to_owned(), "/shared/x".to_owned()),
+            ("place".to_owned(), "{".to_owned()),
+            ("requires".to_owned(), "{\"gpu\":\"yes\"}".to_owned()),
+        ]
+        .into(),
+        resumable: true,
+        ..crate::kit::summary(
+            session,
+            "\"workdir\":\"/shared\" \"place\":{\"home\":\"b\",\"kept\":true} \"requires\":{\"gpu\":\"yes\"}",
+        )
+    };
+    let append = Append {
+        summary: Some(summary),
+        ..a.kit.append(session, 1, 0, 1)
+    };
+    assert!(a.kit.commits(append).await);
+    session
+}
+
+fn labels(pairs: &[(&str, &str)]) -> Labels {
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn at(home: &str, kept: bool) -> SessionPlace {
+    SessionPlace {
+        home: home.to_owned(),
+        kept,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_runs_sessions_of_others_only_if_their_files_are_there() {
+    let Some(database) = Database::create("places") else {
+        return;
+    };
+    let shares = |name, paths: &[&str]| Joining {
+        ttl: Duration::from_secs(60),
+        shared_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..joining(name)
+    };
+    let a = joined(&database, shares("a", &[])).await;
+    let b = joined(&database, shares("b", &["/shared", "/q\"uo\\te"])).await;
+    let cases = [
+        ("/shared", at("", false), true),
+        ("/shared/x", at("", false), true),
+        ("/q\"uo\\te/x", at("", false), true),
+        ("/sharedx", at("", false), false),
+        ("/shared/../etc", at("", false), false),
+        ("/shared/..", at("", false), false),
+        ("/other/shared", at("", false), false),
+        ("", at("", false), false),
+        ("/other", at("", true), true),
+        ("/other", at("c", true), true),
+        ("/other", at("c", false), false),
+        ("/other", at("b", false), true),
+        ("/other", at("a", false), false),
+        ("/nul\u{0}", at("", false), false),
+    ];
+    let mut sessions = Vec::new();
+    for (workdir, place, runs) in cases {
+        sessions.push((left_by(&a, workdir, place.clone()).await, runs, (workdir, place)));
+    }
+    a.kit.log.close().await.unwrap();
+    for (session, runs, what) in &sessions {
+        if !runs {
+            let refused = b.kit.log.claim(*session).await;
+            assert!(
+                matches!(refused, Err(StoreError::Away { .. })),
+                "{what:?}: {refused:?}"
+            );
+        }
+    }
+    let adopted = b.fleet.adopt().await.unwrap();
+    let adopted: BTreeSet<SessionId> = adopted.into_iter().map(|(session, _)| session).collect();
+    for (session, runs, what) in &sessions {
+        assert_eq!(adopted.contains(session), *runs, "{what:?}");
+    }
+    let stranded = b.fleet.stranded().await.unwrap();
+    let left = sessions.iter().filter(|(_, runs, _)| !runs).count();
+    assert_eq!(stranded.len(), left);
+    assert_eq!(b.fleet.orphans().await.unwrap().sessions, left as u64);
+    // The node of the name takes its own over, all at once.
+    let again = joined(&database, shares("a", &[])).await;
+    assert_eq!(again.fleet.adopt().await.unwrap().len(), left - 1);
+    assert_eq!(again.fleet.stranded().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_a_session_without_its_files_is_claimed_for_what_needs_none_and_given_back() {
+    let Some(database) = Database::create("without files") else {
+        return;
+    };
+    let a = node(&database, "a").await;
+    let none = Joining {
+        shared_paths: Vec::new(),
+        ..joining("b")
+    };
+    let b = joined(&database, none).await;
+    let session = left_by(&a, "/w", at("", false)).await;
+    b.is_alone(&database).await;
+    let away = b.kit.log.claim_without_files(session).await.unwrap();
+    let of = away.away.unwrap();
+    assert_eq!(
+        (of.here.as_str(), of.home.as_str(), of.workdir.as_str()),
+        ("b", "a", "/w")
+    );
+    assert_eq!((away.epoch, away.moved_to), (2, None));
+    assert!(b.fleet.give_back(session).await.unwrap());
+    assert!(matches!(
+        b.kit.log.claim(session).await,
+        Err(StoreError::Away { .. })
+    ));
+    // The log says that it moved: then it is at home there, and only there.
+    let there = b.kit.log.claim_without_files(session).await.unwrap();
+    let moved = Append {
+        summary: Some(Summary {
+            place: at("b", false),
+            ..crate::kit::summary(session, "moved")
+        }),
+        ..b.kit.append(session, there.epoch, 1, 1)
+    };
+    assert!(b.kit.commits(moved).await);
+    assert!(!b.fleet.give_back(session).await.unwrap());
+    let home = b.kit.log.claim(session).await.unwrap();
+    assert_eq!((home.away, home.moved_to), (None, None));
+    b.kit.log.close().await.unwrap();
+    a.fleet
+        .join(&Joining {
+            shared_paths: Vec::new(),
+            ..joining("a")
+        })
+        .await
+        .unwrap();
+    assert!(matches!(
+        a.kit.log.claim(session).await,
+        Err(StoreError::Away { .. })
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_runs_only_sessions_whose_required_labels_it_has() {
+    let Some(database) = Database::create("required labels") else {
+        return;
+    };
+    let labelled = |name, pairs: &[(&str, &str)]| Joining {
+        ttl: Duration::from_secs(60),
+        shared_paths: vec!["/".to_owned()],
+        labels: labels(pairs),
+        address: "http://127.0.0.1:1".to_owned(),
+        ..joining(name)
+    };
+    let a = joined(&database, labelled("a", &[])).await;
+    let b = joined(&database, labelled("b", &[("gpu", "yes"), ("zone", "a")])).await;
+    let cases: [(&[(&str, &str)], bool); 6] = [
+        (&[], true),
+        (&[("gpu", "yes")], true),
+        (&[("gpu", "yes"), ("zone", "a")], true),
+        (&[("gpu", "no")], false),
+        (&[("disk", "ssd")], false),
+        (&[("disk", "ssd"), ("gpu", "yes")], false),
+    ];
+    let mut sessions = Vec::new();
+    for (requires, runs) in cases {
+        sessions.push((left_with(&a, "/w", at("", false), requires).await, requires, runs));
+    }
+    a.kit.log.close().await.unwrap();
+    let adopted = b.fleet.adopt().await.unwrap();
+    let adopted: BTreeSet<SessionId> = adopted.into_iter().map(|(session, _)| session).collect();
+    let stranded = b.fleet.stranded().await.unwrap();
+    for (session, requires, runs) in sessions {
+        assert_eq!(adopted.contains(&session), runs, "{requires:?}");
+        let lacking = stranded.iter().find(|row| row.session == session);
+        let lacking = lacking.map(|row| row.away.lacking.clone());
+        assert_eq!(lacking, (!runs).then(|| labels(requires)));
+        if !runs {
+            let refused = b.kit.log.claim(session).await.unwrap_err();
+            let why = format!(
+                "requires {}, which node b does not have",
+                listed(&labels(requires))
+            );
+            assert!(refused.to_string().ends_with(&why), "{refused}");
+        }
+    }
+    let wanted = labels(&[("disk", "ssd"), ("gpu", "yes")]);
+    assert_eq!(
+        b.fleet.open_node(&wanted).await.unwrap().map(|node| node.name),
+        None
+    );
+    let c = joined(&database, labelled("c", &[("disk", "ssd"), ("gpu", "yes")])).await;
+    let open = b.fleet.open_node(&wanted).await.unwrap().map(|node| node.name);
+    assert_eq!(open.as_deref(), Some("c"));
+    assert_eq!(c.fleet.adopt().await.unwrap().len(), 2);
+    let nodes = b.fleet.nodes().await.unwrap();
+    let shown = nodes
+        .iter()
+        .find(|node| node.name == "c")
+        .map(|node| node.labels.clone());
+    assert_eq!(shown, Some(wanted));
 }

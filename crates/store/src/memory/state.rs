@@ -338,6 +338,7 @@ impl State {
             head: found.head(),
             row_damaged: false,
             moved_to: None,
+            away: None,
         })
     }
 }

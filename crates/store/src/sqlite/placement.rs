@@ -68,6 +68,7 @@ impl Placement for SqliteStore {
                     head: size(row.get(1)?),
                     row_damaged: !row.get::<_, bool>(2)? || !is_summary(row.get_ref(3)?),
                     moved_to: None,
+                    away: None,
                 })
             });
             claimed.optional()

@@ -83,7 +83,7 @@ impl Kit {
         self.stamp().session()
     }
 
-    fn append(&self, session: SessionId, epoch: u64, head: Seq, events: u64) -> Append {
+    pub(crate) fn append(&self, session: SessionId, epoch: u64, head: Seq, events: u64) -> Append {
         let mut append = Append::new(session, epoch, head, self.stamp().append());
         append.events = (head + 1..=head + events)
             .map(|seq| event(session, seq))
@@ -134,6 +134,7 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
             mode: PermissionMode::Default,
             agent: None,
             labels: [].into(),
+            requires: [].into(),
             parent: None,
             limits: LoopLimits::default(),
             budget: Budget::default(),

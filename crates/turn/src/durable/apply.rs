@@ -106,9 +106,8 @@ impl Durable {
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
             EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.
-            EventBody::SessionMoved(_) | EventBody::SessionImported(_) | EventBody::ImportedEvent(_) => {
-                Ok(())
-            }
+            EventBody::SessionImported(_) | EventBody::ImportedEvent(_) => Ok(()),
+            EventBody::SessionMoved(moved) => self.session_moved(moved),
             EventBody::SessionForked(_) => self.forked(at),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")

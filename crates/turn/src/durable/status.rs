@@ -152,6 +152,10 @@ impl Agent {
             workdir: settings
                 .map(|settings| settings.workdir.clone())
                 .unwrap_or_default(),
+            place: durable.place(),
+            requires: settings
+                .map(|settings| settings.requires.clone())
+                .unwrap_or_default(),
             labels: settings
                 .map(|settings| settings.labels.clone())
                 .unwrap_or_default(),

@@ -111,7 +111,8 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     if let Some(settings) = draft.durable().settings.as_ref().filter(|_| told.moved) {
         news.push(match &draft.durable().restored {
             Some(restored) => words::restored(&settings.workdir, restored.as_of, &restored.missing),
-            None => words::moved(&settings.workdir),
+            None if settings.workspace.is_some() => words::moved(&settings.workdir),
+            None => words::moved_by_person(&settings.workdir),
         });
     }
     let today = date(draft.now());

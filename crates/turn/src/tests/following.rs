@@ -21,7 +21,10 @@ fn pause() -> Command {
 }
 
 fn resume() -> Command {
-    Command::Resume { reason: "x".into() }
+    Command::Resume {
+        moved: None,
+        reason: "x".into(),
+    }
 }
 
 fn mode(world: &World) -> PermissionMode {

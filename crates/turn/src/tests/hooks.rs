@@ -202,6 +202,7 @@ fn after_a_restart_hooks_of_the_end_are_asked_again_and_what_they_wanted_stays()
     world.restart();
     world
         .command(Command::Resume {
+            moved: None,
             reason: "back".into(),
         })
         .unwrap();

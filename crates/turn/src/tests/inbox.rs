@@ -214,6 +214,7 @@ fn a_paused_session_finishes_what_runs_takes_input_and_goes_on_when_resumed() {
     );
     world
         .command(Command::Resume {
+            moved: None,
             reason: "back".into(),
         })
         .unwrap();
@@ -229,7 +230,12 @@ fn a_back_off_waits_while_the_session_is_paused() {
     assert!(world.timers.is_empty() && world.agent.at_rest());
     assert_eq!(world.summary().wake_at, None);
     world.now += 60_000;
-    world.command(Command::Resume { reason: "x".into() }).unwrap();
+    world
+        .command(Command::Resume {
+            moved: None,
+            reason: "x".into(),
+        })
+        .unwrap();
     assert_eq!(world.kinds(), ["session.resumed", "model.started"]);
 }
 
@@ -239,7 +245,12 @@ fn inputs_of_a_paused_idle_session_start_one_turn_together() {
     world.command(Command::Pause { reason: "x".into() }).unwrap();
     let (one, two) = (world.send("1"), world.send("2"));
     assert_eq!(world.state(), RunState::Paused);
-    world.command(Command::Resume { reason: "x".into() }).unwrap();
+    world
+        .command(Command::Resume {
+            moved: None,
+            reason: "x".into(),
+        })
+        .unwrap();
     assert_eq!(world.joined().last(), Some(&vec![one, two]));
 }
 
@@ -270,6 +281,7 @@ fn closing_gives_waiting_inputs_back_and_needs_force_while_a_turn_runs() {
         close(true),
         Command::Send(says("hello?")),
         Command::Resume {
+            moved: None,
             reason: String::new(),
         },
     ] {

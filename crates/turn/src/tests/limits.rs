@@ -254,7 +254,7 @@ fn a_paused_session_goes_on_with_a_raised_budget_when_it_is_resumed() {
     assert_eq!(world.state(), RunState::Paused);
     set_budget(&mut world, Budget::default());
     let reason = "go".to_owned();
-    world.command(Command::Resume { reason }).unwrap();
+    world.command(Command::Resume { moved: None, reason }).unwrap();
     assert_eq!(world.state(), RunState::RunningModel);
     assert_eq!(world.joined().last().map(Vec::len), Some(1), "it is told once");
 }

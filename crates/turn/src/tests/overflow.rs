@@ -191,6 +191,11 @@ fn a_pause_or_a_cancel_while_the_conversation_is_made_shorter_is_heeded() {
     assert_eq!(world.kinds(), ["context.compacted"]);
     assert!(world.agent.at_rest());
     world.restart();
-    world.command(Command::Resume { reason: "x".into() }).unwrap();
+    world
+        .command(Command::Resume {
+            moved: None,
+            reason: "x".into(),
+        })
+        .unwrap();
     assert_eq!(world.kinds(), ["session.resumed", "model.started"]);
 }

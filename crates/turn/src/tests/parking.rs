@@ -9,7 +9,12 @@ const MINUTE: u64 = 60_000;
 const DAY: u64 = 86_400_000;
 
 fn resume(world: &mut World) {
-    world.command(Command::Resume { reason: "x".into() }).unwrap();
+    world
+        .command(Command::Resume {
+            moved: None,
+            reason: "x".into(),
+        })
+        .unwrap();
 }
 
 #[test]

@@ -57,7 +57,10 @@ fn happen(world: &mut World, dice: u32) {
         }
         26 => drop(world.cancel()),
         27 => drop(world.command(Command::Pause { reason: "x".into() })),
-        28 | 29 => drop(world.command(Command::Resume { reason: "x".into() })),
+        28 | 29 => drop(world.command(Command::Resume {
+            moved: None,
+            reason: "x".into(),
+        })),
         30 => {
             world.restart();
         }
@@ -230,7 +233,7 @@ proptest! {
             let mut again = world.clone();
             again.crash_at(events);
             again.input(Input::Recover);
-            again.command(Command::Resume { reason: "go on".into() }).ok();
+            again.command(Command::Resume { moved: None, reason: "go on".into() }).ok();
             again.calm();
             prop_assert!(again.agent.durable().turn.is_none());
             prop_assert!(again.agent.at_rest());

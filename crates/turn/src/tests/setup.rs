@@ -1,10 +1,10 @@
 //! Setup commands run before the first model call of a session with a workspace of its own.
 
 use super::world::{World, config, created};
-use crate::{Answer, CheckpointRule, Config, Input, Question};
+use crate::{Answer, CheckpointRule, Command, Config, Input, Question};
 use agentd_protocol::{
     EVENT_VERSION, EndReason, Event, EventBody, LoopLimits, Principal, RunState, SessionCreated, SessionId,
-    Timestamp, Workspace, WorkspaceKind, WorkspacePrepared, WorkspaceRestored,
+    SessionMoved, Timestamp, Workspace, WorkspaceKind, WorkspacePrepared, WorkspaceRestored,
 };
 use std::sync::Arc;
 
@@ -170,4 +170,43 @@ fn the_model_is_told_once_that_its_files_were_made_again() {
 fn a_shared_directory_is_not_set_up() {
     let world = world(created(LoopLimits::default()));
     assert_eq!((times_asked(&world), world.models.len()), (0, 1));
+}
+
+fn moved(workdir: &str) -> Box<SessionMoved> {
+    Box::new(SessionMoved {
+        node: "b".to_owned(),
+        epoch: 2,
+        workdir: Some(workdir.to_owned()),
+    })
+}
+
+fn resume(moved: Box<SessionMoved>) -> Command {
+    Command::Resume {
+        reason: "r".to_owned(),
+        moved: Some(moved),
+    }
+}
+
+#[test]
+fn a_person_moves_a_session_to_another_directory_and_the_model_is_told() {
+    let mut world = World::with(own());
+    world.send("go");
+    let refused = world.command(resume(moved("/new"))).unwrap_err();
+    assert_eq!(refused.code, "call_running");
+    world.say("done");
+    world.agent.lose_workspace("it is gone".to_owned());
+    world.command(resume(moved("/new"))).unwrap();
+    let settings = world.agent.durable().settings.clone().expect("it was created");
+    assert_eq!((settings.workdir.as_str(), settings.workspace), ("/new", None));
+    let place = world.agent.summary(Timestamp(world.now)).place;
+    assert_eq!((place.home.as_str(), place.kept), ("b", false));
+    let events = world.log.len();
+    world.command(resume(moved("/new"))).unwrap();
+    assert_eq!(world.log.len(), events, "it is there already");
+    world.send("again");
+    let told = world
+        .log
+        .iter()
+        .filter(|event| matches!(&event.body, EventBody::NoteInjected(note) if note.text.contains("/new")));
+    assert_eq!(told.count(), 1);
 }

@@ -109,6 +109,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         mode: PermissionMode::Default,
         agent: None,
         labels: Labels::new(),
+        requires: [].into(),
         parent: None,
         limits,
         budget: Budget::default(),

@@ -1,0 +1,154 @@
+//! Where a session may run: below a shared path anywhere, otherwise on the node of its directory.
+
+use super::fleet::Fleet;
+use super::{plan, started};
+use agentd_client::Client;
+use agentd_protocol::{
+    Block, CancelTurnParams, CreateParams, EventBody, RunState, SendParams, SessionParams, WaitReason,
+};
+use agentd_tests::{Follower, found};
+
+const WAITS: RunState = RunState::Waiting(WaitReason::Workspace);
+
+/// Waits until a session waits for its node.
+async fn waits(client: &Client, id: &str) -> String {
+    found("the session waits for its directory", async || {
+        let row = client.get(id).await.ok()?;
+        (row.status.state == WAITS).then_some(row.status.reason)
+    })
+    .await
+}
+
+fn send(id: &str, words: &str) -> SendParams {
+    SendParams {
+        session: id.to_owned(),
+        content: vec![Block::text(words)],
+        ..SendParams::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i4_i9_only_sessions_in_shared_paths_go_on_without_their_node() {
+    let Some(mut fleet) = Fleet::start("places of sessions", 2).await else {
+        return;
+    };
+    let first = fleet.client(0).await;
+    let shared = fleet.session(0, "shared", &plan("shared")).await;
+    let moves = fleet.local_session(0, "moves", &plan("moves")).await;
+    let stays = fleet.local_session(0, "stays", &plan("stays")).await;
+    for id in [&shared, &moves, &stays] {
+        started(&mut Follower::attach(&first, id).await).await;
+    }
+    fleet.nodes[0].kill().await;
+    let second = fleet.client(1).await;
+    Follower::attach(&second, &shared).await.turn_finished(1).await;
+    fleet.check_marks(&second, &shared, "shared").await;
+    for id in [&moves, &stays] {
+        let reason = waits(&second, id).await;
+        assert!(reason.contains("node0") && reason.contains("-C DIR"), "{reason}");
+    }
+    let refused = fleet.nodes[1].agentctl(&["send", &stays, "more"]).await;
+    assert_ne!(refused.code, Some(0));
+    for part in ["on node node0", "agentctl resume", "-C DIR"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    let blocked = fleet.nodes[1].agentctl(&["wait", &stays]).await;
+    assert_eq!(blocked.code, Some(7), "{}", blocked.stderr);
+
+    let new = fleet.local("new");
+    let done = fleet.nodes[1].agentctl(&["resume", &moves, "-C", &new]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let mut follower = Follower::attach(&second, &moves).await;
+    follower.turn_finished(1).await;
+    let moved = follower.events.iter().find_map(|event| match &event.body {
+        EventBody::SessionMoved(moved) => Some((moved.node.clone(), moved.workdir.clone())),
+        _ => None,
+    });
+    assert_eq!(moved, Some(("node1".to_owned(), Some(new.clone()))));
+    let told = |body: &EventBody| matches!(body, EventBody::NoteInjected(note) if note.text.contains(&new));
+    assert!(follower.events.iter().any(|event| told(&event.body)));
+    assert!(std::path::Path::new(&new).join("marks").exists());
+
+    fleet.nodes[0] = fleet.nodes[0].again();
+    let back = &mut fleet.nodes[0];
+    assert!(back.ready_or_over().await, "{}", back.said());
+    let mut follower = Follower::attach(&second, &stays).await;
+    follower.turn_finished(1).await;
+    let moved = |body: &EventBody| matches!(body, EventBody::SessionMoved(_));
+    assert!(!follower.events.iter().any(|event| moved(&event.body)));
+    // The one that moved belongs to the other node from now on, also when it is idle.
+    second.send(&send(&moves, "plan:more steps=0;")).await.unwrap();
+    Follower::attach(&second, &moves).await.turn_finished(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_no_files_works_while_the_node_is_away_and_the_rest_reaches_it_when_it_is_back() {
+    let Some(mut fleet) = Fleet::start("commands without files", 2).await else {
+        return;
+    };
+    let cancelled = fleet.local_session(0, "cancelled", &plan("cancelled")).await;
+    let idle = fleet.local_session(0, "idle", "plan:idle steps=0;").await;
+    let first = fleet.client(0).await;
+    started(&mut Follower::attach(&first, &cancelled).await).await;
+    Follower::attach(&first, &idle).await.turn_finished(1).await;
+    fleet.nodes[0].kill().await;
+    let second = fleet.client(1).await;
+    waits(&second, &cancelled).await;
+    let cancel = CancelTurnParams {
+        session: cancelled.clone(),
+        ..CancelTurnParams::default()
+    };
+    second.cancel_turn(&cancel).await.unwrap();
+    Follower::attach(&second, &cancelled).await.turn_finished(1).await;
+    let refused = second.send(&send(&cancelled, "more")).await.unwrap_err();
+    assert!(refused.to_string().contains("node0"), "{refused}");
+    let params = SessionParams {
+        session: idle.clone(),
+    };
+    second.context(&params).await.unwrap();
+    fleet.nodes[0] = fleet.nodes[0].again();
+    let back = &mut fleet.nodes[0];
+    assert!(back.ready_or_over().await, "{}", back.said());
+    for id in [&cancelled, &idle] {
+        second.send(&send(id, "plan:more steps=0;")).await.unwrap();
+        let mut follower = Follower::attach(&second, id).await;
+        follower.turn_finished(2).await;
+        let moved = |body: &EventBody| matches!(body, EventBody::SessionMoved(_));
+        assert!(!follower.events.iter().any(|event| moved(&event.body)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
+    let Some(mut fleet) = Fleet::start("labels of nodes", 2).await else {
+        return;
+    };
+    let first = fleet.client(0).await;
+    let wanted = |node: &str| CreateParams {
+        workdir: fleet.workdir("labelled").display().to_string(),
+        prompt: Some(vec![Block::text(plan("labelled"))]),
+        requires: [("name".to_owned(), node.to_owned())].into(),
+        ..CreateParams::default()
+    };
+    let refused = first.create(&wanted("node7")).await.unwrap_err().to_string();
+    assert!(refused.contains("name=node7"), "{refused}");
+    let id = first.create(&wanted("node1")).await.unwrap().session.to_string();
+    started(&mut Follower::attach(&first, &id).await).await;
+    fleet.nodes[1].kill().await;
+    let reason = waits(&first, &id).await;
+    assert!(reason.contains("requires name=node1"), "{reason}");
+    // It may not run here, with whatever directory.
+    let resumed = fleet.nodes[0].agentctl(&["resume", &id, "-C", "/"]).await;
+    assert_ne!(resumed.code, Some(0));
+    assert!(resumed.stderr.contains("name=node1"), "{}", resumed.stderr);
+    let listed = fleet.nodes[0].agentctl(&["nodes", "-o", "wide"]).await;
+    assert!(listed.stdout.contains("name=node0"), "{}", listed.stdout);
+    fleet.nodes[1] = fleet.nodes[1].again();
+    let back = &mut fleet.nodes[1];
+    assert!(back.ready_or_over().await, "{}", back.said());
+    let mut follower = Follower::attach(&first, &id).await;
+    follower.turn_finished(1).await;
+    let moved = |body: &EventBody| matches!(body, EventBody::SessionMoved(_));
+    assert!(!follower.events.iter().any(|event| moved(&event.body)));
+    fleet.check_marks(&first, &id, "labelled").await;
+}
