@@ -47,19 +47,11 @@ fn build() -> Binaries {
             command.env_remove(name);
         }
     }
+    // With a test among the targets, and in the whole workspace, cargo selects the same features as `cargo test --workspace`:
+    // then everything but the binaries is built already.
     let output = command
-        .args([
-            "build",
-            "--locked",
-            "-p",
-            "agentd",
-            "-p",
-            "agentctl",
-            "-p",
-            "agentd-bench",
-            "--features",
-            "agentd/fault-points",
-        ])
+        .args(["build", "--locked", "--workspace", "--test", "suite"])
+        .args(["--bin", "agentd", "--bin", "agentctl", "--bin", "agentd-bench"])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .output()
