@@ -8,7 +8,7 @@ use crate::replay::{FeedSubscription, Wish};
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, SupervisorMsg};
 use agentd_protocol::{
-    Delta, Fault, FleetNode, Labels, PlaceParams, Placing, Principal, SessionId, Status, listed,
+    CreateParams, Delta, Fault, FleetNode, Labels, PlaceParams, Placing, Principal, SessionId, Status, listed,
 };
 use agentd_store::{AWAY, ELSEWHERE, Owner, StoreError};
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -96,8 +97,11 @@ pub trait Peers: Send + Sync + Debug {
     async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Gives up a session whose files are not here. Returns whether it is one.
     async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
-    /// Among the other nodes that take new sessions and have these labels, the one with the fewest that it must continue.
-    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError>;
+    /// Whether another node has clearly less to do than this one. Lately, and cheap.
+    fn busier(&self) -> bool;
+    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory: only
+    /// one of whose shared paths the directory is below.
+    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError>;
     /// Passes a request on.
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
@@ -134,8 +138,14 @@ fn unanswered(owner: &Owner) -> Fault {
 impl Api {
     /// Runs a method here, or where its session is, or where new sessions may be.
     pub(crate) async fn anywhere(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
-        if self.parts.peers.is_none() {
+        let Some(peers) = &self.parts.peers else {
             return self.here(who, method, params).await;
+        };
+        if method == "session.create"
+            && peers.busier()
+            && let Some(answer) = self.at_less_busy(peers.as_ref(), who, &params).await
+        {
+            return answer;
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -149,6 +159,33 @@ impl Api {
                 answer => return answer,
             }
             sleep(AGAIN).await;
+        }
+    }
+
+    /// Creates a session at the node with the least load, if its directory is below a path that both share. `None`: it has to be
+    /// created here.
+    async fn at_less_busy(
+        &self,
+        peers: &dyn Peers,
+        who: &Caller,
+        params: &Value,
+    ) -> Option<Result<Value, Fault>> {
+        let new: CreateParams = serde_json::from_value(params.clone()).ok()?;
+        let loaded = self.loaded();
+        let mut shared = loaded.settings.node.shared_paths.iter();
+        if new.parent.is_some() || !shared.any(|path| Path::new(&new.workdir).starts_with(path)) {
+            return None;
+        }
+        let node = peers.open_node(&new.requires, Some(&new.workdir)).await.ok()??;
+        let call = PeerCall {
+            by: who.principal().clone(),
+            method: "session.create".to_owned(),
+            params: params.clone(),
+        };
+        match peers.call(&node, &call).await {
+            // It has not run there.
+            Err(fault) if [NODE_GONE, NOT_OPEN, "draining"].contains(&fault.code.as_str()) => None,
+            answer => Some(answer),
         }
     }
 
@@ -167,7 +204,9 @@ impl Api {
         let owner = match session {
             Some(session) if fault.code == AWAY => peers.host(session).await?,
             Some(session) => peers.owner(session).await?,
-            None if fault.code == NOT_OPEN => peers.open_node(&self.required(who, params).await?).await?,
+            None if fault.code == NOT_OPEN => {
+                peers.open_node(&self.required(who, params).await?, None).await?
+            }
             None => None,
         };
         let owner = owner.ok_or(fault)?;
@@ -205,6 +244,7 @@ impl Api {
             version: facts.version.clone(),
             joined_at: facts.started_at,
             labels: self.loaded().settings.node.labels.clone(),
+            load: 0,
         }])
     }
 

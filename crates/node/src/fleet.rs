@@ -1,11 +1,14 @@
 //! The membership of this node in a fleet: signs of life, the lease, what it takes over and gives up. `agentd_store` decides
 //! ([`Keeper`], [`Placer`]); this carries out what it decides.
 
+use crate::children::Handles;
 use crate::error::NodeError;
-use crate::peers::HttpPeers;
+use crate::loads::Loads;
+use crate::peers::{HttpPeers, News};
 use agentd_actor_kit::{Clock, FeedMsg, Handle, SupervisorMsg};
 use agentd_api::{Peers, Statuses, StopRequest};
 use agentd_protocol::{Placing, RunState, SessionId, Status, WaitReason};
+use agentd_settings::Settings;
 use agentd_store::{
     Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Orphans, Placer, Standing, StoreError,
     StoreLock, Stranded,
@@ -30,6 +33,8 @@ pub(crate) struct Member {
     pub(crate) joining: Joining,
     standing: watch::Receiver<Standing>,
     stranded: watch::Sender<Arc<Statuses>>,
+    /// Whether another node has clearly less to do.
+    busier: watch::Sender<bool>,
     beats: JoinHandle<()>,
     /// The data directory has one user, so an earlier incarnation with its identity has ended.
     _lock: StoreLock,
@@ -96,6 +101,7 @@ impl Member {
             joining,
             standing,
             stranded: watch::channel(Arc::default()).0,
+            busier: watch::channel(false).0,
             beats: tokio::spawn(beats.run()),
             _lock: lock,
         }))
@@ -110,8 +116,23 @@ impl Member {
             http.clone(),
             feed,
             &self.joining.secret,
-            (standing, self.stranded.subscribe()),
+            News {
+                standing,
+                stranded: self.stranded.subscribe(),
+                busier: self.busier.subscribe(),
+            },
         ))
+    }
+
+    /// Reports the load of this node.
+    pub(crate) fn loads(&self, handles: &Handles, settings: &Settings) -> Loads {
+        Loads {
+            fleet: Arc::clone(&self.fleet),
+            supervisor: handles.supervisor.clone(),
+            tools: handles.tools.clone(),
+            limits: (settings.limits.sessions_hot, settings.tools.max_running),
+            busier: self.busier.clone(),
+        }
     }
 
     /// What follows from the membership for the sessions.

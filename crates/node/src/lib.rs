@@ -17,6 +17,7 @@ mod fleet_log;
 mod http;
 mod indexing;
 mod key_files;
+mod loads;
 mod log_follower;
 mod logs;
 mod lost;

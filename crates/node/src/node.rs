@@ -121,7 +121,7 @@ impl Node {
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut services = services::servers(listener, args.paths.socket.clone(), http, &api);
-        services.extend(services::of_fleet(&opened, (&handles, &api), &stop));
+        services.extend(services::of_fleet(&opened, (&handles, &api), &stop, &settings));
         services.extend(services::usage(&args.paths.data_dir, &handles, &api, &daily));
         services.extend(services::reloads(&reload, hangup, args.demo.map(|_| stop)));
         services.push(services::workspaces(workspaces, tree.child_args()));

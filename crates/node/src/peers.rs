@@ -16,14 +16,21 @@ use tokio::sync::watch;
 /// How long a request may take on the other node; longer than any deadline that it has itself.
 const ANSWER: Duration = Duration::from_secs(130);
 
+/// What the membership reports.
+#[derive(Debug)]
+pub(crate) struct News {
+    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) stranded: watch::Receiver<Arc<Statuses>>,
+    pub(crate) busier: watch::Receiver<bool>,
+}
+
 /// The nodes that share the store.
 #[derive(Debug)]
 pub(crate) struct HttpPeers {
     fleet: Arc<dyn Fleet>,
     http: reqwest::Client,
     relays: Relays,
-    standing: watch::Receiver<Standing>,
-    stranded: watch::Receiver<Arc<Statuses>>,
+    news: News,
     /// The hash of this node's secret: comparing hashes takes the same time for every input.
     secret: [u8; 32],
 }
@@ -38,14 +45,13 @@ impl HttpPeers {
         http: reqwest::Client,
         feed: Handle<FeedMsg>,
         secret: &str,
-        (standing, stranded): (watch::Receiver<Standing>, watch::Receiver<Arc<Statuses>>),
+        news: News,
     ) -> Self {
         Self {
             relays: Relays::new(Arc::clone(&fleet), http.clone(), feed),
             fleet,
             http,
-            standing,
-            stranded,
+            news,
             secret: hash(secret),
         }
     }
@@ -58,11 +64,11 @@ impl Peers for HttpPeers {
     }
 
     fn placing(&self) -> Placing {
-        self.standing.borrow().placing
+        self.news.standing.borrow().placing
     }
 
     fn stranded(&self) -> Arc<Statuses> {
-        Arc::clone(&self.stranded.borrow())
+        Arc::clone(&self.news.stranded.borrow())
     }
 
     async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError> {
@@ -73,8 +79,12 @@ impl Peers for HttpPeers {
         self.fleet.give_back(session).await
     }
 
-    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError> {
-        self.fleet.open_node(requires).await
+    fn busier(&self) -> bool {
+        *self.news.busier.borrow()
+    }
+
+    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError> {
+        self.fleet.open_node(requires, within).await
     }
 
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault> {

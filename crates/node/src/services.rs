@@ -19,6 +19,7 @@ use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
 use agentd_mcp::Pool;
+use agentd_settings::Settings;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use agentd_workspace::Workspaces;
@@ -87,12 +88,13 @@ fn counts(api: &Arc<Api>) -> Service {
     })
 }
 
-/// What a fleet needs, if there is one: takes over and gives up sessions, divides the limits of providers, and reads what
-/// other nodes write.
+/// What a fleet needs, if there is one: takes over and gives up sessions, divides the limits of providers, reports this
+/// node's load, and reads what other nodes write.
 pub(crate) fn of_fleet(
     opened: &Opened,
     (handles, api): (&Handles, &Arc<Api>),
     stop: &mpsc::Sender<StopRequest>,
+    settings: &Settings,
 ) -> Vec<Service> {
     let Some(member) = &opened.member else {
         return Vec::new();
@@ -116,6 +118,12 @@ pub(crate) fn of_fleet(
             Phase::Last,
             shares,
             |shares, _| Box::pin(shares.run()),
+        ),
+        Service::new(
+            "the report of this node's load",
+            Phase::Last,
+            member.loads(handles, settings),
+            |loads, _| Box::pin(loads.run()),
         ),
         Service::new("the reader of the fleet's log", Phase::Log, log, |log, _| {
             Box::pin(log.run())

@@ -60,6 +60,10 @@ pub struct FleetNode {
     /// What sessions may require of it.
     #[serde(default)]
     pub labels: Labels,
+    /// How much it has to do: its sessions in memory, its tool calls and the memory of its machine, each in thousandths of the
+    /// limit, added up. It is up to a second old.
+    #[serde(default)]
+    pub load: u32,
 }
 
 /// Parameters of `node.place`.

@@ -70,7 +70,6 @@ mod cases {
             the_list_of_operations_has_the_answers_that_the_documentation_says,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
@@ -91,9 +90,9 @@ mod cases {
             .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
         {
             println!("case {name}");
-            let found = found.clone();
+            let running = case(found.clone());
             runtime
-                .block_on(async { tokio::time::timeout(Duration::from_secs(120), case(found)).await })
+                .block_on(async { tokio::time::timeout(Duration::from_secs(120), running).await })
                 .unwrap();
         }
         ExitCode::SUCCESS

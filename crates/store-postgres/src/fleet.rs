@@ -66,17 +66,21 @@ const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
 
 const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), standing,
     (SELECT count(*) FROM session s WHERE s.owner = node.id AND NOT s.closed AND s.deleted_ms IS NULL),
-    address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text
+    address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text, load
   FROM node WHERE id IN (SELECT max(id) FROM node GROUP BY name) ORDER BY name";
 
 const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
   JOIN session r ON r.root = s.root AND r.deleted_ms IS NULL JOIN node n ON n.id = r.owner
   WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead LIMIT 1";
 
-const OPEN_NODE: &str = "SELECT name, address, secret FROM node n
+const OPEN_NODE: &str = "SELECT name, address, secret FROM node
   WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
-    AND $2::text::jsonb <@ labels
-  ORDER BY (SELECT count(*) FROM session s WHERE s.owner = n.id AND (s.resumable OR s.wake_at_ms IS NOT NULL)), id LIMIT 1";
+    AND $2::text::jsonb <@ labels AND ($3::text IS NULL OR below_1($3, shared_paths))
+  ORDER BY load, id LIMIT 1";
+
+const REPORT_LOAD: &str = "WITH mine AS (UPDATE node SET load = $2 WHERE id = $1)
+  SELECT min(load) FROM node
+  WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''";
 
 /// The membership of this node.
 #[derive(Debug)]
@@ -256,6 +260,7 @@ impl Fleet for Membership {
                     version: get(row, 5)?,
                     joined_at: Timestamp(count_of(row, 6)?),
                     labels: labels_of(get(row, 7)?),
+                    load: u32::try_from(count_of(row, 8)?).unwrap_or(u32::MAX),
                 })
             };
             rows.iter().map(node).collect()
@@ -295,10 +300,20 @@ impl Fleet for Membership {
         given.await.map(|sessions| sessions > 0)
     }
 
-    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError> {
-        let (me, requires) = (self.me(), json(requires));
+    async fn report_load(&self, load: u32) -> Result<Option<u32>, StoreError> {
+        let (me, load) = (self.me(), i64::from(load));
+        let least = self.reads.run(move |client| async move {
+            let row = first(&client, REPORT_LOAD, &[&me, &load]).await?;
+            let least: Option<i64> = row.as_ref().map_or(Ok(None), |row| get(row, 0))?;
+            Ok(least.and_then(|least| u32::try_from(least).ok()))
+        });
+        least.await
+    }
+
+    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError> {
+        let (me, requires, within) = (self.me(), json(requires), within.map(quoted));
         let node = self.reads.run(move |client| async move {
-            let row = first(&client, OPEN_NODE, &[&me, &requires]).await?;
+            let row = first(&client, OPEN_NODE, &[&me, &requires, &within]).await?;
             row.as_ref().map(owner).transpose()
         });
         node.await

@@ -143,8 +143,11 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Gives up a session whose files are not here. Returns whether it is one.
     async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
-    /// Among the other nodes that take new sessions and have these labels, the one with the fewest that it must continue.
-    async fn open_node(&self, requires: &Labels) -> Result<Option<Owner>, StoreError>;
+    /// Reports the load of this node. Returns the least load of the other nodes that take new sessions.
+    async fn report_load(&self, load: u32) -> Result<Option<u32>, StoreError>;
+    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory: only
+    /// one of whose shared paths the directory is below.
+    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError>;
 }
 
 /// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has

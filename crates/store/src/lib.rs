@@ -50,7 +50,7 @@ pub use fleet::{Fleet, Joining, Lease, Orphans, Owner, Stranded};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use lock::StoreLock;
 pub use log::{Access, Away, Backend, Claim, Copied, Incarnation, Placement, SessionLog};
-pub use member::{Beaten, Duty, HAND_OVER, Keeper, MemberMutant, Placer, Standing};
+pub use member::{Beaten, Duty, HAND_OVER, Keeper, Load, MemberMutant, Placer, Standing, better_elsewhere};
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
 pub use open::{Options, Purpose, open};

@@ -146,6 +146,43 @@ impl Keeper {
     }
 }
 
+/// How much of what a node can take is in use, each in thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Sessions in memory.
+    pub sessions: u32,
+    /// Tool calls that run or wait for a permit; more than 1,000 if many wait.
+    pub calls: u32,
+    /// The memory of the machine.
+    pub memory: u32,
+}
+
+impl Load {
+    /// This much of this limit.
+    #[must_use]
+    pub fn part(used: u64, limit: u64) -> u32 {
+        u32::try_from(used.saturating_mul(1_000) / limit.max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// One number to compare nodes by. A sum: a high value that all nodes have in common hides no difference in another one.
+    #[must_use]
+    pub const fn sum(self) -> u32 {
+        self.sessions
+            .saturating_add(self.calls)
+            .saturating_add(self.memory)
+    }
+}
+
+/// A new session begins at another node only if the loads differ by more than this. Reports are up to a second old, so that a
+/// smaller difference may be gone already.
+const WORTH_IT: u32 = 100;
+
+/// Whether a new session should begin at the node with the least load rather than at this one.
+#[must_use]
+pub const fn better_elsewhere(mine: u32, least: u32) -> bool {
+    mine > least.saturating_add(WORTH_IT)
+}
+
 /// A consequence of a standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
@@ -255,6 +292,30 @@ mod tests {
         assert_eq!(placer.duty(keeper.standing()), Duty::DropAll);
         placer.dropped(keeper.standing());
         assert_eq!(placer.duty(keeper.standing()), Duty::Adopt);
+    }
+
+    #[test]
+    fn new_sessions_go_to_a_node_with_clearly_less_load() {
+        let load = |sessions, calls| Load {
+            sessions: Load::part(sessions, 2_000),
+            calls: Load::part(calls, 64),
+            memory: 700,
+        };
+        assert_eq!(load(0, 0).sum(), 700);
+        assert_eq!((Load::part(5, 0), Load::part(u64::MAX, 1)), (5_000, u32::MAX));
+        for (mine, least, elsewhere) in [
+            (load(200, 0), load(0, 0), false),
+            (load(202, 0), load(0, 0), true),
+            (load(0, 0), load(2_000, 0), false),
+            (load(0, 128), load(1_000, 0), true),
+        ] {
+            assert_eq!(
+                better_elsewhere(mine.sum(), least.sum()),
+                elsewhere,
+                "{mine:?} {least:?}"
+            );
+        }
+        assert!(!better_elsewhere(u32::MAX, u32::MAX));
     }
 
     #[test]

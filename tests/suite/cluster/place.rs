@@ -152,3 +152,40 @@ async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
     assert!(!follower.events.iter().any(|event| moved(&event.body)));
     fleet.check_marks(&first, &id, "labelled").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_session_begins_at_a_node_with_clearly_less_load() {
+    // Each session in memory is a tenth of the load.
+    let config = "[limits]\nsessions_hot = 10\n";
+    let Some(fleet) = Fleet::with_config("loads of nodes", 2, config).await else {
+        return;
+    };
+    let first = fleet.client(0).await;
+    let create = async |workdir: String| {
+        let params = CreateParams {
+            workdir,
+            prompt: Some(vec![Block::text("plan:busy steps=0 hang=1;")]),
+            ..CreateParams::default()
+        };
+        first.create(&params).await.unwrap();
+    };
+    let number = async |node: usize, of: &str| fleet.rows().await[node][of].as_u64().unwrap();
+    for session in 0..3 {
+        create(fleet.local(&format!("local{session}"))).await;
+    }
+    found("the load is reported", async || {
+        let (here, there) = (number(0, "load").await, number(1, "load").await);
+        (here > there + 200).then_some(())
+    })
+    .await;
+    assert_eq!((number(0, "sessions").await, number(1, "sessions").await), (3, 0));
+    found("a session begins at the other node", async || {
+        create(fleet.workdir("shared").display().to_string()).await;
+        (number(1, "sessions").await > 0).then_some(())
+    })
+    .await;
+    // The other node does not have this directory.
+    let before = number(1, "sessions").await;
+    create(fleet.local("more")).await;
+    assert_eq!(number(1, "sessions").await, before);
+}

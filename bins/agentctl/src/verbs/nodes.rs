@@ -14,6 +14,7 @@ impl Row for FleetNode {
             Column::whole("node", 0),
             Column::whole("state", 0),
             Column::whole("sessions", 0),
+            Column::whole("load", 1),
             Column::whole("up", 1),
             Column::text("address", 2, 20),
         ];
@@ -34,6 +35,7 @@ impl Row for FleetNode {
             clean(&self.name).into_owned(),
             state.to_owned(),
             self.sessions.to_string(),
+            format!("{}%", self.load / 10),
             up,
             clean(&self.address).into_owned(),
         ];

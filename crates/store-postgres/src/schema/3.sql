@@ -3,6 +3,8 @@
 ALTER TABLE node ADD COLUMN shared_paths text[] NOT NULL DEFAULT '{}';
 -- What a session may require of its node.
 ALTER TABLE node ADD COLUMN labels jsonb NOT NULL DEFAULT '{}';
+-- How much it has to do: thousandths of its limits.
+ALTER TABLE node ADD COLUMN load bigint NOT NULL DEFAULT 0;
 
 -- The working directory of a list row, as in JSON. Labels, which a client chooses, come later in the row.
 CREATE FUNCTION workdir_1(summary text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -15,11 +17,16 @@ CREATE FUNCTION home_1(summary text, node text) RETURNS text LANGUAGE sql IMMUTA
   SELECT coalesce(substring(summary FROM '"place":\{"home":("(?:[^"\\]|\\.)+")'), to_json(node)::text)
 $$;
 
+-- Whether a directory, as in JSON, is below one of these.
+CREATE FUNCTION below_1(directory text, paths text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT directory !~ '/\.\.?(/|$)' AND EXISTS (SELECT 1 FROM unnest(paths) AS path
+    WHERE directory = path OR left(directory, length(path) + 1) = path || '/')
+$$;
+
 -- Whether the files of a session are wherever it runs: below a shared path, or in the store.
 CREATE FUNCTION travels_1(summary text, paths text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(summary ~ '"place":\{(?:"home":"(?:[^"\\]|\\.)*",)?"kept":true', false)
-    OR (workdir_1(summary) !~ '/\.\.?(/|$)' AND EXISTS (SELECT 1 FROM unnest(paths) AS path
-          WHERE workdir_1(summary) = path OR left(workdir_1(summary), length(path) + 1) = path || '/'))
+    OR below_1(workdir_1(summary), paths)
 $$;
 
 -- The labels that a session requires of its node: plain words, so this part of the row is JSON for PostgreSQL, too.

@@ -364,7 +364,6 @@ async fn a_node_runs_only_sessions_whose_required_labels_it_has() {
         ttl: Duration::from_secs(60),
         shared_paths: vec!["/".to_owned()],
         labels: labels(pairs),
-        address: "http://127.0.0.1:1".to_owned(),
         ..joining(name)
     };
     let a = joined(&database, labelled("a", &[])).await;
@@ -399,19 +398,75 @@ async fn a_node_runs_only_sessions_whose_required_labels_it_has() {
             assert!(refused.to_string().ends_with(&why), "{refused}");
         }
     }
-    let wanted = labels(&[("disk", "ssd"), ("gpu", "yes")]);
-    assert_eq!(
-        b.fleet.open_node(&wanted).await.unwrap().map(|node| node.name),
-        None
-    );
     let c = joined(&database, labelled("c", &[("disk", "ssd"), ("gpu", "yes")])).await;
-    let open = b.fleet.open_node(&wanted).await.unwrap().map(|node| node.name);
-    assert_eq!(open.as_deref(), Some("c"));
     assert_eq!(c.fleet.adopt().await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_node_has_the_required_labels() {
+    let Some(database) = Database::create("labels of open nodes") else {
+        return;
+    };
+    let labelled = |name, pairs: &[(&str, &str)]| Joining {
+        ttl: Duration::from_secs(60),
+        labels: labels(pairs),
+        address: "http://127.0.0.1:1".to_owned(),
+        ..joining(name)
+    };
+    let b = joined(&database, labelled("b", &[("gpu", "yes"), ("zone", "a")])).await;
+    let wanted = labels(&[("disk", "ssd"), ("gpu", "yes")]);
+    let open = async |wanted| {
+        b.fleet
+            .open_node(wanted, None)
+            .await
+            .unwrap()
+            .map(|node| node.name)
+    };
+    assert_eq!(open(&wanted).await, None);
+    let _c = joined(
+        &database,
+        labelled("c", &[("disk", "ssd"), ("gpu", "yes"), ("x", "y")]),
+    )
+    .await;
+    assert_eq!(open(&wanted).await.as_deref(), Some("c"));
+    assert_eq!(open(&labels(&[("gpu", "no")])).await, None);
     let nodes = b.fleet.nodes().await.unwrap();
-    let shown = nodes
-        .iter()
-        .find(|node| node.name == "c")
-        .map(|node| node.labels.clone());
-    assert_eq!(shown, Some(wanted));
+    let shown = nodes.iter().map(|node| node.labels.len()).collect::<Vec<_>>();
+    assert_eq!(shown, [2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_open_node_with_the_least_load_that_shares_the_directory_is_found() {
+    let Some(database) = Database::create("loads") else {
+        return;
+    };
+    let sharing = |name: &str, path: &str| Joining {
+        ttl: Duration::from_secs(60),
+        shared_paths: vec![path.to_owned()],
+        address: "http://127.0.0.1:1".to_owned(),
+        ..joining(name)
+    };
+    let a = joined(&database, sharing("a", "/")).await;
+    assert_eq!(a.fleet.report_load(7).await.unwrap(), None, "it is alone");
+    let b = joined(&database, sharing("b", "/srv/b")).await;
+    let c = joined(&database, sharing("c", "/srv")).await;
+    assert_eq!(b.fleet.report_load(30).await.unwrap(), Some(0));
+    assert_eq!(c.fleet.report_load(50).await.unwrap(), Some(7));
+    assert_eq!(a.fleet.report_load(8).await.unwrap(), Some(30));
+    for (within, found) in [
+        (None, Some("b")),
+        (Some("/srv/b/x"), Some("b")),
+        (Some("/srv/b"), Some("b")),
+        (Some("/srv/bx"), Some("c")),
+        (Some("/srv/b/../c"), None),
+        (Some("/home"), None),
+    ] {
+        let node = a.fleet.open_node(&Labels::new(), within).await.unwrap();
+        assert_eq!(node.map(|node| node.name).as_deref(), found, "{within:?}");
+    }
+    assert!(b.fleet.place("b", Placing::Cordoned).await.unwrap());
+    assert_eq!(a.fleet.report_load(8).await.unwrap(), Some(50));
+    let loads = a.fleet.nodes().await.unwrap();
+    let loads: Vec<_> = loads.iter().map(|node| (node.name.as_str(), node.load)).collect();
+    assert_eq!(loads, [("a", 8), ("b", 30), ("c", 50)]);
 }
