@@ -1,5 +1,6 @@
 //! Several daemons on one PostgreSQL database.
 
+mod certified;
 mod chaos;
 pub(crate) mod fleet;
 mod place;

@@ -1,9 +1,10 @@
 //! `POST /v1/node/call` and `POST /v1/node/follow`: what other nodes of the fleet ask. The secret of this node's incarnation,
-//! which only nodes on the same store know, takes the place of a token.
+//! which only nodes on the same store know, takes the place of a token. With `http.tls.nodes`, they need a certificate, too.
 
 use crate::call;
 use crate::problem::Problem;
 use crate::router::App;
+use crate::tls::CertifiedNode;
 use agentd_api::{Fragments, PeerCall, PeerFollow};
 use agentd_protocol::Fault;
 use axum::Json;
@@ -23,8 +24,13 @@ use tokio::time::timeout;
 /// How often an empty line shows that the stream is alive.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// Reads a request of another node. Nothing is read from those who do not know the secret.
+/// Reads a request of another node. The body of a stranger is not read.
 async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, Problem> {
+    let needs_certificate = !app.api.loaded().settings.http.tls.nodes.is_empty();
+    if needs_certificate && request.extensions().get::<CertifiedNode>().is_none() {
+        let message = "other nodes need a certificate that is signed by one of http.tls.nodes";
+        return Err(Problem::from(Fault::denied("no_certificate", message)));
+    }
     let secret = request.headers().get(header::AUTHORIZATION);
     let secret = secret.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     if !app.api.is_peer(secret.unwrap_or_default()) {

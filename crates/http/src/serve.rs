@@ -3,10 +3,11 @@
 use crate::bind::Bound;
 use crate::router::{App, router};
 use crate::stall::Impatient;
+use crate::tls::CertifiedNode;
 use crate::wire::Wire;
 use agentd_api::Api;
 use agentd_settings::HttpConfig;
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -122,7 +123,13 @@ async fn secured(
     };
     let limit = Duration::from_millis(config.header_ms);
     match timeout(limit, tls.accept(stream)).await {
-        Ok(Ok(stream)) => connection(stream, router, config, shutdown).await,
+        Ok(Ok(stream)) => {
+            let router = match stream.get_ref().1.peer_certificates() {
+                Some(_) => router.layer(Extension(CertifiedNode)),
+                None => router,
+            };
+            connection(stream, router, config, shutdown).await;
+        }
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake did not end in time"),
     }

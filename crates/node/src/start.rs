@@ -14,7 +14,7 @@ use agentd_hooks::{Hooks, Setup, SetupArgs, SetupCommands, WardenLaunch};
 use agentd_http::Bound;
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
-use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
+use agentd_provider::{Registry as Models, client_with_certificate, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
 use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Settings, ToolsConfig};
 use agentd_store::{Backend, Joining, Mirror};
@@ -69,6 +69,8 @@ pub(crate) struct Opened {
     pub(crate) backend: Arc<dyn Backend>,
     /// The HTTP client of all model calls.
     pub(crate) http: reqwest::Client,
+    /// The HTTP client of requests to other nodes.
+    of_nodes: reqwest::Client,
     /// The membership in a fleet, if the store can have one.
     pub(crate) member: Option<Member>,
 }
@@ -102,10 +104,32 @@ impl Opened {
         let http = joined(http.await)??;
         Ok(Self {
             backend,
+            of_nodes: of_nodes(settings).await?.unwrap_or_else(|| http.clone()),
             http,
             member,
         })
     }
+}
+
+/// The client that shows the certificate of this node to other nodes, if they need one.
+async fn of_nodes(settings: &Settings) -> Result<Option<reqwest::Client>, NodeError> {
+    let files = &settings.http.tls;
+    if files.nodes.is_empty() {
+        return Ok(None);
+    }
+    let read = async |path: &str| {
+        let path = Path::new(path);
+        tokio::fs::read(path)
+            .await
+            .map_err(|error| NodeError::path(path, error))
+    };
+    let mut identity = read(&files.cert).await?;
+    identity.push(b'\n');
+    identity.extend(read(&files.key).await?);
+    let connect = Duration::from_millis(settings.retry.connect_ms);
+    let client = client_with_certificate(connect, &identity, &read(&files.nodes).await?);
+    let client = client.map_err(|error| NodeError::Unsupported(format!("http.tls: {error}")))?;
+    Ok(Some(client))
 }
 
 /// What the node says of itself to other nodes; `address` is where it serves HTTP.
@@ -136,7 +160,7 @@ impl Opened {
     /// The other nodes, as the API sees them.
     pub(crate) fn peers(&self, handles: &Handles) -> Option<Arc<dyn Peers>> {
         let member = self.member.as_ref()?;
-        Some(member.peers(&self.http, handles.feed.clone()))
+        Some(member.peers(&self.of_nodes, handles.feed.clone()))
     }
 }
 
@@ -216,6 +240,7 @@ pub(crate) async fn child_args(
         backend,
         http,
         member,
+        ..
     }: &Opened,
     (present, workspaces): (&Present, &Workspaces),
     (clock, stages): (Clock, Tracer),

@@ -58,7 +58,7 @@ pub use counting::{Counted, count_tokens, may_count};
 pub use decoder::{Decoder, Progress};
 pub use embed::EmbedClient;
 pub use error::{Advice, ModelError, ProviderError};
-pub use http::http_client;
+pub use http::{client_with_certificate, http_client};
 pub use probe::{LocalServer, local_servers, probe_local};
 pub use rates::{Gauge, Rates};
 pub use record::record;

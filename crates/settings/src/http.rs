@@ -63,7 +63,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// The files for TLS, in PEM format. Both or none.
+/// The files for TLS, in PEM format. The certificate and the key: both or none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsFiles {
@@ -71,6 +71,9 @@ pub struct TlsFiles {
     pub cert: String,
     /// The private key.
     pub key: String,
+    /// The root certificates of the fleet. If set, each node shows its certificate to the others, and one of these must have
+    /// signed it.
+    pub nodes: String,
 }
 
 impl TlsFiles {

@@ -19,6 +19,7 @@ fn renew(dir: &Path) -> (TlsFiles, CertificateDer<'static>) {
     let files = TlsFiles {
         cert: path("cert.pem"),
         key: path("key.pem"),
+        nodes: String::new(),
     };
     std::fs::write(&files.cert, made.cert.pem()).unwrap();
     std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
@@ -61,6 +62,11 @@ async fn changed_certificates_are_reloaded_and_invalid_ones_ignored() {
 async fn with_tls_other_machines_can_connect_and_an_invalid_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let (files, _) = renew(dir.path());
+    let files = TlsFiles {
+        nodes: dir.path().join("nodes.pem").to_str().unwrap().to_owned(),
+        ..files
+    };
+    std::fs::copy(&files.cert, &files.nodes).unwrap();
     let config = HttpConfig {
         listen: "0.0.0.0:0".to_owned(),
         tls: files.clone(),
@@ -68,10 +74,12 @@ async fn with_tls_other_machines_can_connect_and_an_invalid_file_is_named() {
     };
     let bound = bind(&config, true).await.unwrap().unwrap();
     assert!(bound.url().starts_with("https://0.0.0.0:"));
-    std::fs::write(&files.key, "no key").unwrap();
-    let refused = bind(&config, true).await.unwrap_err();
-    assert!(
-        matches!(&refused, HttpError::Tls { path, .. } if *path == files.key),
-        "{refused}"
-    );
+    for file in [&files.nodes, &files.key] {
+        std::fs::write(file, "no certificate and no key").unwrap();
+        let refused = bind(&config, true).await.unwrap_err();
+        assert!(
+            matches!(&refused, HttpError::Tls { path, .. } if path == file),
+            "{refused}"
+        );
+    }
 }

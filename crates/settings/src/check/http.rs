@@ -20,5 +20,11 @@ impl Check<'_> {
             "only one of cert and key is set",
             "set both, or none",
         );
+        self.require(
+            http.tls.nodes.is_empty() || http.tls.is_on(),
+            "http.tls.nodes",
+            "this node has no certificate to show to other nodes",
+            "set cert and key, too",
+        );
     }
 }
