@@ -160,7 +160,8 @@ impl Api {
         who: &Caller,
         params: SessionParams,
     ) -> Result<Vec<CommandRow>, Fault> {
-        let (_, row) = self.row_of(who, &params.session).await?;
+        let (session, row) = self.row_of(who, &params.session).await?;
+        self.files_here(*session).await?;
         let files = self.command_files(&row.summary.workdir).await?;
         let built_in = BUILT_IN.map(|(name, words)| (name.to_owned(), words.to_owned(), false));
         let files = files.into_iter().map(|(name, words)| (name, words, true));

@@ -118,6 +118,7 @@ impl Api {
         session: Seen,
         look: impl FnOnce(&Beneath, u64) -> T + Send + 'static,
     ) -> Result<T, Fault> {
+        self.files_here(*session).await?;
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
         let max = self.loaded().settings.tools.max_file_bytes;
         let _turn = tokio::time::timeout(WITHIN, self.comparing.on(&workdir))

@@ -36,6 +36,7 @@ impl Api {
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let (from, row) = self.row_of(who, &params.session).await?;
         self.takes_new_sessions(&row.summary.requires)?;
+        self.files_here(*from).await?;
         let head = row.head;
         let title = title.or_else(|| validate::title_of_fork(&row.summary.name));
         if let Some(at) = params.at.filter(|at| *at > head) {

@@ -59,7 +59,8 @@ impl Api {
     ) -> Result<Vec<Block>, Fault> {
         let Some(name) = agent else { return Ok(content) };
         let (created, _) = self.first(session).await?;
-        self.definition(Some(name), &created.workdir).await?;
+        let workdir = self.row(session).await?.summary.workdir;
+        self.definition(Some(name), &workdir).await?;
         if !created.tools.iter().any(|tool| tool == "Task") {
             return Err(Fault::invalid(
                 "no_subagents",

@@ -45,6 +45,7 @@ mod past;
 mod past_below;
 mod past_files;
 mod peers;
+mod placing;
 mod prompting;
 mod reads;
 mod recorded;

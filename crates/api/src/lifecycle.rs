@@ -8,7 +8,7 @@ use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
     Budget, Done, Fault, LifecycleParams, ResumeParams, RunState, SessionId, SessionMoved, SessionParams,
-    UpdateParams,
+    UpdateParams, listed,
 };
 use agentd_store::Row;
 use agentd_turn::Command;
@@ -170,22 +170,25 @@ impl Api {
                 "send this to that node; or have it give up its sessions first: agentctl node drain NODE";
             return Err(Fault::conflict("runs_elsewhere", message).hint(hint));
         }
-        self.takes_new_sessions(&row.summary.requires)?;
+        let requires = &row.summary.requires;
+        if !self.has_labels(requires) {
+            let node = &self.parts.facts.node;
+            let message = format!("node {node} does not have the labels {}", listed(requires));
+            let hint = "send this to a node that has them; `agentctl nodes -o wide` lists them";
+            return Err(Fault::conflict("labels_missing", message).hint(hint));
+        }
         let workdir = self.shared_directory(workdir).await?;
-        let id = *session;
-        let moved = |workdir: String| {
-            Some(Box::new(SessionMoved {
+        let command = |workdir: String| Command::Resume {
+            reason: reason.clone(),
+            moved: Some(Box::new(SessionMoved {
                 node: self.parts.facts.node.clone(),
                 epoch: 0,
                 workdir: Some(workdir),
-            }))
+            })),
         };
-        let command = Command::Resume {
-            reason: reason.clone(),
-            moved: moved(workdir.clone()),
-        };
-        let done = self.route(who, session, command, None).await?.done();
-        for child in self.all_below(id).await? {
+        // The session itself comes last. Until then no sub-agent may run here, so that each moves before it starts; and if
+        // this ends early, its repetition moves the rest.
+        for child in self.all_below(*session).await?.into_iter().rev() {
             let below = self.summary(child).await?;
             let below = below.filter(|below| below.status.state != RunState::Closed);
             let rest = below.and_then(|below| {
@@ -196,15 +199,11 @@ impl Api {
             });
             let Some(rest) = rest else { continue };
             let place = Path::new(&workdir).join(rest).components().collect::<PathBuf>();
-            let command = Command::Resume {
-                reason: reason.clone(),
-                moved: moved(place.display().to_string()),
-            };
-            if let Some(child) = self.existing(who, child).await? {
-                self.route(who, child, command, None).await?;
-            }
+            let child = session.sub_agent(child);
+            self.route(who, child, command(place.display().to_string()), None)
+                .await?;
         }
-        Ok(done)
+        Ok(self.route(who, session, command(workdir), None).await?.done())
     }
 
     /// Deletes a session and its sub-agents; with `force` also a running session, whose turn is cancelled first.

@@ -7,17 +7,14 @@ use crate::api::{Api, COMMAND, fault_of};
 use crate::replay::{FeedSubscription, Wish};
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, SupervisorMsg};
-use agentd_protocol::{
-    CreateParams, Delta, Fault, FleetNode, Labels, PlaceParams, Placing, Principal, SessionId, Status, listed,
-};
-use agentd_store::{AWAY, ELSEWHERE, Owner, StoreError};
+use agentd_protocol::{Delta, Fault, FleetNode, Labels, Placing, Principal, SessionId, Status};
+use agentd_store::{AWAY, Away, ELSEWHERE, Owner, StoreError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -33,7 +30,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// The fault code of a node to which a request could not be sent, so that it has not run.
 pub const NODE_GONE: &str = "node_gone";
 /// The fault code of a request for a new session on a node that takes none.
-const NOT_OPEN: &str = "node_not_open";
+pub(crate) const NOT_OPEN: &str = "node_not_open";
 /// Frames queued for another node. Beyond that its viewers miss fragments, never events.
 const FRAGMENTS: usize = 1_024;
 
@@ -97,11 +94,17 @@ pub trait Peers: Send + Sync + Debug {
     async fn host(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Gives up a session whose files are not here. Returns whether it is one.
     async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
-    /// Whether another node has clearly less to do than this one. Lately, and cheap.
-    fn busier(&self) -> bool;
-    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory: only
-    /// one of whose shared paths the directory is below.
-    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError>;
+    /// The load of this node, if another one has clearly less. Lately, and cheap.
+    fn busier(&self) -> Option<u32>;
+    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory and a
+    /// load: only one of whose shared paths the directory is below, and that has clearly less load.
+    async fn open_node(
+        &self,
+        requires: &Labels,
+        better: Option<(&str, u32)>,
+    ) -> Result<Option<Owner>, StoreError>;
+    /// Why this node may not run a session; `None`: it may.
+    async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError>;
     /// Passes a request on.
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
@@ -114,13 +117,17 @@ pub trait Peers: Send + Sync + Debug {
     fn relay(&self, follow: PeerFollow) -> Relay;
 }
 
-/// Returns when the session no longer belongs to this owner, which then may never answer.
-async fn lost(peers: &dyn Peers, session: SessionId, owner: &Owner) {
+/// Returns when the session no longer belongs to this owner, which then may never answer. An owner that has yet to take it
+/// over has no session to lose, unless another one takes it.
+async fn lost(peers: &dyn Peers, session: SessionId, owner: &Owner, mut had: bool) {
     loop {
         sleep(LOOK).await;
-        if let Ok(now) = peers.owner(session).await
-            && now.as_ref() != Some(owner)
-        {
+        let Ok(now) = peers.owner(session).await else {
+            continue;
+        };
+        let has = now.as_ref() == Some(owner);
+        had |= has;
+        if !has && (had || now.is_some()) {
             // An answer that is on its way comes first.
             return sleep(AGAIN).await;
         }
@@ -141,9 +148,13 @@ impl Api {
         let Some(peers) = &self.parts.peers else {
             return self.here(who, method, params).await;
         };
+        if method == "session.resume" && params.get("workdir").is_some_and(|dir| !dir.is_null()) {
+            // The directory is one of this node.
+            return self.here(who, method, params).await;
+        }
         if method == "session.create"
-            && peers.busier()
-            && let Some(answer) = self.at_less_busy(peers.as_ref(), who, &params).await
+            && let Some(load) = peers.busier()
+            && let Some(answer) = self.at_less_busy((peers.as_ref(), load), who, &params).await
         {
             return answer;
         }
@@ -162,33 +173,6 @@ impl Api {
         }
     }
 
-    /// Creates a session at the node with the least load, if its directory is below a path that both share. `None`: it has to be
-    /// created here.
-    async fn at_less_busy(
-        &self,
-        peers: &dyn Peers,
-        who: &Caller,
-        params: &Value,
-    ) -> Option<Result<Value, Fault>> {
-        let new: CreateParams = serde_json::from_value(params.clone()).ok()?;
-        let loaded = self.loaded();
-        let mut shared = loaded.settings.node.shared_paths.iter();
-        if new.parent.is_some() || !shared.any(|path| Path::new(&new.workdir).starts_with(path)) {
-            return None;
-        }
-        let node = peers.open_node(&new.requires, Some(&new.workdir)).await.ok()??;
-        let call = PeerCall {
-            by: who.principal().clone(),
-            method: "session.create".to_owned(),
-            params: params.clone(),
-        };
-        match peers.call(&node, &call).await {
-            // It has not run there.
-            Err(fault) if [NODE_GONE, NOT_OPEN, "draining"].contains(&fault.code.as_str()) => None,
-            answer => Some(answer),
-        }
-    }
-
     /// Passes a request on to the owner of the session that this fault names, or to a node that takes new sessions. Without
     /// such a node, the fault is the answer.
     pub(crate) async fn there(
@@ -201,6 +185,7 @@ impl Api {
             return Err(fault);
         };
         let session = StoreError::session_elsewhere(&fault);
+        let had = fault.code == ELSEWHERE;
         let owner = match session {
             Some(session) if fault.code == AWAY => peers.host(session).await?,
             Some(session) => peers.owner(session).await?,
@@ -220,83 +205,21 @@ impl Api {
         };
         tokio::select! {
             answer = peers.call(&owner, &call) => answer,
-            () = lost(peers.as_ref(), session, &owner) => Err(unanswered(&owner)),
+            () = lost(peers.as_ref(), session, &owner, had) => Err(unanswered(&owner)),
         }
     }
 
-    /// The nodes of the fleet. A node whose store only it can use is a fleet of one.
-    pub(crate) async fn nodes(&self) -> Result<Vec<FleetNode>, Fault> {
-        if let Some(peers) = &self.parts.peers {
-            return Ok(peers.nodes().await?);
-        }
-        let facts = &self.parts.facts;
-        let open = self.parts.backend.states(None).await?;
-        Ok(vec![FleetNode {
-            name: facts.node.clone(),
-            alive: true,
-            placing: Placing::Open,
-            sessions: open.values().sum(),
-            address: if facts.http == "off" {
-                String::new()
-            } else {
-                facts.http.clone()
-            },
-            version: facts.version.clone(),
-            joined_at: facts.started_at,
-            labels: self.loaded().settings.node.labels.clone(),
-            load: 0,
-        }])
-    }
-
-    /// Cordons, opens or drains a node.
-    pub(crate) async fn place(&self, who: &Caller, params: PlaceParams) -> Result<Value, Fault> {
+    /// Refuses what reads the files of a session if another node has it or its files, with the fault that [`Self::anywhere`]
+    /// passes on.
+    pub(crate) async fn files_here(&self, session: SessionId) -> Result<(), Fault> {
+        self.owned_here(session).await?;
         let Some(peers) = &self.parts.peers else {
-            let fault = Fault::invalid("no_fleet", "this node is alone: only it can use its store");
-            return Err(
-                fault.hint("set store.url to a postgres:// URL; agentctl daemon drain drains this node")
-            );
-        };
-        tracing::info!(node = params.node, placing = params.placing.as_str(), by = %who, "asked to place");
-        if peers.place(&params.node, params.placing).await? {
-            return Ok(Value::Object(serde_json::Map::new()));
-        }
-        let message = format!("there is no live node named {:?}", params.node);
-        Err(Fault::not_found("unknown_node", message).hint("`agentctl nodes` lists them"))
-    }
-
-    /// The labels that a new session requires of its node, from the parameters of a request for it or from those of the
-    /// session that it continues.
-    async fn required(&self, who: &Caller, params: &Value) -> Result<Labels, Fault> {
-        if let Some(from) = params.get("session").and_then(Value::as_str) {
-            let (_, row) = self.row_of(who, from).await?;
-            return Ok(row.summary.requires);
-        }
-        let requires = params.get("requires").cloned().unwrap_or_default();
-        Ok(serde_json::from_value(requires).unwrap_or_default())
-    }
-
-    /// Refuses a new session if this node takes none, or lacks a label that it requires, with the fault that
-    /// [`Self::anywhere`] passes on.
-    pub(crate) fn takes_new_sessions(&self, requires: &Labels) -> Result<(), Fault> {
-        let node = &self.parts.facts.node;
-        let loaded = self.loaded();
-        let labels = &loaded.settings.node.labels;
-        if requires.iter().any(|(key, value)| labels.get(key) != Some(value)) {
-            let message = format!(
-                "no node that takes new sessions has the labels {}",
-                listed(requires)
-            );
-            let hint = "`agentctl nodes -o wide` lists the labels of each node; node.labels sets them";
-            return Err(Fault::unavailable(NOT_OPEN, message).hint(hint));
-        }
-        let placing = self.parts.peers.as_ref().map(|peers| peers.placing());
-        let Some(placing) = placing.filter(|placing| *placing != Placing::Open) else {
             return Ok(());
         };
-        let placing = placing.as_str();
-        let message = format!("node {node} is {placing}, and no other node takes new sessions");
-        Err(Fault::unavailable(NOT_OPEN, message)
-            .hint("`agentctl nodes` lists the nodes; `agentctl node uncordon NODE` opens one"))
+        match peers.away(session).await? {
+            None => Ok(()),
+            Some(away) => Err(Fault::from(StoreError::Away { session, away })),
+        }
     }
 
     /// Refuses what only the owner of a session may do, with the fault that [`Self::anywhere`] passes on.
@@ -318,13 +241,15 @@ impl Api {
         let Some(peers) = &self.parts.peers else {
             return Ok(());
         };
-        if peers.give_back(session).await? {
+        if !peers.give_back(session).await? {
+            return Ok(());
+        }
+        let mut tree = self.all_below(session).await?;
+        tree.push(session);
+        for session in tree {
             let evict = |done| SupervisorMsg::Evict { session, done };
-            self.parts
-                .supervisor
-                .call(COMMAND, evict)
-                .await
-                .map_err(fault_of)?;
+            let evicted = self.parts.supervisor.call(COMMAND, evict).await;
+            evicted.map_err(fault_of)?;
         }
         Ok(())
     }

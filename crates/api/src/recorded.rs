@@ -22,6 +22,7 @@ impl Api {
         session: Seen,
         work: impl FnOnce(&Archive) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Fault> {
+        self.files_here(*session).await?;
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
         let archive = self.parts.checkpoints.archive(&workdir);
         let _turn = tokio::time::timeout(WITHIN, self.comparing.on(&workdir))

@@ -112,6 +112,14 @@ impl Deref for Seen {
     }
 }
 
+impl Seen {
+    /// A sub-agent of this session. A command for the whole tree reaches it, whatever its own labels are.
+    pub(crate) const fn sub_agent(self, child: SessionId) -> Self {
+        let _ = self;
+        Self(child)
+    }
+}
+
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

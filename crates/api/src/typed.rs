@@ -180,11 +180,12 @@ impl Api {
     }
 
     async fn speaker(&self, session: Seen) -> Result<Speaker, Fault> {
+        self.files_here(*session).await?;
         let (created, _) = self.first(session).await?;
         let summary = self.row(session).await?.summary;
         Ok(Speaker {
             session: *session,
-            workdir: created.workdir,
+            workdir: summary.workdir,
             mode: summary.mode,
             rules: created.rules,
             person: true,

@@ -180,6 +180,7 @@ impl Api {
     /// All recorded changes of a session.
     async fn work(&self, who: &Caller, session: &str) -> Result<(Work, Past), Fault> {
         let (session, row) = self.row_of(who, session).await?;
+        self.files_here(*session).await?;
         let past = self.past_of_tree(who, session, Seq::MAX).await?;
         let unknown = past.changes.iter().find(|change| change.trees.is_none());
         if let Some(seq) = unknown.map(|change| change.seq).or(past.recorded.missed()) {

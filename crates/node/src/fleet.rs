@@ -33,8 +33,8 @@ pub(crate) struct Member {
     pub(crate) joining: Joining,
     standing: watch::Receiver<Standing>,
     stranded: watch::Sender<Arc<Statuses>>,
-    /// Whether another node has clearly less to do.
-    busier: watch::Sender<bool>,
+    /// The load of this node, if another one has clearly less.
+    busier: watch::Sender<Option<u32>>,
     beats: JoinHandle<()>,
     /// The data directory has one user, so an earlier incarnation with its identity has ended.
     _lock: StoreLock,
@@ -101,7 +101,7 @@ impl Member {
             joining,
             standing,
             stranded: watch::channel(Arc::default()).0,
-            busier: watch::channel(false).0,
+            busier: watch::channel(None).0,
             beats: tokio::spawn(beats.run()),
             _lock: lock,
         }))
@@ -242,9 +242,11 @@ impl Placement {
         if tried.is_some_and(|(seen, stood, _)| (seen, stood) == (orphans, standing)) {
             return Ok(());
         }
-        let rows = match duty {
-            Duty::Adopt if orphans.sessions > 0 => self.fleet.adopt().await?,
-            Duty::Adopt | Duty::Drain | Duty::Rest | Duty::DropAll => Vec::new(),
+        // A cordoned node gets back only what is its own.
+        let takes = duty == Duty::Adopt || standing.placing == Placing::Cordoned;
+        let rows = match takes && orphans.sessions > 0 {
+            true => self.fleet.adopt().await?,
+            false => Vec::new(),
         };
         if rows.is_empty() {
             let stranded = match orphans.sessions {

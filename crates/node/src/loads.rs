@@ -20,8 +20,8 @@ pub(crate) struct Loads {
     pub(crate) tools: Handle<ToolMsg>,
     /// The most sessions in memory, and the most tool calls.
     pub(crate) limits: (u32, u32),
-    /// Whether new sessions should rather begin elsewhere.
-    pub(crate) busier: watch::Sender<bool>,
+    /// The load, if new sessions should rather begin elsewhere.
+    pub(crate) busier: watch::Sender<Option<u32>>,
 }
 
 impl Loads {
@@ -36,7 +36,7 @@ impl Loads {
             match self.fleet.report_load(load.sum()).await {
                 Ok(least) => {
                     let busier = least.is_some_and(|least| better_elsewhere(load.sum(), least));
-                    self.busier.send_replace(busier);
+                    self.busier.send_replace(busier.then_some(load.sum()));
                 }
                 Err(error) => tracing::debug!(%error, "could not report the load of this node"),
             }

@@ -4,7 +4,7 @@ use crate::relay::Relays;
 use agentd_actor_kit::{FeedMsg, Handle};
 use agentd_api::{NODE_GONE, PeerCall, PeerFollow, Peers, Relay, Statuses};
 use agentd_protocol::{Fault, FleetNode, Labels, Placing, SessionId};
-use agentd_store::{Fleet, Owner, Standing, StoreError};
+use agentd_store::{Away, Fleet, Owner, Standing, StoreError};
 use async_trait::async_trait;
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -21,7 +21,7 @@ const ANSWER: Duration = Duration::from_secs(130);
 pub(crate) struct News {
     pub(crate) standing: watch::Receiver<Standing>,
     pub(crate) stranded: watch::Receiver<Arc<Statuses>>,
-    pub(crate) busier: watch::Receiver<bool>,
+    pub(crate) busier: watch::Receiver<Option<u32>>,
 }
 
 /// The nodes that share the store.
@@ -79,12 +79,20 @@ impl Peers for HttpPeers {
         self.fleet.give_back(session).await
     }
 
-    fn busier(&self) -> bool {
+    fn busier(&self) -> Option<u32> {
         *self.news.busier.borrow()
     }
 
-    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError> {
-        self.fleet.open_node(requires, within).await
+    async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError> {
+        self.fleet.away(session).await
+    }
+
+    async fn open_node(
+        &self,
+        requires: &Labels,
+        better: Option<(&str, u32)>,
+    ) -> Result<Option<Owner>, StoreError> {
+        self.fleet.open_node(requires, better).await
     }
 
     async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault> {
@@ -117,6 +125,10 @@ impl Peers for HttpPeers {
             // Another process has the address of a node that is gone: this server, or one without such a page.
             StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => {
                 return Err(gone("another process has its address".to_owned()));
+            }
+            StatusCode::FORBIDDEN => {
+                let why = "it does not accept the certificate of this node; set http.tls.nodes to the same roots on all nodes";
+                return Err(unreachable(why.to_owned()));
             }
             status => return Err(unreachable(format!("it answers {status}"))),
         }

@@ -178,7 +178,11 @@ impl WardenSlot {
         {
             *occupancy = Occupancy::Empty;
         }
-        !matches!(&*occupancy, Occupancy::Filled(_))
+        match &*occupancy {
+            Occupancy::Filled(_) => false,
+            Occupancy::After(earlier) => earlier.is_closed(),
+            Occupancy::Empty | Occupancy::Closed => true,
+        }
     }
 
     /// Closes the slot at the end of the session: kills everything that runs under the warden and waits at most `within`
@@ -189,7 +193,8 @@ impl WardenSlot {
         let gone = match std::mem::replace(&mut *occupancy, Occupancy::Closed) {
             Occupancy::Closed => return true,
             Occupancy::Filled(warden) => warden.close(within).await,
-            Occupancy::Empty | Occupancy::After(_) => true,
+            Occupancy::After(earlier) => Box::pin(earlier.close(within)).await,
+            Occupancy::Empty => true,
         };
         if let Walls::Confinement(walls) = &self.0.walls {
             let temp = walls.temp.clone();

@@ -8,7 +8,9 @@ use crate::server::Server;
 use crate::shares;
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
-use agentd_store::{Demand, Fleet, Incarnation, Joining, Orphans, Owner, StoreError, Stranded};
+use agentd_store::{
+    Away, Demand, Fleet, Incarnation, Joining, Orphans, Owner, StoreError, Stranded, WORTH_IT,
+};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -48,7 +50,7 @@ const STRANDED: &str = "SELECT s.uid, home_1(r.summary, r.node), workdir_1(s.sum
   WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
     AND (s.owner IS NULL OR n.id IS NULL OR n.dead)
     AND NOT EXISTS (SELECT 1 FROM session t JOIN node o ON o.id = t.owner
-                    WHERE t.root = s.root AND t.deleted_ms IS NULL AND NOT o.dead)
+                    WHERE t.root = s.root AND t.deleted_ms IS NULL AND NOT o.dead AND may_run_1(o.id, s.root))
     AND NOT EXISTS (SELECT 1 FROM node l WHERE NOT l.dead AND l.standing = 'open' AND may_run_1(l.id, s.root))
   LIMIT 10000";
 
@@ -66,16 +68,21 @@ const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
 
 const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), standing,
     (SELECT count(*) FROM session s WHERE s.owner = node.id AND NOT s.closed AND s.deleted_ms IS NULL),
-    address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text, load
+    address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text, coalesce(load, 0)
   FROM node WHERE id IN (SELECT max(id) FROM node GROUP BY name) ORDER BY name";
 
 const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
   JOIN session r ON r.root = s.root AND r.deleted_ms IS NULL JOIN node n ON n.id = r.owner
-  WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead LIMIT 1";
+  WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead AND may_run_1(n.id, s.root) LIMIT 1";
+
+const AWAY: &str = "SELECT n.name, home_1(r.summary, r.node), workdir_1(s.summary),
+    CASE WHEN requires_1(r.summary) <@ n.labels THEN '' ELSE requires_1(r.summary)::text END
+  FROM session s JOIN session r ON r.uid = s.root JOIN node n ON n.id = $2
+  WHERE s.uid = $1 AND s.deleted_ms IS NULL AND NOT may_run_1(n.id, s.root)";
 
 const OPEN_NODE: &str = "SELECT name, address, secret FROM node
   WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
-    AND $2::text::jsonb <@ labels AND ($3::text IS NULL OR below_1($3, shared_paths))
+    AND $2::text::jsonb <@ labels AND ($3::text IS NULL OR (below_1($3, shared_paths) AND load < $4))
   ORDER BY load, id LIMIT 1";
 
 const REPORT_LOAD: &str = "WITH mine AS (UPDATE node SET load = $2 WHERE id = $1)
@@ -310,10 +317,26 @@ impl Fleet for Membership {
         least.await
     }
 
-    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError> {
-        let (me, requires, within) = (self.me(), json(requires), within.map(quoted));
+    async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError> {
+        let (uid, me) = (hex(session), self.me());
+        let found = self.reads.run(move |client| async move {
+            let row = first(&client, AWAY, &[&uid, &me]).await?;
+            let why = |row: &Row| Ok(away(get(row, 0)?, get(row, 1)?, get(row, 2)?, get(row, 3)?));
+            row.as_ref().map(why).transpose()
+        });
+        found.await
+    }
+
+    async fn open_node(
+        &self,
+        requires: &Labels,
+        better: Option<(&str, u32)>,
+    ) -> Result<Option<Owner>, StoreError> {
+        let (me, requires) = (self.me(), json(requires));
+        let within = better.map(|(directory, _)| quoted(directory));
+        let less = better.map(|(_, load)| i64::from(load) - i64::from(WORTH_IT));
         let node = self.reads.run(move |client| async move {
-            let row = first(&client, OPEN_NODE, &[&me, &requires, &within]).await?;
+            let row = first(&client, OPEN_NODE, &[&me, &requires, &within, &less]).await?;
             row.as_ref().map(owner).transpose()
         });
         node.await

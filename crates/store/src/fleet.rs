@@ -145,9 +145,15 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn give_back(&self, session: SessionId) -> Result<bool, StoreError>;
     /// Reports the load of this node. Returns the least load of the other nodes that take new sessions.
     async fn report_load(&self, load: u32) -> Result<Option<u32>, StoreError>;
-    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory: only
-    /// one of whose shared paths the directory is below.
-    async fn open_node(&self, requires: &Labels, within: Option<&str>) -> Result<Option<Owner>, StoreError>;
+    /// Among the other nodes that take new sessions and have these labels, the one with the least load. With a directory and a
+    /// load: only one of whose shared paths the directory is below, and that has clearly less load.
+    async fn open_node(
+        &self,
+        requires: &Labels,
+        better: Option<(&str, u32)>,
+    ) -> Result<Option<Owner>, StoreError>;
+    /// Why this node may not run a session; `None`: it may.
+    async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError>;
 }
 
 /// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has

@@ -50,7 +50,9 @@ pub use fleet::{Fleet, Joining, Lease, Orphans, Owner, Stranded};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use lock::StoreLock;
 pub use log::{Access, Away, Backend, Claim, Copied, Incarnation, Placement, SessionLog};
-pub use member::{Beaten, Duty, HAND_OVER, Keeper, Load, MemberMutant, Placer, Standing, better_elsewhere};
+pub use member::{
+    Beaten, Duty, HAND_OVER, Keeper, Load, MemberMutant, Placer, Standing, WORTH_IT, better_elsewhere,
+};
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
 pub use open::{Options, Purpose, open};

@@ -175,7 +175,7 @@ impl Load {
 
 /// A new session begins at another node only if the loads differ by more than this. Reports are up to a second old, so that a
 /// smaller difference may be gone already.
-const WORTH_IT: u32 = 100;
+pub const WORTH_IT: u32 = 100;
 
 /// Whether a new session should begin at the node with the least load rather than at this one.
 #[must_use]

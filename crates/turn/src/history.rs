@@ -188,6 +188,8 @@ impl Durable {
         self.below = Spent::default();
         self.subagents = 0;
         self.compaction_asked = false;
+        // It is at home where it is made.
+        self.home.clear();
         Ok(())
     }
 

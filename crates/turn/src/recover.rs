@@ -44,13 +44,17 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let jobs = lost_jobs.iter();
     closed.extend(jobs.map(|job| recovered("job", job.to_string(), "lost")));
     draft.emit(SessionRecovered { closed });
-    history::again(draft);
+    // A session that is here only to end its work has no files here.
+    let starts = !draft.seen().draining;
+    if starts {
+        history::again(draft);
+    }
     for job in lost_jobs {
         let reason = words::JOB_LOST.to_owned();
         draft.emit(JobLost { job, reason });
     }
     for (tool_call, started) in dangling {
-        if started.idempotent {
+        if started.idempotent && starts {
             calls::run(draft, tool_call, started.effect, started.sandbox);
         } else {
             let mut outcome = ToolOutcome::text(ToolStatus::Interrupted, words::OUTCOME_UNKNOWN);

@@ -3,8 +3,8 @@
 ALTER TABLE node ADD COLUMN shared_paths text[] NOT NULL DEFAULT '{}';
 -- What a session may require of its node.
 ALTER TABLE node ADD COLUMN labels jsonb NOT NULL DEFAULT '{}';
--- How much it has to do: thousandths of its limits.
-ALTER TABLE node ADD COLUMN load bigint NOT NULL DEFAULT 0;
+-- How much it has to do: thousandths of its limits. Nodes of an earlier version never say.
+ALTER TABLE node ADD COLUMN load bigint;
 
 -- The working directory of a list row, as in JSON. Labels, which a client chooses, come later in the row.
 CREATE FUNCTION workdir_1(summary text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
@@ -91,7 +91,8 @@ BEGIN
   -- The stream of rules belongs to no node: each claims it to write to it.
   IF me IS NOT NULL AND p_uid <> repeat('0', 32) THEN
     SELECT n.name INTO holder FROM session s JOIN node n ON n.id = s.owner
-    WHERE s.root = found_root AND s.deleted_ms IS NULL AND s.owner <> me AND NOT n.dead LIMIT 1;
+    WHERE s.root = found_root AND s.deleted_ms IS NULL AND s.owner <> me AND NOT n.dead
+      AND may_run_1(n.id, found_root) LIMIT 1;
     IF FOUND THEN
       outcome := 3; RETURN NEXT; RETURN;
     END IF;
@@ -111,19 +112,22 @@ BEGIN
 END $$;
 
 -- Takes over the trees that continue by themselves, have no live owner and may run here, and returns what continues: all
--- that are at home here, and this node's share of the others.
+-- that are at home here and may run nowhere else, and this node's share of the others. A cordoned node gets none of these. An
+-- owner that may not run a tree had it for a command that needs no files: it does not count.
 CREATE FUNCTION adopt_2(me bigint)
 RETURNS TABLE(uid text, wake_at_ms bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   mine text;
+  mine_standing text;
   open_nodes bigint;
   owned bigint;
   everything bigint;
   chosen text[];
 BEGIN
   PERFORM 1 FROM stream FOR UPDATE;
-  SELECT n.name INTO mine FROM node n WHERE n.id = me AND NOT n.dead AND n.standing = 'open';
+  SELECT n.name, n.standing INTO mine, mine_standing FROM node n
+  WHERE n.id = me AND NOT n.dead AND n.standing IN ('open', 'cordoned');
   IF NOT FOUND THEN
     RETURN;
   END IF;
@@ -137,10 +141,11 @@ BEGIN
       WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
         AND (s.owner IS NULL OR n.id IS NULL OR n.dead)
         AND NOT EXISTS (SELECT 1 FROM session r JOIN node o ON o.id = r.owner
-                        WHERE r.root = s.root AND r.deleted_ms IS NULL AND r.owner <> me AND NOT o.dead)
+                        WHERE r.root = s.root AND r.deleted_ms IS NULL AND r.owner <> me AND NOT o.dead
+                          AND may_run_1(o.id, s.root))
       GROUP BY s.root) AS f
     WHERE may_run_1(me, f.root)) AS t
-  WHERE t.number <= greatest(ceil(everything::numeric / greatest(open_nodes, 1)) - owned, 1)
+  WHERE (mine_standing = 'open' AND t.number <= greatest(ceil(everything::numeric / greatest(open_nodes, 1)) - owned, 1))
     OR (t.at_home AND NOT EXISTS (SELECT 1 FROM node l WHERE l.id <> me AND NOT l.dead AND l.lease_until > clock_timestamp()
                                   AND l.standing = 'open' AND may_run_1(l.id, t.root)));
   RETURN QUERY

@@ -450,23 +450,88 @@ async fn the_open_node_with_the_least_load_that_shares_the_directory_is_found() 
     assert_eq!(a.fleet.report_load(7).await.unwrap(), None, "it is alone");
     let b = joined(&database, sharing("b", "/srv/b")).await;
     let c = joined(&database, sharing("c", "/srv")).await;
-    assert_eq!(b.fleet.report_load(30).await.unwrap(), Some(0));
+    assert_eq!(
+        a.fleet.report_load(7).await.unwrap(),
+        None,
+        "the others have reported nothing"
+    );
+    assert_eq!(b.fleet.report_load(30).await.unwrap(), Some(7));
     assert_eq!(c.fleet.report_load(50).await.unwrap(), Some(7));
     assert_eq!(a.fleet.report_load(8).await.unwrap(), Some(30));
-    for (within, found) in [
+    for (better, found) in [
         (None, Some("b")),
-        (Some("/srv/b/x"), Some("b")),
-        (Some("/srv/b"), Some("b")),
-        (Some("/srv/bx"), Some("c")),
-        (Some("/srv/b/../c"), None),
-        (Some("/home"), None),
+        (Some(("/srv/b/x", 500)), Some("b")),
+        (Some(("/srv/b", 131)), Some("b")),
+        (Some(("/srv/b", 130)), None),
+        (Some(("/srv/bx", 500)), Some("c")),
+        (Some(("/srv/bx", 150)), None),
+        (Some(("/srv/b/../c", 500)), None),
+        (Some(("/home", 500)), None),
     ] {
-        let node = a.fleet.open_node(&Labels::new(), within).await.unwrap();
-        assert_eq!(node.map(|node| node.name).as_deref(), found, "{within:?}");
+        let node = a.fleet.open_node(&Labels::new(), better).await.unwrap();
+        assert_eq!(node.map(|node| node.name).as_deref(), found, "{better:?}");
     }
     assert!(b.fleet.place("b", Placing::Cordoned).await.unwrap());
     assert_eq!(a.fleet.report_load(8).await.unwrap(), Some(50));
     let loads = a.fleet.nodes().await.unwrap();
     let loads: Vec<_> = loads.iter().map(|node| (node.name.as_str(), node.load)).collect();
     assert_eq!(loads, [("a", 8), ("b", 30), ("c", 50)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_an_owner_without_the_files_does_not_keep_a_session_from_its_node() {
+    let Some(database) = Database::create("stray owners") else {
+        return;
+    };
+    let none = |name| Joining {
+        ttl: Duration::from_secs(60),
+        shared_paths: Vec::new(),
+        ..joining(name)
+    };
+    let (a, b) = (
+        joined(&database, none("a")).await,
+        joined(&database, none("b")).await,
+    );
+    let session = left_by(&a, "/w", at("", false)).await;
+    assert_eq!(a.fleet.away(session).await.unwrap(), None);
+    assert_eq!(
+        b.fleet
+            .away(session)
+            .await
+            .unwrap()
+            .map(|away| away.home)
+            .as_deref(),
+        Some("a")
+    );
+    a.kit.log.close().await.unwrap();
+    // For a command that needs no files. Its request ended before it gave the session back.
+    let stray = b.kit.log.claim_without_files(session).await.unwrap();
+    assert!(stray.away.is_some());
+    let again = joined(&database, none("a")).await;
+    assert_eq!(
+        again.owner_of(session).await,
+        None,
+        "the stray owner does not count"
+    );
+    assert_eq!(again.kit.log.claim(session).await.unwrap().away, None);
+    let late = b.kit.append(session, stray.epoch, 1, 1);
+    assert!(matches!(b.kit.log.append(late).await, Outcome::Fenced { .. }));
+    // A cordoned node that starts again gets its own session back, and no other.
+    let taken = again.kit.session();
+    assert_eq!(taken, session, "each node of this test makes the same ids");
+    let travels = left_by(&again, "/other", at("", true)).await;
+    assert!(again.fleet.place("a", Placing::Cordoned).await.unwrap());
+    again.kit.log.close().await.unwrap();
+    let third = joined(&database, none("a")).await;
+    assert_eq!(third.fleet.beat(TTL * 1_000).await.unwrap(), Placing::Cordoned);
+    let adopted = third.fleet.adopt().await.unwrap();
+    assert_eq!(
+        adopted.iter().map(|(session, _)| *session).collect::<Vec<_>>(),
+        [session]
+    );
+    let adopted = b.fleet.adopt().await.unwrap();
+    assert_eq!(
+        adopted.iter().map(|(session, _)| *session).collect::<Vec<_>>(),
+        [travels]
+    );
 }

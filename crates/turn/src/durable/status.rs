@@ -314,7 +314,7 @@ pub(crate) const fn failed(reason: EndReason) -> bool {
 fn idle(durable: &Durable) -> Status {
     if durable.history.is_some() {
         let (state, why) = (
-            RunState::Waiting(WaitReason::Workspace),
+            RunState::RunningTool,
             "files or the conversation are being put back",
         );
         return status(state, why, durable.updated_at);

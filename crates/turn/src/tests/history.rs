@@ -21,7 +21,7 @@ fn i4_files_are_put_back_after_the_intent_and_the_model_is_told() {
     );
     assert_eq!(world.kinds(), ["history.started"]);
     assert!(!world.agent.at_rest());
-    assert_eq!(world.state(), RunState::Waiting(WaitReason::Workspace));
+    assert_eq!(world.state(), RunState::RunningTool);
     world.send("go on");
     assert!(world.models.is_empty(), "no turn starts meanwhile");
     world.reworked(true);

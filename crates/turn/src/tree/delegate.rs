@@ -144,7 +144,9 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let children: Vec<_> = draft.durable().children.clone().into_iter().collect();
     for (child, Child { tool_call, .. }) in children {
         let waits = draft.durable().call(tool_call).is_some_and(OpenCall::is_open);
-        if waits {
+        if waits && draft.seen().draining {
+            // It is here only to end its work: the child is not needed, or continues where its files are.
+        } else if waits {
             send_off(draft, tool_call, child);
         } else {
             stop(draft, child, words::NOT_WANTED);

@@ -57,6 +57,7 @@ fn a_session_that_waits_for_a_person_is_blocked() {
         WaitReason::Limit,
         WaitReason::Quota,
         WaitReason::Credentials,
+        WaitReason::Workspace,
     ] {
         assert_eq!(
             code(RunState::Waiting(wait), None, WaitFor::Idle),
@@ -64,7 +65,7 @@ fn a_session_that_waits_for_a_person_is_blocked() {
             "{wait:?}"
         );
     }
-    for wait in [WaitReason::RateLimit, WaitReason::Provider, WaitReason::Workspace] {
+    for wait in [WaitReason::RateLimit, WaitReason::Provider] {
         assert_eq!(
             code(RunState::Waiting(wait), None, WaitFor::Idle),
             None,
