@@ -158,8 +158,8 @@ impl Api {
         (row, workdir): (Row, &str),
     ) -> Result<Done, Fault> {
         if let Some(parent) = row.summary.parent {
-            let message = "it is a sub-agent, and works where the session that it works for does";
-            let hint = format!("move that one: agentctl resume {} -C DIR", parent.short());
+            let message = "a sub-agent works in the directory of its parent and moves with it";
+            let hint = format!("move the parent: agentctl resume {} -C DIR", parent.short());
             return Err(Fault::invalid("moves_with_parent", message).hint(hint));
         }
         if let Some(peers) = &self.parts.peers
@@ -199,7 +199,7 @@ impl Api {
             });
             let Some(rest) = rest else { continue };
             let place = Path::new(&workdir).join(rest).components().collect::<PathBuf>();
-            let child = session.sub_agent(child);
+            let child = Seen::sub_agent(session, child);
             self.route(who, child, command(place.display().to_string()), None)
                 .await?;
         }

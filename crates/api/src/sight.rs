@@ -113,9 +113,8 @@ impl Deref for Seen {
 }
 
 impl Seen {
-    /// A sub-agent of this session. A command for the whole tree reaches it, whatever its own labels are.
-    pub(crate) const fn sub_agent(self, child: SessionId) -> Self {
-        let _ = self;
+    /// A sub-agent of a session that the caller sees. A command for the whole tree reaches it, whatever its own labels are.
+    pub(crate) const fn sub_agent(_parent: Self, child: SessionId) -> Self {
         Self(child)
     }
 }

@@ -244,9 +244,10 @@ impl Placement {
         }
         // A cordoned node gets back only what is its own.
         let takes = duty == Duty::Adopt || standing.placing == Placing::Cordoned;
-        let rows = match takes && orphans.sessions > 0 {
-            true => self.fleet.adopt().await?,
-            false => Vec::new(),
+        let rows = if takes && orphans.sessions > 0 {
+            self.fleet.adopt().await?
+        } else {
+            Vec::new()
         };
         if rows.is_empty() {
             let stranded = match orphans.sessions {

@@ -34,7 +34,7 @@ const REAP: &str = "UPDATE node SET dead = true WHERE id IN (
   AND lease_until < clock_timestamp()
   AND clock_timestamp() > pg_postmaster_start_time() + $2 * interval '1 ms' RETURNING name";
 
-/// Most of the time there are none. It looks at the owners and not at all sessions that somebody must continue: a node asks
+/// Most of the time there are none. It looks at the owners and not at all sessions with open work: a node asks
 /// with each sign of life. The sum of the epochs changes with the sessions, and that of the ids with the nodes.
 const ORPHANS: &str = "SELECT count(*), coalesce(sum(f.epoch), 0)::bigint
     + (SELECT coalesce(sum(id * 2 + (standing = 'open')::int), 0)::bigint FROM node WHERE NOT dead) * 1000003
