@@ -66,6 +66,10 @@ pub(crate) enum Verb {
         /// The destination, which must be empty
         #[arg(value_name = "TO")]
         to: String,
+        /// The node of PostgreSQL (`node.name`) whose machine has the sessions' directories: only it continues those that
+        /// no shared path contains
+        #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+        node: Option<String>,
         /// Say what would be copied
         #[arg(long, conflicts_with = "verify")]
         dry_run: bool,

@@ -20,6 +20,7 @@ pub(crate) fn run(
     let Verb::Migrate {
         from,
         to,
+        node,
         dry_run,
         verify,
         json,
@@ -36,6 +37,7 @@ pub(crate) fn run(
         from: from.clone(),
         to: to.clone(),
         data_dir,
+        node: node.clone(),
         task,
     };
     let on_terminal = std::io::stderr().is_terminal();

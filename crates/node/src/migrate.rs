@@ -23,6 +23,8 @@ pub struct Migrate {
     pub to: String,
     /// The data directory of the SQLite database; `None`: the directory of its file.
     pub data_dir: Option<PathBuf>,
+    /// The node of PostgreSQL on whose machine the directories of the sessions are.
+    pub node: Option<String>,
     /// Copy, compare, or say what would be copied.
     pub task: Task,
 }
@@ -30,7 +32,7 @@ pub struct Migrate {
 /// Copies a store, or compares two. Calls `tell` after each batch.
 ///
 /// # Errors
-/// The URLs are not one of SQLite and one of PostgreSQL; a database cannot be used, or a daemon uses it; the destination
+/// The URLs are not one of SQLite and one of PostgreSQL; a node of SQLite; a database cannot be used, or a daemon uses it; the destination
 /// holds other data; the two differ.
 pub fn migrate(
     migrate: &Migrate,
@@ -50,6 +52,11 @@ pub fn migrate(
                 .to_owned(),
         ));
     }
+    if migrate.node.is_some() && kinds[1] == Some(StoreKind::Sqlite) {
+        return Err(NodeError::Unsupported(
+            "--node names a node of PostgreSQL; a SQLite database has a single daemon".to_owned(),
+        ));
+    }
     let password = password(store, environment)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -64,6 +71,7 @@ pub fn migrate(
             from: from.as_ref(),
             to: to.as_ref(),
             origin: mask_url(&migrate.from),
+            node: migrate.node.clone(),
             task: migrate.task,
             limits: Limits::default(),
         };

@@ -263,11 +263,17 @@ async fn put(
     tx.commit().await.map_err(failed)
 }
 
-async fn finish(mut client: Object, cursor: u64) -> Result<(), StoreError> {
+async fn finish(mut client: Object, cursor: u64, node: Option<String>) -> Result<(), StoreError> {
     let failed = |error| store_error(&error);
     let tx = client.transaction().await.map_err(failed)?;
     let end = "UPDATE stream SET cursor = $1";
     tx.execute(end, &[&column(cursor)]).await.map_err(failed)?;
+    tx.execute(
+        "UPDATE session SET node = $1::text WHERE $1::text IS NOT NULL",
+        &[&node],
+    )
+    .await
+    .map_err(failed)?;
     tx.batch_execute(
         "SELECT setval(pg_get_serial_sequence('session', 'id'), greatest((SELECT max(id) FROM session), 1));
          DROP TABLE migration",
@@ -347,7 +353,8 @@ impl Parts for PostgresStore {
         self.reads.run(move |client| put(client, table, rows, mark)).await
     }
 
-    async fn finish(&self, cursor: u64) -> Result<(), StoreError> {
-        self.reads.run(move |client| finish(client, cursor)).await
+    async fn finish(&self, cursor: u64, node: Option<&str>) -> Result<(), StoreError> {
+        let node = node.map(str::to_owned);
+        self.reads.run(move |client| finish(client, cursor, node)).await
     }
 }

@@ -75,8 +75,8 @@ pub trait Parts: Send + Sync + Debug {
     async fn put_content(&self, bytes: Bytes) -> Result<(), StoreError>;
     /// Writes rows and the mark in one transaction.
     async fn put(&self, table: &'static Table, rows: Vec<Cells>, mark: Mark) -> Result<(), StoreError>;
-    /// Sets the end of the stream, and removes the mark.
-    async fn finish(&self, cursor: u64) -> Result<(), StoreError>;
+    /// Sets the end of the stream and the node that has the directories of the sessions, and removes the mark.
+    async fn finish(&self, cursor: u64, node: Option<&str>) -> Result<(), StoreError>;
 }
 
 /// The task of a migration.
@@ -99,6 +99,8 @@ pub struct Migration<'a> {
     pub to: &'a dyn Backend,
     /// The source, for people.
     pub origin: String,
+    /// The node on whose machine the directories of the sessions are, if the destination has nodes.
+    pub node: Option<String>,
     /// The task.
     pub task: Task,
     /// The most that a batch takes.
@@ -179,7 +181,7 @@ pub async fn migrate(
     })?;
     let (sums, problems) = compare(migration, (from, to)).await?;
     match migration.task {
-        Task::Copy => to.finish(source.cursor).await?,
+        Task::Copy => to.finish(source.cursor, migration.node.as_deref()).await?,
         _ if found.cursor != source.cursor => {
             let (source, found) = (source.cursor, found.cursor);
             return Err(refusal(format!(

@@ -104,6 +104,10 @@ pub(crate) struct MigrateArgs {
     /// The destination, of the other kind
     #[arg(value_name = "TO")]
     pub(crate) to: String,
+    /// The node of PostgreSQL (node.name) whose machine has the sessions' directories: only it continues those that no
+    /// shared path contains
+    #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+    pub(crate) node: Option<String>,
     /// Say what would be copied
     #[arg(long, conflicts_with = "verify")]
     pub(crate) dry_run: bool,

@@ -21,6 +21,9 @@ pub(crate) fn migrate(ctx: &Ctx, args: &MigrateArgs) -> Failure {
     command.args(["migrate", &args.from, &args.to]);
     command.args(args.dry_run.then_some("--dry-run"));
     command.args(args.verify.then_some("--verify"));
+    if let Some(node) = &args.node {
+        command.args(["--node", node]);
+    }
     // JSON is valid YAML.
     let as_json = matches!(
         ctx.global.output,

@@ -16,12 +16,18 @@ impl Side for Database {
 }
 
 async fn copied(from: &dyn Side, to: &dyn Side) -> Result<Migrated, StoreError> {
+    copied_of(from, to, None).await
+}
+
+/// The directories of the sessions are on the machine of this node.
+async fn copied_of(from: &dyn Side, to: &dyn Side, node: Option<&str>) -> Result<Migrated, StoreError> {
     let from = from.opened(Purpose::Source).await?;
     let to = to.opened(Purpose::Destination).await?;
     let migration = Migration {
         from: from.as_ref(),
         to: to.as_ref(),
         origin: "the source".to_owned(),
+        node: node.map(str::to_owned),
         task: Task::Copy,
         limits: Limits::default(),
     };
@@ -112,6 +118,30 @@ async fn lists_are_ordered_searched_and_kept_together_as_before() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_named_node_runs_copied_sessions() {
+    let Some(database) = Database::create("the node of copied sessions") else {
+        return;
+    };
+    let file = DatabaseFile::default();
+    let kit = file.kit().await;
+    let session = kit.created(1).await;
+    kit.log.close().await.unwrap();
+    copied_of(&file, &database, Some("web2")).await.unwrap();
+    let joined = async |name| {
+        let node = database.open(Options::default()).await.unwrap();
+        let fleet = node.fleet().unwrap();
+        fleet.join(&joining(name, Duration::from_secs(60))).await.unwrap();
+        node
+    };
+    let refused = joined("web1").await.claim(session).await.unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::Away { away, .. } if away.home == "web2"),
+        "{refused:?}"
+    );
+    joined("web2").await.claim(session).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_early_versions_get_their_checksums_and_damage_stays() {
     let Some(database) = Database::create("early rows") else {
         return;
@@ -141,7 +171,7 @@ async fn rows_of_early_versions_get_their_checksums_and_damage_stays() {
         of_damaged.last_mut().unwrap()[changed] = Cell::Text("{}".to_owned());
         to.parts().unwrap().put(table, rows, mark.clone()).await.unwrap();
     }
-    to.parts().unwrap().finish(4).await.unwrap();
+    to.parts().unwrap().finish(4, None).await.unwrap();
     to.close().await.unwrap();
     copied(&file, &database).await.unwrap();
     copied(&database, &back).await.unwrap();

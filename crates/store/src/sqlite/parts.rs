@@ -196,7 +196,7 @@ impl Parts for SqliteStore {
             .await
     }
 
-    async fn finish(&self, cursor: u64) -> Result<(), StoreError> {
+    async fn finish(&self, cursor: u64, _node: Option<&str>) -> Result<(), StoreError> {
         let now = column(self.clock.now().0);
         self.writer
             .transact(BATCH, move |tx| finish(tx, cursor, now))

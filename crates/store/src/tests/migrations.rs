@@ -196,6 +196,7 @@ async fn run(
         from: from.as_ref(),
         to: to.as_ref(),
         origin: "the source".to_owned(),
+        node: None,
         task,
         limits: Limits {
             rows: 3,
@@ -386,7 +387,7 @@ async fn a_blob_that_the_source_has_lost_is_reported(from: impl Side, to: impl S
     let cursor = parts.facts().await.unwrap().cursor;
     parts.begin(mark.clone()).await.unwrap();
     parts.put(of_use, vec![row], mark).await.unwrap();
-    parts.finish(cursor).await.unwrap();
+    parts.finish(cursor, None).await.unwrap();
     log.close().await.unwrap();
     let done = run(&from, &to, Task::Copy, |_| false).await.unwrap();
     let problem = format!(
