@@ -21,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
 
@@ -36,7 +36,8 @@ pub(crate) struct App {
     pub(crate) streams: Arc<Streams>,
     pub(crate) replays: Replays,
     pub(crate) wire: Arc<dyn Wire>,
-    pub(crate) page: LazyLock<Page>,
+    /// From the first request for it on: many daemons never get one.
+    page: OnceCell<Page>,
     pub(crate) shutdown: watch::Receiver<bool>,
 }
 
@@ -49,10 +50,20 @@ impl App {
             replays: Replays::new(config),
             streams: Streams::new(config.streams_per_token),
             wire,
-            page: LazyLock::new(Page::load),
+            page: OnceCell::new(),
             shutdown,
             api,
         }
+    }
+
+    /// The page. The first request for it waits until its files are compressed.
+    pub(crate) async fn page(&self) -> &Page {
+        let load = || async {
+            #[expect(clippy::disallowed_methods, reason = "no session's files")]
+            let loaded = tokio::task::spawn_blocking(Page::load).await;
+            loaded.unwrap_or_else(|_| Page::load())
+        };
+        self.page.get_or_init(load).await
     }
 }
 

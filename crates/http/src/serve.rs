@@ -12,7 +12,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use socket2::SockRef;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -46,12 +46,6 @@ impl Server {
     pub fn new(bound: Bound, api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
         let config = api.loaded().settings.http.clone();
         let app = Arc::new(App::new(api, wire, shutdown.clone()));
-        let of_page = Arc::clone(&app);
-        // The start does not wait for the compression of the page; its first request does.
-        #[expect(clippy::disallowed_methods, reason = "no session's files")]
-        tokio::task::spawn_blocking(move || {
-            LazyLock::force(&of_page.page);
-        });
         Self {
             bound,
             router: router(app, &config),

@@ -142,7 +142,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 }
 
 async fn index(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    app.page.index.response(&headers, "no-cache")
+    app.page().await.index.response(&headers, "no-cache")
 }
 
 /// A file of this version; a page of another version gets 404 and must be loaded again.
@@ -151,7 +151,7 @@ async fn asset(
     Path((version, path)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let page = &app.page;
+    let page = app.page().await;
     match page.assets.get(&path).filter(|_| version == page.version) {
         Some(asset) => asset.response(&headers, "public, max-age=31536000, immutable"),
         None => StatusCode::NOT_FOUND.into_response(),
