@@ -37,7 +37,7 @@ pub(super) async fn stop(cluster: &Cluster, args: &ClusterArgs, report: &mut Rep
     kill_process(pid, Signal::CONT)?;
     went_on?;
     // It joins again as soon as it notices.
-    until(cluster.node(1)?, |node| node.alive).await
+    until(cluster.node(1)?, "node0", |node| node.alive).await
 }
 
 /// Turns that wait for an answer which comes only when another node repeats the request.
@@ -53,7 +53,9 @@ impl Open {
         let watch = Watcher::start(cluster.node(1)?).await?;
         let node = cluster.node(0)?;
         let wanted = with_words(Wanted::fleet(node, prefix, args.sessions, 1)?, "hang=1 hangs=1");
+        others(cluster, Placing::Cordoned).await?;
         let created = create_all(&node.client, wanted).await?;
+        others(cluster, Placing::Open).await?;
         let requests = before + 2 * u64::from(args.sessions);
         cluster.requests(requests).await?;
         Ok(Self {
@@ -98,18 +100,16 @@ pub(super) async fn drain(cluster: &mut Cluster, args: &ClusterArgs, report: &mu
         workdir: node.workdir.clone(),
         prompt: None,
     });
+    others(cluster, Placing::Cordoned).await?;
     create_all(&node.client, idle).await?;
     let mut watch = Watcher::start(other).await?;
     let wanted = with_words(Wanted::fleet(node, "o", open, 20)?, "first=200");
     let created = create_all(&node.client, wanted).await?;
+    others(cluster, Placing::Open).await?;
     let sessions: Vec<SessionId> = created.into_keys().collect();
     let begun = Instant::now();
-    let params = PlaceParams {
-        node: "node0".to_owned(),
-        placing: Placing::Draining,
-    };
-    other.client.place(&params).await?;
-    until(other, |node| !node.alive && node.sessions == 0).await?;
+    place(other, "node0", Placing::Draining).await?;
+    until(other, "node0", |node| !node.alive && node.sessions == 0).await?;
     report.aim(
         "drain.seconds",
         begun.elapsed().as_secs_f64(),
@@ -120,14 +120,34 @@ pub(super) async fn drain(cluster: &mut Cluster, args: &ClusterArgs, report: &mu
     checks::logs(&other.client, &sessions, report).await
 }
 
-/// Waits until another node says this of the first one.
-async fn until(other: &Bench, holds: impl Fn(&FleetNode) -> bool) -> Result<()> {
+async fn place(by: &Bench, node: &str, placing: Placing) -> Result<()> {
+    let params = PlaceParams {
+        node: node.to_owned(),
+        placing,
+    };
+    by.client.place(&params).await?;
+    Ok(())
+}
+
+/// Cordons all nodes but the first one, so that it passes no new session on to them, or opens them again. Returns when all
+/// have noticed.
+async fn others(cluster: &Cluster, placing: Placing) -> Result<()> {
+    for number in 1..cluster.nodes.len() {
+        let (by, name) = (cluster.node(0)?, format!("node{number}"));
+        place(by, &name, placing).await?;
+        until(by, &name, |node| node.placing == placing).await?;
+    }
+    Ok(())
+}
+
+/// Waits until a node says this of another one.
+async fn until(by: &Bench, name: &str, holds: impl Fn(&FleetNode) -> bool) -> Result<()> {
     let mut ticks = tokio::time::interval(Duration::from_millis(50));
     let waiting = async {
         loop {
             ticks.tick().await;
-            let nodes = other.client.nodes().await?;
-            if nodes.iter().any(|node| node.name == "node0" && holds(node)) {
+            let nodes = by.client.nodes().await?;
+            if nodes.iter().any(|node| node.name == name && holds(node)) {
                 return anyhow::Ok(());
             }
         }
