@@ -2,11 +2,15 @@
 
 use super::fleet::Fleet;
 use super::{plan, started};
+use crate::played::model;
+use crate::subagents::{node, tasks};
 use agentd_client::Client;
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, EventBody, RunState, SendParams, SessionParams, WaitReason,
 };
+use agentd_tests::fault_server::Say;
 use agentd_tests::{Follower, found};
+use serde_json::json;
 
 const WAITS: RunState = RunState::Waiting(WaitReason::Workspace);
 
@@ -79,6 +83,58 @@ async fn i4_i9_only_sessions_in_shared_paths_go_on_without_their_node() {
     // The one that moved belongs to the other node from now on, also when it is idle.
     second.send(&send(&moves, "plan:more steps=0;")).await.unwrap();
     Follower::attach(&second, &moves).await.turn_finished(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_agent_moves_with_its_parent_and_goes_on() {
+    let model = model(|body, step| match (node(body), step) {
+        ("r", 0) => tasks("r", 1),
+        ("r.0", 0) => Say::call("Bash", json!({ "command": "touch begun; sleep 600" })),
+        ("r.0", 1) => Say::call("Bash", json!({ "command": "pwd > here" })),
+        _ => Say::text("done"),
+    })
+    .await;
+    let config = format!(
+        "[providers.tree]\ndialect = \"anthropic\"\nbase_url = \"{}\"\n\
+         credentials = [{{ name = \"main\", env = \"AGENTD_TEST_KEY\" }}]\n\
+         [models.tree]\nprovider = \"tree\"\nmodel = \"claude-test\"\n",
+        model.url()
+    );
+    let Some(mut fleet) = Fleet::with_config("sub-agents that move", 2, &config).await else {
+        return;
+    };
+    let (old, new) = (fleet.local("old"), fleet.local("new"));
+    let params = CreateParams {
+        workdir: old.clone(),
+        model: Some("tree".to_owned()),
+        prompt: Some(vec![Block::text("node:r;")]),
+        ..CreateParams::default()
+    };
+    let first = fleet.client(0).await;
+    let root = first.create(&params).await.unwrap().session.to_string();
+    found("the sub-agent runs its command", async || {
+        std::path::Path::new(&old).join("begun").exists().then_some(())
+    })
+    .await;
+    let child = first.get(&root).await.unwrap().children[0].to_string();
+    fleet.nodes[0].kill().await;
+    let second = fleet.client(1).await;
+    for id in [&root, &child] {
+        waits(&second, id).await;
+    }
+    let done = fleet.nodes[1].agentctl(&["resume", &root, "-C", &new]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    Follower::attach(&second, &root).await.turn_finished(1).await;
+    for id in [&root, &child] {
+        let row = second.get(id).await.unwrap();
+        assert_eq!(
+            (row.workdir.as_str(), row.place.home.as_str()),
+            (new.as_str(), "node1"),
+            "{id}"
+        );
+    }
+    let here = std::fs::read_to_string(format!("{new}/here")).unwrap();
+    assert_eq!(here.trim(), new);
 }
 
 #[tokio::test(flavor = "multi_thread")]
