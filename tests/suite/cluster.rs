@@ -6,7 +6,7 @@ pub(crate) mod fleet;
 mod place;
 mod standby;
 
-use agentd_protocol::{Block, EventBody, SendParams};
+use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
 use agentd_tests::{Follower, Logs, eventually, found, within};
 use fleet::Fleet;
 use rustix::process::Signal;
@@ -134,7 +134,7 @@ async fn i9_a_node_that_slept_too_long_drops_its_sessions_and_comes_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_nodes_share_the_limit_of_a_provider() {
-    let Some(fleet) = Fleet::limited("the limit of a provider", 2, Some(2)).await else {
+    let Some(fleet) = Fleet::limited("the limit of a provider", 2, 2, "").await else {
         return;
     };
     let mut sessions = Vec::new();
@@ -148,6 +148,45 @@ async fn the_nodes_share_the_limit_of_a_provider() {
         Follower::attach(&client, id).await.turn_finished(1).await;
     }
     assert_eq!(fleet.model.seen().most, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_and_lanes_share_a_provider_over_all_nodes() {
+    let config = "[scheduler]\nweights = { b = 3.0 }\n";
+    let Some(fleet) = Fleet::limited("groups on several nodes", 3, 8, config).await else {
+        return;
+    };
+    let teams = [
+        ("a", "interactive", 8),
+        ("b", "interactive", 16),
+        ("a", "background", 6),
+    ];
+    for (node, (team, lane, sessions)) in teams.iter().enumerate() {
+        let client = fleet.client(node).await;
+        for number in 0..*sessions {
+            let params = CreateParams {
+                workdir: fleet.local(&format!("{node}-{number}")),
+                prompt: Some(vec![Block::text("plan:busy steps=300 tool=write first=1000;")]),
+                labels: [("team", team), ("lane", lane)]
+                    .map(|(key, value)| (key.to_owned(), (*value).to_owned()))
+                    .into(),
+                ..CreateParams::default()
+            };
+            client.create(&params).await.unwrap();
+        }
+    }
+    // By nodes alone, it would be three, three and two calls.
+    let running = async |node: usize| {
+        let models = fleet.client(node).await.models().await.unwrap();
+        let model = models.iter().find(|model| model.name == "limited");
+        model.unwrap().running
+    };
+    found("team b has three times the calls of team a", async || {
+        let running = [running(0).await, running(1).await, running(2).await];
+        ([1, 2].contains(&running[0]) && [5, 6].contains(&running[1]) && running[2] <= 1).then_some(())
+    })
+    .await;
+    assert!(fleet.model.seen().most <= 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ use agentd_actor_core::Done;
 use agentd_protocol::{CircuitState, CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
 use agentd_provider::{Counted, Rates};
 use agentd_settings::RatesConfig;
+use agentd_store::{Share, Want};
 use ractor::ActorRef;
 use std::time::Duration;
 
@@ -211,6 +212,8 @@ pub struct ProviderStatus {
     pub permits: u32,
     /// The configured limit.
     pub limit: u32,
+    /// The calls in flight and those that wait, by lane and group.
+    pub wants: Vec<Want>,
     /// No call is admitted before this time.
     pub paused_until: Option<Timestamp>,
     /// The circuit breaker.
@@ -288,8 +291,8 @@ pub enum ModelMsg {
     },
     /// This node's share of the limit changed: the other nodes of the fleet have the rest.
     Share {
-        /// How many calls may be in flight; rates are divided in the same proportion.
-        permits: u32,
+        /// The permits and the weights; rates are divided in the same proportion as the permits.
+        share: Share,
     },
     /// Ask for the state of the admission.
     Status {

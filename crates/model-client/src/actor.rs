@@ -127,7 +127,7 @@ impl Actor for ModelClient {
             } => state
                 .admission
                 .configure(permits, credentials, &rates, patience_ms, now),
-            ModelMsg::Share { permits } => state.admission.share(permits, now),
+            ModelMsg::Share { share } => state.admission.share(&share, now),
             ModelMsg::Wake { generation } => state.woken(generation),
             ModelMsg::Status { done } => {
                 done.answer(state.admission.status(now));

@@ -3,6 +3,7 @@
 use crate::state::Admission;
 use agentd_protocol::Timestamp;
 use agentd_settings::RatesConfig;
+use agentd_store::Share;
 
 impl<T> Admission<T> {
     /// Applies new limits and names. Calls in flight continue, even with a removed credential.
@@ -22,7 +23,9 @@ impl<T> Admission<T> {
     }
 
     /// Applies this node's share of the limits of a fleet. Calls in flight continue.
-    pub fn share(&mut self, permits: u32, now: Timestamp) {
+    pub fn share(&mut self, share: &Share, now: Timestamp) {
+        self.queue.weigh(&share.weights);
+        let permits = share.permits;
         if self.share != Some(permits) {
             self.share = Some(permits);
             self.resize(now);

@@ -3,11 +3,12 @@
 use crate::queue::Waiter;
 use agentd_actor_kit::Ask;
 use agentd_protocol::SessionId;
+use agentd_store::Want;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// The cost of one call to a group of weight 1, in virtual time.
-const UNIT: f64 = 1_048_576.0;
+/// The cost of one call to a group of weight 0.001, in virtual time.
+const UNIT: u64 = 1_000 << 20;
 /// Idle groups are forgotten above this number of groups.
 const MANY_GROUPS: usize = 1_024;
 
@@ -89,7 +90,10 @@ struct Group<T> {
 /// One lane.
 #[derive(Debug)]
 pub(crate) struct Line<T> {
+    /// The configured weights.
     weights: BTreeMap<String, f64>,
+    /// Those that count instead on this node of a fleet, in thousandths.
+    shares: HashMap<String, u32>,
     groups: BTreeMap<Arc<str>, Group<T>>,
     /// Groups with waiters, by their virtual time.
     order: BTreeSet<(u64, Arc<str>)>,
@@ -105,6 +109,7 @@ impl<T> Line<T> {
     pub(crate) fn new(weights: &BTreeMap<String, f64>) -> Self {
         Self {
             weights: weights.clone(),
+            shares: HashMap::new(),
             groups: BTreeMap::new(),
             order: BTreeSet::new(),
             now: 0,
@@ -122,6 +127,38 @@ impl<T> Line<T> {
         self.waiting == 0
     }
 
+    /// The groups with waiters, and how many they have.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
+        let waiting = self.groups.iter().filter(|(_, group)| group.waiting > 0);
+        waiting.map(|(name, group)| (name, group.waiting))
+    }
+
+    /// The configured weight of a group in thousandths.
+    pub(crate) fn weight(&self, group: &str) -> u32 {
+        thousandths(self.weights.get(group).copied().unwrap_or(1.0))
+    }
+
+    /// Sets the weights that count on this node of a fleet.
+    pub(crate) fn weigh<'a>(&mut self, weights: impl Iterator<Item = &'a Want>) {
+        let shares = weights.map(|want| (want.group.clone(), want.weight)).collect();
+        if self.shares != shares {
+            self.shares = shares;
+            let names: Vec<Arc<str>> = self.groups.keys().cloned().collect();
+            for name in names {
+                let step = self.step(&name);
+                if let Some(group) = self.groups.get_mut(&name) {
+                    group.step = step;
+                }
+            }
+        }
+    }
+
+    /// The cost of one call to a group, in virtual time.
+    fn step(&self, group: &str) -> u64 {
+        let weight = self.shares.get(group).copied();
+        UNIT / u64::from(weight.unwrap_or_else(|| self.weight(group)).max(1))
+    }
+
     /// Adds a waiter; returns its group and model.
     pub(crate) fn push(&mut self, waiter: Waiter<T>) -> (Arc<str>, Arc<str>) {
         self.forget();
@@ -130,10 +167,10 @@ impl<T> Line<T> {
             Some((name, _)) => Arc::clone(name),
             None => Arc::from(waiter.ask.group.as_str()),
         };
-        let (now, weight) = (self.now, self.weights.get(&*name).copied());
+        let (now, step) = (self.now, self.step(&name));
         let group = self.groups.entry(Arc::clone(&name)).or_insert_with(|| Group {
             time: now,
-            step: step(weight.unwrap_or(1.0)),
+            step,
             waiting: 0,
             rings: BTreeMap::new(),
         });
@@ -293,15 +330,15 @@ impl<T> Line<T> {
     }
 }
 
-/// The cost of one call to a group of this weight.
+/// A weight in thousandths.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "clamped to a range that fits"
 )]
-fn step(weight: f64) -> u64 {
+fn thousandths(weight: f64) -> u32 {
     let weight = if weight.is_finite() { weight } else { 1.0 };
-    (UNIT / weight.clamp(0.001, 1_000.0)) as u64
+    (weight.clamp(0.001, 1_000.0) * 1_000.0).round() as u32
 }
 
 #[cfg(test)]

@@ -8,11 +8,9 @@
 use crate::line::Line;
 use agentd_actor_kit::{Ask, Lane};
 use agentd_protocol::SessionId;
+use agentd_store::{BACKGROUND_EVERY, Want};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// One call in this many is a background call, if any wait.
-const BACKGROUND_EVERY: u32 = 16;
 
 /// A waiting call. `T` is where the answer is delivered.
 #[derive(Debug)]
@@ -24,8 +22,8 @@ pub(crate) struct Waiter<T> {
 /// A choice of the next call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pick {
-    lane: Lane,
-    group: Arc<str>,
+    pub(crate) lane: Lane,
+    pub(crate) group: Arc<str>,
     pub(crate) model: Arc<str>,
     /// The groups before it that are held up.
     passed_over: Vec<Arc<str>>,
@@ -61,6 +59,32 @@ impl<T> Queue<T> {
 
     pub(crate) const fn len(&self) -> usize {
         self.waiting
+    }
+
+    /// The lanes and groups with waiting calls, and how many wait.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (Lane, &Arc<str>, usize)> {
+        [Lane::Interactive, Lane::Background]
+            .into_iter()
+            .flat_map(|lane| {
+                self.lane(lane)
+                    .groups()
+                    .map(move |(group, waiting)| (lane, group, waiting))
+            })
+    }
+
+    /// The configured weight of a group in thousandths.
+    pub(crate) fn weight(&self, group: &str) -> u32 {
+        self.interactive.weight(group)
+    }
+
+    /// Sets the weights that count on this node of a fleet; other groups have the configured ones.
+    pub(crate) fn weigh(&mut self, weights: &[Want]) {
+        for lane in [Lane::Interactive, Lane::Background] {
+            let own = weights
+                .iter()
+                .filter(|want| want.background == (lane == Lane::Background));
+            self.lane_mut(lane).weigh(own);
+        }
     }
 
     /// The models with waiting calls.

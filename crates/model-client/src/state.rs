@@ -8,7 +8,7 @@ use crate::pace::Pace;
 use crate::queue::{Pick, Queue, Waiter};
 use crate::setup::{Notice, Setup, Step};
 use crate::view::told;
-use agentd_actor_kit::{Ask, CallOutcome, Grant, Outlook, Refusal};
+use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
 use agentd_protocol::{FailureClass, LastCall, Stamp, Timestamp};
 use agentd_provider::Rates;
 use agentd_settings::RatesConfig;
@@ -29,10 +29,12 @@ const LEAST_WINDOW: u64 = 256;
 
 /// A call in flight.
 #[derive(Debug)]
-struct Running {
+pub(super) struct Running {
     credential: Index,
     charge: Charge,
     since: Timestamp,
+    pub(super) lane: Lane,
+    pub(super) group: Arc<str>,
 }
 
 /// The calls that were refused because of a pause.
@@ -59,7 +61,7 @@ pub struct Admission<T> {
     pub(super) credentials: Credentials,
     pub(super) circuit: Circuit,
     pub(super) pace: Pace,
-    running: BTreeMap<u64, Running>,
+    pub(super) running: BTreeMap<u64, Running>,
     granted: u64,
     pub(super) windows: BTreeMap<String, u64>,
     /// By model: the pause that caused the refusals.
@@ -194,16 +196,6 @@ impl<T> Admission<T> {
             .max_by_key(|(until, _)| *until)
     }
 
-    /// Whether a call waits for a rate limit rather than a permit.
-    pub(super) fn wants_a_rate(&self, ask: &Ask, now: Timestamp) -> bool {
-        let asked = ask.credential.as_deref();
-        let shut = self
-            .credentials
-            .choose(&ask.model, asked, &Charge::of(ask), now)
-            .err();
-        shut.is_some_and(|shut| shut.opens.is_some())
-    }
-
     fn refuse(
         &mut self,
         model: &str,
@@ -262,6 +254,8 @@ impl<T> Admission<T> {
             credential,
             charge,
             since: now,
+            lane: pick.lane,
+            group: Arc::clone(&pick.group),
         };
         self.running.insert(number, running);
         let grant = Grant {

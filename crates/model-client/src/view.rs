@@ -1,9 +1,12 @@
 //! The status of a provider's admission. Pure.
 
+use crate::bucket::Charge;
 use crate::state::Admission;
-use agentd_actor_kit::{Hold, ProviderStatus, QueuePosition};
+use agentd_actor_kit::{Ask, Hold, Lane, ProviderStatus, QueuePosition};
 use agentd_protocol::{FailureClass, LastCall, SessionId, Timestamp};
-use std::collections::BTreeSet;
+use agentd_store::Want;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The message of a failed call about its provider, if there is one.
 pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall> {
@@ -43,6 +46,16 @@ impl<T> Admission<T> {
         })
     }
 
+    /// Whether a call waits for a rate limit rather than a permit.
+    fn wants_a_rate(&self, ask: &Ask, now: Timestamp) -> bool {
+        let asked = ask.credential.as_deref();
+        let shut = self
+            .credentials
+            .choose(&ask.model, asked, &Charge::of(ask), now)
+            .err();
+        shut.is_some_and(|shut| shut.opens.is_some())
+    }
+
     /// The current status.
     pub(crate) fn status(&self, now: Timestamp) -> ProviderStatus {
         ProviderStatus {
@@ -50,6 +63,7 @@ impl<T> Admission<T> {
             waiting: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
             permits: self.permits(),
             limit: self.limit,
+            wants: self.wants(),
             paused_until: self.paused_until(now),
             circuit: self.circuit.told(),
             credentials: self.credentials.told(now),
@@ -60,6 +74,24 @@ impl<T> Admission<T> {
                 .collect(),
             last_call: self.last_call,
         }
+    }
+
+    /// The calls in flight and those that wait, by lane and group.
+    fn wants(&self) -> Vec<Want> {
+        let mut calls: BTreeMap<(Lane, &Arc<str>), u32> = BTreeMap::new();
+        for (lane, group, waiting) in self.queue.groups() {
+            *calls.entry((lane, group)).or_default() += u32::try_from(waiting).unwrap_or(u32::MAX);
+        }
+        for running in self.running.values() {
+            *calls.entry((running.lane, &running.group)).or_default() += 1;
+        }
+        let wants = calls.into_iter().map(|((lane, group), calls)| Want {
+            background: lane == Lane::Background,
+            group: group.to_string(),
+            weight: self.queue.weight(group),
+            calls,
+        });
+        wants.collect()
     }
 
     /// A provider is paused while its circuit is open, or while every model that was ever called is closed.

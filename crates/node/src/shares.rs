@@ -4,7 +4,7 @@
 //! lease ends before that.
 
 use agentd_actor_kit::{Handle, ModelMsg};
-use agentd_store::{Demand, Fleet};
+use agentd_store::{Demand, Fleet, largest};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +34,10 @@ impl Shares {
             match self.fleet.share(&demands).await {
                 Ok(shares) => {
                     failing = false;
-                    for (demand, permits) in demands.iter().zip(shares) {
+                    for (demand, share) in demands.iter().zip(shares) {
                         if let Some(model) = self.models.get(&demand.provider) {
                             // If it is down, the next one gets its share with the next tick.
-                            model.cast(ModelMsg::Share { permits });
+                            model.cast(ModelMsg::Share { share });
                         }
                     }
                 }
@@ -61,7 +61,7 @@ impl Shares {
                 provider: provider.clone(),
                 limit: status.limit,
                 running: status.running,
-                wanted: status.running.saturating_add(status.waiting),
+                wants: largest(status.wants),
             });
         }
         demands

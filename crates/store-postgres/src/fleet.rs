@@ -9,7 +9,7 @@ use crate::shares;
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
 use agentd_store::{
-    Away, Demand, Fleet, Incarnation, Joining, Orphans, Owner, StoreError, Stranded, WORTH_IT,
+    Away, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded, WORTH_IT,
 };
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -284,7 +284,7 @@ impl Fleet for Membership {
         place.await.map(|changed| changed > 0)
     }
 
-    async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError> {
+    async fn share(&self, demands: &[Demand]) -> Result<Vec<Share>, StoreError> {
         let (me, demands) = (self.me(), demands.to_vec());
         self.reads
             .run(move |client| shares::replace(client, me, demands))

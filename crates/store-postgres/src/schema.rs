@@ -6,10 +6,11 @@ use agentd_store::StoreError;
 use tokio_postgres::Client;
 
 /// One migration per version, applied in order. Never change a released migration.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
 
 /// The key of the lock for migrations.

@@ -2,7 +2,7 @@
 
 use crate::error::store_error;
 use crate::queries::get;
-use agentd_store::{Demand, Held, StoreError, share};
+use agentd_store::{Demand, Held, Share, StoreError, Want, calls, share};
 use deadpool_postgres::Object;
 use std::collections::HashMap;
 use tokio_postgres::Row;
@@ -16,20 +16,22 @@ const TURN: i64 = 5;
 const FORGET: &str =
     "DELETE FROM provider_share USING node WHERE node.id = provider_share.node AND node.dead";
 
-const OTHERS: &str = "SELECT provider, node, wanted, permits FROM provider_share WHERE node <> $1";
+const OTHERS: &str = "SELECT provider, node, wanted, permits, wants FROM provider_share WHERE node <> $1";
 
 const NOW: &str = "SELECT extract(epoch FROM clock_timestamp())::bigint";
 
-const KEEP: &str = "INSERT INTO provider_share SELECT provider, $1, wanted, permits
-    FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS mine(provider, wanted, permits)
-  ON CONFLICT (provider, node) DO UPDATE SET wanted = excluded.wanted, permits = excluded.permits";
+const KEEP: &str = "INSERT INTO provider_share(provider, node, wanted, permits, wants)
+  SELECT provider, $1, wanted, permits, wants
+    FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[]) AS mine(provider, wanted, permits, wants)
+  ON CONFLICT (provider, node) DO UPDATE
+    SET wanted = excluded.wanted, permits = excluded.permits, wants = excluded.wants";
 
-/// Replaces this node's shares, and returns its permits in the order of the demands.
+/// Replaces this node's shares, and returns them in the order of the demands.
 pub(crate) async fn replace(
     mut client: Object,
     me: i64,
     demands: Vec<Demand>,
-) -> Result<Vec<u32>, StoreError> {
+) -> Result<Vec<Share>, StoreError> {
     let failed = |error| store_error(&error);
     let change = client.transaction().await.map_err(failed)?;
     change
@@ -45,28 +47,42 @@ pub(crate) async fn replace(
     let now: i64 = get(&change.query_one(NOW, &[]).await.map_err(failed)?, 0)?;
     let turn = u64::try_from(now / TURN).unwrap_or(0);
     let own = u64::try_from(me).unwrap_or(0);
-    let permits = demands.iter().map(|demand| {
+    let shares = demands.iter().map(|demand| {
         let others = others.get(&demand.provider).map_or(&[][..], Vec::as_slice);
         share(own, demand, others, turn)
     });
-    let permits: Vec<u32> = permits.collect();
+    let shares: Vec<Share> = shares.collect();
     let providers: Vec<&str> = demands.iter().map(|demand| demand.provider.as_str()).collect();
-    let wanted: Vec<i64> = demands.iter().map(|demand| demand.wanted.into()).collect();
-    let kept: Vec<i64> = permits.iter().map(|permits| (*permits).into()).collect();
+    let wanted: Vec<i64> = demands.iter().map(|demand| calls(&demand.wants).into()).collect();
+    let kept: Vec<i64> = shares.iter().map(|share| share.held.into()).collect();
+    let wants = demands
+        .iter()
+        .map(|demand| serde_json::json!(demand.wants).to_string());
+    let wants: Vec<String> = wants.collect();
     change
-        .execute(KEEP, &[&me, &providers, &wanted, &kept])
+        .execute(KEEP, &[&me, &providers, &wanted, &kept, &wants])
         .await
         .map_err(failed)?;
     change.commit().await.map_err(failed)?;
-    Ok(permits)
+    Ok(shares)
 }
 
 fn held(row: &Row) -> Result<(String, Held), StoreError> {
     let number = |index| get::<i64>(row, index);
     let count = |index| number(index).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let mut wants: Vec<Want> = serde_json::from_str(&get::<String>(row, 4)?).unwrap_or_default();
+    if wants.is_empty() {
+        // A node of an earlier version states only the sum.
+        wants.push(Want {
+            background: false,
+            group: String::new(),
+            weight: 1_000,
+            calls: count(2)?,
+        });
+    }
     let held = Held {
         node: u64::try_from(number(1)?).unwrap_or(0),
-        wanted: count(2)?,
+        wants,
         permits: count(3)?,
     };
     Ok((get(row, 0)?, held))

@@ -1,6 +1,6 @@
 //! Several nodes on one store: who is there, and how the sessions of a node that is gone reach another one.
 
-use crate::{Away, Demand, Incarnation, StoreError};
+use crate::{Away, Demand, Incarnation, Share, StoreError};
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp, listed};
 use async_trait::async_trait;
 use std::fmt;
@@ -134,9 +134,9 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;
     /// Says which sessions a node may have. Returns whether there is such a live node.
     async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError>;
-    /// Says what this node wants of each provider's limit. Returns how many of its calls may be in flight, in the same order:
-    /// in sum, the live nodes never have more than the limit.
-    async fn share(&self, demands: &[Demand]) -> Result<Vec<u32>, StoreError>;
+    /// Says what this node wants of each provider's limit. Returns its shares in the same order: in sum, the live nodes never
+    /// have more permits than the limit.
+    async fn share(&self, demands: &[Demand]) -> Result<Vec<Share>, StoreError>;
     /// The live node that owns a session or a relative of it, unless it is this one.
     async fn owner(&self, session: SessionId) -> Result<Option<Owner>, StoreError>;
     /// Another live node that may run a session.

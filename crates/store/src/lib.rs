@@ -61,5 +61,5 @@ pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, StoredKey, Watched,
     WatchedEvent,
 };
-pub use shares::{Demand, Held, share};
+pub use shares::{BACKGROUND_EVERY, Demand, Held, Share, Want, calls, largest, share};
 pub use spending::Spending;

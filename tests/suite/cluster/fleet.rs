@@ -68,9 +68,9 @@ impl Fleet {
         Self::begin(test, nodes, None, config).await
     }
 
-    /// The same, with a provider that may have this many calls at once.
-    pub(crate) async fn limited(test: &str, nodes: usize, calls: Option<u32>) -> Option<Self> {
-        Self::begin(test, nodes, calls, "").await
+    /// The same, with a provider that may have this many calls at once, and more settings.
+    pub(crate) async fn limited(test: &str, nodes: usize, calls: u32, config: &str) -> Option<Self> {
+        Self::begin(test, nodes, Some(calls), config).await
     }
 
     /// Starts nodes that know a standby of their database, too.

@@ -234,3 +234,32 @@ fn a_position_is_about_how_many_go_before() {
     }
     assert!(queue.position(session(1)).is_none());
 }
+
+#[test]
+fn the_weights_of_a_fleet_replace_those_of_the_node() {
+    let mut queue = queue(&[("a", 1.0), ("b", 3.0)]);
+    for (number, group) in [(1, "a"), (2, "b"), (3, "c")] {
+        add(&mut queue, number, group, Lane::Interactive);
+        add(&mut queue, number + 10, group, Lane::Background);
+    }
+    assert_eq!([queue.weight("b"), queue.weight("c")], [3_000, 1_000]);
+    let weigh = |queue: &mut Queue<u64>, weights: &[(&str, u32)]| {
+        let wants = weights.iter().map(|(group, weight)| Want {
+            background: false,
+            group: (*group).to_owned(),
+            weight: *weight,
+            calls: 1,
+        });
+        queue.weigh(&wants.collect::<Vec<_>>());
+    };
+    weigh(&mut queue, &[("a", 3_000), ("b", 1_000)]);
+    let served = serve(&mut queue, 1_600);
+    // 1,500 interactive calls as the fleet says, and 100 background calls as configured.
+    assert_eq!(
+        served,
+        shares(&[("a", 900 + 20), ("b", 300 + 60), ("c", 300 + 20)])
+    );
+    weigh(&mut queue, &[]);
+    let served = serve(&mut queue, 1_600);
+    assert!((958..=962).contains(&served["b"]), "{served:?}");
+}

@@ -3,6 +3,7 @@ use agentd_actor_kit::{Hold, Lane, QueuePosition};
 use agentd_protocol::{CredentialHealth, SessionId, Usage};
 use agentd_provider::Gauge;
 use agentd_settings::SchedulerConfig;
+use agentd_store::Share;
 use std::collections::VecDeque;
 
 mod herd;
@@ -343,9 +344,14 @@ fn a_node_of_a_fleet_keeps_to_its_share() {
     let mut world = World::of(config);
     (1..=10).for_each(|number| world.wait(number));
     assert_eq!(world.granted(), [], "nothing before the first share");
-    world.admission.share(2, world.now);
+    let permits = |permits| Share {
+        permits,
+        held: permits,
+        weights: Vec::new(),
+    };
+    world.admission.share(&permits(2), world.now);
     assert_eq!(world.granted().len(), 2, "as many calls as permits");
-    world.admission.share(64, world.now);
+    world.admission.share(&permits(64), world.now);
     assert_eq!(world.granted().len(), 8);
     assert_eq!(world.admission.status(world.now).permits, 64);
     assert_eq!(world.admission.status(world.now).limit, 64);

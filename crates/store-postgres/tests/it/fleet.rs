@@ -3,7 +3,7 @@
 use crate::kit::Kit;
 use crate::server::Database;
 use agentd_protocol::{Labels, Placing, SessionId, SessionPlace, Summary, listed};
-use agentd_store::{Append, Demand, Fleet, Joining, Options, Outcome, StoreError};
+use agentd_store::{Append, Demand, Fleet, Joining, Options, Outcome, StoreError, Want};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,17 +180,23 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
             provider: provider.to_owned(),
             limit,
             running,
-            wanted,
+            wants: vec![Want {
+                background: false,
+                group: "team\0".to_owned(),
+                weight: 1_000,
+                calls: wanted,
+            }],
         };
         let demands = [demand("p", 10), demand("q", 100)];
-        node.fleet.share(&demands).await.unwrap()
+        let shares = node.fleet.share(&demands).await.unwrap();
+        shares.iter().map(|share| share.permits).collect::<Vec<_>>()
     };
     assert_eq!(share(&a, 0, 4).await, [10, 100], "nobody else wants anything");
     assert_eq!(share(&b, 0, 8).await, [0, 0], "a has all");
     assert_eq!(
         share(&a, 9, 9).await,
-        [9, 51],
-        "calls in flight keep their permits"
+        [5, 51],
+        "nine calls end before others start"
     );
     assert_eq!(share(&b, 0, 8).await, [1, 49]);
     assert_eq!(share(&a, 4, 4).await, [4, 48]);
