@@ -186,6 +186,10 @@ async fn groups_and_lanes_share_a_provider_over_all_nodes() {
         ([1, 2].contains(&running[0]) && [5, 6].contains(&running[1]) && running[2] <= 1).then_some(())
     })
     .await;
+    found("a background call has its turn", async || {
+        (running(2).await == 1).then_some(())
+    })
+    .await;
     assert!(fleet.model.seen().most <= 8);
 }
 

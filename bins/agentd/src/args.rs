@@ -1,5 +1,6 @@
 //! The command line of the daemon.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -66,9 +67,9 @@ pub(crate) enum Verb {
         /// The destination, which must be empty
         #[arg(value_name = "TO")]
         to: String,
-        /// The node of PostgreSQL (`node.name`) whose machine has the sessions' directories: only it continues those that
-        /// no shared path contains
-        #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+        /// The node (node.name) on the machine with the sessions' directories. Only this node continues sessions
+        /// outside shared paths
+        #[arg(long, value_name = "NAME", conflicts_with = "verify", value_parser = NonEmptyStringValueParser::new())]
         node: Option<String>,
         /// Say what would be copied
         #[arg(long, conflicts_with = "verify")]

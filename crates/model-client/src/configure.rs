@@ -24,7 +24,7 @@ impl<T> Admission<T> {
 
     /// Applies this node's share of the limits of a fleet. Calls in flight continue.
     pub fn share(&mut self, share: &Share, now: Timestamp) {
-        self.queue.weigh(&share.weights);
+        self.queue.weigh(share);
         let permits = share.permits;
         if self.share != Some(permits) {
             self.share = Some(permits);

@@ -24,7 +24,8 @@ pub(crate) struct Shut {
 /// several answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Window {
-    size: u32,
+    /// What rate limits taught, until it has grown to `most`. A smaller share for a while does not change it.
+    learned: Option<u32>,
     most: u32,
     answers: u32,
     /// Calls with a smaller number started before the last halving.
@@ -33,26 +34,27 @@ struct Window {
 
 impl Window {
     const fn resize(&mut self, permits: u32) {
-        if self.size == self.most || self.size > permits {
-            self.size = permits;
-        }
         self.most = permits;
     }
 
+    fn size(&self) -> u32 {
+        self.learned.map_or(self.most, |size| size.min(self.most))
+    }
+
     fn answered(&mut self) {
-        if self.size >= self.most {
+        let Some(size) = self.learned.filter(|size| *size < self.most) else {
             return;
-        }
+        };
         self.answers += 1;
-        if self.answers >= self.size.max(LEAST_ANSWERS) {
+        if self.answers >= size.max(LEAST_ANSWERS) {
             self.answers = 0;
-            self.size += 1;
+            self.learned = Some(size + 1).filter(|size| *size < self.most);
         }
     }
 
     fn limited(&mut self, (number, next): (u64, u64), running: u32) {
         if number >= self.fresh_from {
-            self.size = (self.size.min(running) / 2).max(1);
+            self.learned = Some((self.size().min(running) / 2).max(1));
             self.answers = 0;
             self.fresh_from = next;
         }
@@ -97,7 +99,7 @@ impl Slot {
             running: 0,
             last_used: 0,
             window: Window {
-                size: permits,
+                learned: None,
                 most: permits,
                 answers: 0,
                 fresh_from: 0,
@@ -122,7 +124,7 @@ impl Slot {
             Well::Probing => return Gate::Busy,
             Well::Yes | Well::Probe => {}
         }
-        if self.running >= self.window.size {
+        if self.running >= self.window.size() {
             return Gate::Busy;
         }
         let learned = self

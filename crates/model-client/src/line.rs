@@ -92,7 +92,7 @@ struct Group<T> {
 pub(crate) struct Line<T> {
     /// The configured weights.
     weights: BTreeMap<String, f64>,
-    /// Those that count instead on this node of a fleet, in thousandths.
+    /// The weights that replace them on this node of a fleet, in thousandths.
     shares: HashMap<String, u32>,
     groups: BTreeMap<Arc<str>, Group<T>>,
     /// Groups with waiters, by their virtual time.
@@ -156,7 +156,7 @@ impl<T> Line<T> {
     /// The cost of one call to a group, in virtual time.
     fn step(&self, group: &str) -> u64 {
         let weight = self.shares.get(group).copied();
-        UNIT / u64::from(weight.unwrap_or_else(|| self.weight(group)).max(1))
+        (UNIT / u64::from(weight.unwrap_or_else(|| self.weight(group)).max(1))).max(1)
     }
 
     /// Adds a waiter; returns its group and model.

@@ -8,7 +8,7 @@
 use crate::line::Line;
 use agentd_actor_kit::{Ask, Lane};
 use agentd_protocol::SessionId;
-use agentd_store::{BACKGROUND_EVERY, Want};
+use agentd_store::{BACKGROUND_EVERY, Share};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub(crate) struct Pick {
 pub(crate) struct Queue<T> {
     interactive: Line<T>,
     background: Line<T>,
+    /// One call in this many is a background call, if any wait.
+    background_every: u32,
     /// Consecutive interactive calls while background calls were waiting.
     in_a_row: u32,
     waiting: usize,
@@ -49,6 +51,7 @@ impl<T> Queue<T> {
         Self {
             interactive: Line::new(weights),
             background: Line::new(weights),
+            background_every: BACKGROUND_EVERY,
             in_a_row: 0,
             waiting: 0,
             most: usize::try_from(most.max(1)).unwrap_or(usize::MAX),
@@ -77,10 +80,12 @@ impl<T> Queue<T> {
         self.interactive.weight(group)
     }
 
-    /// Sets the weights that count on this node of a fleet; other groups have the configured ones.
-    pub(crate) fn weigh(&mut self, weights: &[Want]) {
+    /// Shares between lanes and groups as this node of a fleet has to; groups that are not named have the configured weights.
+    pub(crate) fn weigh(&mut self, share: &Share) {
+        self.background_every = share.background_every.max(2);
         for lane in [Lane::Interactive, Lane::Background] {
-            let own = weights
+            let own = share
+                .weights
                 .iter()
                 .filter(|want| want.background == (lane == Lane::Background));
             self.lane_mut(lane).weigh(own);
@@ -107,7 +112,7 @@ impl<T> Queue<T> {
 
     /// Chooses the next call, skipping models that are held up.
     pub(crate) fn pick(&self, held: &BTreeSet<Arc<str>>) -> Option<Pick> {
-        let order = if self.in_a_row + 1 >= BACKGROUND_EVERY {
+        let order = if self.in_a_row + 1 >= self.background_every {
             [Lane::Background, Lane::Interactive]
         } else {
             [Lane::Interactive, Lane::Background]
@@ -170,7 +175,7 @@ impl<T> Queue<T> {
         let others = match lane {
             Lane::Interactive => 0,
             Lane::Background => {
-                let share = own.saturating_mul(BACKGROUND_EVERY as usize - 1);
+                let share = own.saturating_mul(self.background_every as usize - 1);
                 self.interactive.len().min(share)
             }
         };

@@ -32,7 +32,7 @@ pub struct Migrate {
 /// Copies a store, or compares two. Calls `tell` after each batch.
 ///
 /// # Errors
-/// The URLs are not one of SQLite and one of PostgreSQL; a node of SQLite; a database cannot be used, or a daemon uses it; the destination
+/// The URLs are not one of SQLite and one of PostgreSQL; a node is named for a SQLite destination; a database cannot be used, or a daemon uses it; the destination
 /// holds other data; the two differ.
 pub fn migrate(
     migrate: &Migrate,

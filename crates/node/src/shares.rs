@@ -61,6 +61,7 @@ impl Shares {
                 provider: provider.clone(),
                 limit: status.limit,
                 running: status.running,
+                permits: status.permits,
                 wants: largest(status.wants),
             });
         }

@@ -60,10 +60,11 @@ const HOST: &str = "SELECT n.name, n.address, n.secret FROM node n
     AND may_run_1(n.id, s.root)
   ORDER BY to_json(n.name)::text = home_1(r.summary, r.node) DESC, n.standing = 'open' DESC, n.id LIMIT 1";
 
-const GIVE_BACK: &str = "UPDATE session SET owner = NULL
-  WHERE owner = $2 AND root = (SELECT root FROM session WHERE uid = $1) AND NOT may_run_1($2, root)";
+const GIVE_BACK: &str = "WITH alone AS (SELECT 1 FROM stream FOR UPDATE)
+  UPDATE session SET owner = NULL WHERE EXISTS (SELECT FROM alone) AND owner = $2 AND root = (SELECT root FROM session WHERE uid = $1) AND NOT may_run_1($2, root)";
 
-const HAND_OVER: &str = "UPDATE session SET owner = NULL WHERE owner = $1
+const HAND_OVER: &str = "WITH alone AS (SELECT 1 FROM stream FOR UPDATE)
+  UPDATE session SET owner = NULL WHERE EXISTS (SELECT FROM alone) AND owner = $1
   AND root NOT IN (SELECT root FROM session WHERE uid = ANY ($2))";
 
 const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), standing,

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 
 /// The key of the lock under which a node changes its shares.
 const LOCK: i64 = 0x6167_7464_0002;
-/// For how many seconds the same node comes first when there are fewer permits than nodes.
+/// For how many seconds the remainders of a division stay with the same nodes.
 const TURN: i64 = 5;
 
 /// A node that others took note of as gone starts no more calls: its lease ended before. What it held is free.
@@ -71,13 +71,14 @@ fn held(row: &Row) -> Result<(String, Held), StoreError> {
     let number = |index| get::<i64>(row, index);
     let count = |index| number(index).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
     let mut wants: Vec<Want> = serde_json::from_str(&get::<String>(row, 4)?).unwrap_or_default();
-    if wants.is_empty() {
+    let calls = count(2)?;
+    if wants.is_empty() && calls > 0 {
         // A node of an earlier version states only the sum.
         wants.push(Want {
             background: false,
             group: String::new(),
             weight: 1_000,
-            calls: count(2)?,
+            calls,
         });
     }
     let held = Held {

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub const BACKGROUND_EVERY: u32 = 16;
 /// A node states its largest groups, and the sum of the others.
 const MOST_GROUPS: usize = 64;
-/// The name of that sum.
-const OTHERS: &str = "*";
+/// The name of that sum; no label has a control character.
+const OTHERS: &str = "\0";
 /// Permits are divided in parts of this size.
 const PARTS: u64 = 1 << 20;
 
@@ -26,6 +26,8 @@ pub struct Demand {
     pub limit: u32,
     /// The node's calls in flight, whose permits it cannot give up.
     pub running: u32,
+    /// The permits that it has now, and may use before it learns of its new share.
+    pub permits: u32,
     /// Its calls in flight and those that wait.
     pub wants: Vec<Want>,
 }
@@ -33,7 +35,7 @@ pub struct Demand {
 /// The calls of one group in one lane.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Want {
-    /// Whether nobody waits for them.
+    /// Whether they are background calls.
     pub background: bool,
     /// The group.
     pub group: String,
@@ -61,6 +63,8 @@ pub struct Share {
     pub permits: u32,
     /// What the node [holds](Held::permits) until it shares again: its calls in flight may be more than its permits.
     pub held: u32,
+    /// While both lanes of the node want calls, background calls get one permit in this many.
+    pub background_every: u32,
     /// The wants of the node, with the weights that count between its own groups.
     pub weights: Vec<Want>,
 }
@@ -94,7 +98,8 @@ pub fn largest(mut wants: Vec<Want>) -> Vec<Want> {
 }
 
 /// The share of a node from now on: what is fair, but never more than the others leave, since they shrink first. A node with
-/// more calls in flight holds their permits until they end, and starts no others. `turn` rotates who gets more when permits cannot be divided evenly.
+/// more calls in flight holds their permits until they end, and starts no others. `turn` rotates who gets more when
+/// permits cannot be divided evenly.
 #[must_use]
 pub fn share(me: u64, demand: &Demand, others: &[Held], turn: u64) -> Share {
     let mut nodes: Vec<(u64, &[Want])> = others.iter().map(|held| (held.node, &*held.wants)).collect();
@@ -104,47 +109,62 @@ pub fn share(me: u64, demand: &Demand, others: &[Held], turn: u64) -> Share {
     let wants: Vec<&[Want]> = nodes.into_iter().map(|(_, wants)| wants).collect();
     let dues = dues(demand.limit, &wants);
     let fair = permits(demand.limit, &wants, &dues, turn);
+    let fair = fair.get(own).copied().unwrap_or(0);
     let taken = others
         .iter()
         .fold(0_u32, |sum, held| sum.saturating_add(held.permits));
-    let free = demand.limit.saturating_sub(taken);
-    let permits = fair[own].min(free);
+    let permits = fair.min(demand.limit.saturating_sub(taken));
+    let own: Vec<(&Want, u64)> = demand
+        .wants
+        .iter()
+        .map(|want| (want, due(&dues, own, want)))
+        .collect();
     Share {
         permits,
-        held: permits.max(demand.running),
-        weights: weights(&demand.wants, &dues[own]),
+        held: permits.max(demand.running).max(demand.permits),
+        background_every: background_every(&own),
+        weights: weights(&own),
     }
 }
 
-/// For each node, what each of its groups may use of the limit, in parts of a permit: more than it wants if its group
-/// wants less than it may.
-fn dues(limit: u32, nodes: &[&[Want]]) -> Vec<Vec<u64>> {
-    let amounts = lanes(limit, nodes);
-    let mut groups: BTreeMap<(bool, &str), Vec<(usize, usize)>> = BTreeMap::new();
+/// What each group of each node may use of the limit, in parts of a permit, by node, lane and group: more than it wants if its
+/// group wants less than it may.
+type Dues<'a> = BTreeMap<(usize, bool, &'a str), u64>;
+
+fn due(dues: &Dues<'_>, node: usize, want: &Want) -> u64 {
+    let due = dues.get(&(node, want.background, want.group.as_str()));
+    due.copied().unwrap_or(0)
+}
+
+/// A lane and a group. The sum of small groups is of different ones on each node.
+type GroupKey<'a> = (bool, &'a str, Option<usize>);
+/// The nodes of a group, and what each wants.
+type Members<'a> = Vec<(usize, &'a Want)>;
+
+fn dues<'a>(limit: u32, nodes: &[&'a [Want]]) -> Dues<'a> {
+    let mut groups: BTreeMap<GroupKey<'_>, Members<'a>> = BTreeMap::new();
     for (node, wants) in nodes.iter().enumerate() {
-        for (index, want) in wants.iter().enumerate() {
-            let members = groups.entry((want.background, &want.group)).or_default();
-            members.push((node, index));
+        for want in *wants {
+            let apart = (want.group == OTHERS).then_some(node);
+            let members = groups.entry((want.background, &want.group, apart));
+            members.or_default().push((node, want));
         }
     }
-    let want = |(node, index): &(usize, usize)| &nodes[*node][*index];
-    let mut dues: Vec<Vec<u64>> = nodes.iter().map(|wants| vec![0; wants.len()]).collect();
-    for background in [false, true] {
-        let lane = groups.iter().filter(|((lane, _), _)| *lane == background);
-        let lane: Vec<&Vec<(usize, usize)>> = lane.map(|(_, members)| members).collect();
+    let mut dues = Dues::new();
+    for (background, amount) in [false, true].into_iter().zip(lanes(limit, nodes)) {
+        let lane = groups.iter().filter(|((lane, ..), _)| *lane == background);
+        let lane: Vec<&Members<'_>> = lane.map(|(_, members)| members).collect();
         let parties = lane.iter().map(|members| {
-            let calls = members.iter().map(|member| parts(want(member).calls)).sum();
-            let weight = members.iter().map(|member| want(member).weight).max();
-            (calls, u64::from(weight.unwrap_or(1)))
+            let calls = members.iter().map(|(_, want)| parts(want.calls)).sum();
+            let weight = members.iter().map(|(_, want)| want.weight).max();
+            (calls, u64::from(weight.unwrap_or(1).max(1)))
         });
         let parties: Vec<(u64, u64)> = parties.collect();
-        for (members, due) in lane.iter().zip(level(amounts[usize::from(background)], &parties)) {
-            let parties: Vec<(u64, u64)> = members
-                .iter()
-                .map(|member| (parts(want(member).calls), 1))
-                .collect();
-            for ((node, index), due) in members.iter().zip(level(due, &parties)) {
-                dues[*node][*index] = due;
+        for (members, amount) in lane.iter().zip(level(amount, &parties)) {
+            let parties = members.iter().map(|(_, want)| (parts(want.calls), 1));
+            let parties: Vec<(u64, u64)> = parties.collect();
+            for ((node, want), due) in members.iter().zip(level(amount, &parties)) {
+                dues.insert((*node, background, want.group.as_str()), due);
             }
         }
     }
@@ -184,12 +204,11 @@ fn level(amount: u64, parties: &[(u64, u64)]) -> Vec<u64> {
 
 /// The permits of each node: what its groups want and may use, and an even part of the rest. Rounded so that the sum is the
 /// limit and each node is within one permit of its exact part.
-fn permits(limit: u32, nodes: &[&[Want]], dues: &[Vec<u64>], turn: u64) -> Vec<u32> {
-    let used = nodes.iter().zip(dues).map(|(wants, dues)| {
+fn permits(limit: u32, nodes: &[&[Want]], dues: &Dues<'_>, turn: u64) -> Vec<u32> {
+    let used = nodes.iter().enumerate().map(|(node, wants)| {
         let used = wants
             .iter()
-            .zip(dues)
-            .map(|(want, due)| parts(want.calls).min(*due));
+            .map(|want| parts(want.calls).min(due(dues, node, want)));
         used.sum::<u64>()
     });
     let used: Vec<u64> = used.collect();
@@ -217,24 +236,37 @@ fn permits(limit: u32, nodes: &[&[Want]], dues: &[Vec<u64>], turn: u64) -> Vec<u
     permits
 }
 
+/// How the lanes of one node share its permits.
+fn background_every(own: &[(&Want, u64)]) -> u32 {
+    let used = |background| {
+        let lane = own.iter().filter(|(want, _)| want.background == background);
+        lane.map(|(want, due)| parts(want.calls).min(*due)).sum::<u64>()
+    };
+    let (interactive, background) = (used(false), used(true));
+    let every = (interactive + background).checked_div(background);
+    every.map_or(BACKGROUND_EVERY, |every| {
+        u32::try_from(every).unwrap_or(u32::MAX).max(2)
+    })
+}
+
 /// The weights between the groups of one node, such that their sum in each lane stays: groups that the node does not state
 /// keep their weight.
-fn weights(wants: &[Want], dues: &[u64]) -> Vec<Want> {
-    let sum = |background: bool| {
-        let lane = wants.iter().zip(dues);
-        lane.filter(|(want, _)| want.background == background)
-            .fold((0, 0), |(weights, sum), (want, due)| {
-                (weights + u128::from(want.weight), sum + u128::from(*due))
-            })
+fn weights(own: &[(&Want, u64)]) -> Vec<Want> {
+    let sums = |background: bool| {
+        let lane = own.iter().filter(|(want, _)| want.background == background);
+        lane.fold((0, 0), |(weights, sum), (want, due)| {
+            (weights + u128::from(want.weight), sum + u128::from(*due))
+        })
     };
-    let sums = [sum(false), sum(true)];
-    let weighed = wants.iter().zip(dues).map(|(want, due)| {
-        let (weights, sum) = sums[usize::from(want.background)];
-        let weight = (u128::from(*due) * weights).checked_div(sum);
+    let (interactive, background) = (sums(false), sums(true));
+    let named = own.iter().filter(|(want, _)| want.group != OTHERS);
+    let weighed = named.map(|(want, due)| {
+        let (weights, sum) = if want.background { background } else { interactive };
+        let weight = (u128::from(*due) * weights + sum / 2).checked_div(sum);
         let weight = weight.map_or(want.weight, |weight| u32::try_from(weight).unwrap_or(u32::MAX));
         Want {
             weight: weight.max(1),
-            ..want.clone()
+            ..(*want).clone()
         }
     });
     weighed.collect()

@@ -1,6 +1,7 @@
 //! Arguments of `daemon`, `node`, `config`, `migrate`, `completion`, `demo`, `help`.
 
 use crate::complete::topics;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
@@ -104,9 +105,9 @@ pub(crate) struct MigrateArgs {
     /// The destination, of the other kind
     #[arg(value_name = "TO")]
     pub(crate) to: String,
-    /// The node of PostgreSQL (node.name) whose machine has the sessions' directories: only it continues those that no
-    /// shared path contains
-    #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+    /// The node (node.name) on the machine with the sessions' directories. Only this node continues sessions
+    /// outside shared paths
+    #[arg(long, value_name = "NAME", conflicts_with = "verify", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) node: Option<String>,
     /// Say what would be copied
     #[arg(long, conflicts_with = "verify")]

@@ -129,8 +129,8 @@ async fn place(by: &Bench, node: &str, placing: Placing) -> Result<()> {
     Ok(())
 }
 
-/// Cordons all nodes but the first one, so that it passes no new session on to them, or opens them again. Returns when all
-/// have noticed.
+/// Cordons all nodes but the first one, so that it passes no new session on to them, or opens them again. Returns when the
+/// list of nodes says so.
 async fn others(cluster: &Cluster, placing: Placing) -> Result<()> {
     for number in 1..cluster.nodes.len() {
         let (by, name) = (cluster.node(0)?, format!("node{number}"));

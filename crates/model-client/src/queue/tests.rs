@@ -1,4 +1,5 @@
 use super::*;
+use agentd_store::Want;
 
 fn session(number: u64) -> SessionId {
     SessionId::from_parts(number, [0; 10])
@@ -250,16 +251,21 @@ fn the_weights_of_a_fleet_replace_those_of_the_node() {
             weight: *weight,
             calls: 1,
         });
-        queue.weigh(&wants.collect::<Vec<_>>());
+        queue.weigh(&Share {
+            permits: 1,
+            held: 1,
+            background_every: 4,
+            weights: wants.collect(),
+        });
     };
     weigh(&mut queue, &[("a", 3_000), ("b", 1_000)]);
-    let served = serve(&mut queue, 1_600);
-    // 1,500 interactive calls as the fleet says, and 100 background calls as configured.
+    let served = serve(&mut queue, 2_000);
+    // 1,500 interactive calls as the fleet says, and 500 background calls with the configured weights.
     assert_eq!(
         served,
-        shares(&[("a", 900 + 20), ("b", 300 + 60), ("c", 300 + 20)])
+        shares(&[("a", 900 + 100), ("b", 300 + 300), ("c", 300 + 100)])
     );
     weigh(&mut queue, &[]);
-    let served = serve(&mut queue, 1_600);
-    assert!((958..=962).contains(&served["b"]), "{served:?}");
+    let served = serve(&mut queue, 2_000);
+    assert!((1_198..=1_202).contains(&served["b"]), "{served:?}");
 }

@@ -347,6 +347,7 @@ fn a_node_of_a_fleet_keeps_to_its_share() {
     let permits = |permits| Share {
         permits,
         held: permits,
+        background_every: 16,
         weights: Vec::new(),
     };
     world.admission.share(&permits(2), world.now);

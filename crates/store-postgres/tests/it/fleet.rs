@@ -176,10 +176,11 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
     };
     let (a, b) = (node(&database, "a").await, node(&database, "b").await);
     let share = async |node: &Node, running, wanted| {
-        let demand = |provider: &str, limit| Demand {
+        let demand = |provider: &str, limit, running, wanted| Demand {
             provider: provider.to_owned(),
             limit,
             running,
+            permits: running,
             wants: vec![Want {
                 background: false,
                 group: "team\0".to_owned(),
@@ -187,7 +188,7 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
                 calls: wanted,
             }],
         };
-        let demands = [demand("p", 10), demand("q", 100)];
+        let demands = [demand("p", 10, running, wanted), demand("q", 100, 0, 0)];
         let shares = node.fleet.share(&demands).await.unwrap();
         shares.iter().map(|share| share.permits).collect::<Vec<_>>()
     };
@@ -195,12 +196,12 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
     assert_eq!(share(&b, 0, 8).await, [0, 0], "a has all");
     assert_eq!(
         share(&a, 9, 9).await,
-        [5, 51],
+        [5, 50],
         "nine calls end before others start"
     );
-    assert_eq!(share(&b, 0, 8).await, [1, 49]);
-    assert_eq!(share(&a, 4, 4).await, [4, 48]);
-    assert_eq!(share(&b, 0, 8).await, [6, 52]);
+    assert_eq!(share(&b, 0, 8).await, [1, 50]);
+    assert_eq!(share(&a, 4, 4).await, [4, 50]);
+    assert_eq!(share(&b, 0, 8).await, [6, 50]);
     b.is_alone(&database).await;
     assert_eq!(share(&b, 6, 8).await, [10, 100], "a is gone");
 }

@@ -25,6 +25,7 @@ fn demand(limit: u32, running: u32, wants: &[Want]) -> Demand {
         provider: "p".to_owned(),
         limit,
         running,
+        permits: running,
         wants: wants.to_vec(),
     }
 }
@@ -71,7 +72,7 @@ fn groups_share_by_weight_whatever_their_nodes() {
     let busy = share(1, &demand(60, 60, &first), &[held(2, &second, 0)], 1);
     assert_eq!((busy.permits, busy.held), (45, 60));
     let weights: Vec<u32> = mine.weights.iter().map(|want| want.weight).collect();
-    assert_eq!(weights, [1_333, 666], "half of b's calls are on the other node");
+    assert_eq!(weights, [1_333, 667], "half of b's calls are on the other node");
 }
 
 #[test]
@@ -97,6 +98,33 @@ fn interactive_calls_go_first_on_all_nodes_and_background_calls_get_a_part() {
     // Of a small limit, it is one permit at times.
     let small = (0..1_600).map(|turn| divide(4, &[team("a", 9), background.clone()], turn)[1]);
     assert!((390..=410).contains(&small.sum::<u32>()));
+}
+
+#[test]
+fn a_node_with_both_lanes_serves_the_background_of_the_fleet() {
+    let background = want(true, "a", 1_000, 100);
+    let wants = [team("b", 100), vec![background]].concat();
+    let mine = share(1, &demand(32, 0, &wants), &[held(2, &team("a", 100), 0)], 1);
+    assert_eq!(
+        (mine.permits, mine.background_every),
+        (17, 8),
+        "2 of its 17 permits"
+    );
+    let alone = share(1, &demand(32, 0, &wants), &[], 1);
+    assert_eq!(alone.background_every, BACKGROUND_EVERY);
+    let none = share(1, &demand(32, 0, &team("a", 9)), &[], 1);
+    assert_eq!(none.background_every, BACKGROUND_EVERY);
+}
+
+#[test]
+fn the_sums_of_small_groups_are_not_one_group() {
+    let small = vec![want(false, OTHERS, 5_000, 50)];
+    assert_eq!(
+        divide(60, &[small.clone(), small.clone(), team("a", 50)], 1),
+        [27, 28, 5]
+    );
+    let mine = share(1, &demand(60, 0, &[small, team("a", 50)].concat()), &[], 1);
+    assert_eq!(mine.weights.len(), 1);
 }
 
 #[test]
@@ -136,19 +164,26 @@ proptest! {
     fn the_nodes_never_hold_more_than_the_limit(
         limit in 1_u32..50,
         count in 1_usize..6,
-        steps in proptest::collection::vec((0_usize..6, wants(), 0_u64..9), 1..80),
+        steps in proptest::collection::vec((0_usize..6, wants(), 0_u64..9, any::<bool>(), any::<bool>()), 1..80),
     ) {
         let mut nodes: Vec<Held> = (0..).take(count).map(|node| held(node, &[], 0)).collect();
-        for (node, wants, turn) in steps {
+        let (mut running, mut permits) = (vec![0; count], vec![0; count]);
+        for (node, wants, turn, learns, ends) in steps {
             let node = node % count;
-            // As many calls as may be in flight.
-            let running = nodes[node].permits.min(calls(&wants));
             let mut others = nodes.clone();
             let mine = others.remove(node);
-            let share = share(mine.node, &demand(limit, running, &wants), &others, turn);
-            prop_assert!(share.held >= running.max(share.permits));
+            let (running, permits) = (&mut running[node], &mut permits[node]);
+            let demand = Demand { permits: *permits, ..demand(limit, *running, &wants) };
+            let share = share(mine.node, &demand, &others, turn);
             prop_assert!(share.weights.iter().all(|want| want.weight > 0));
             nodes[node] = Held { permits: share.held, wants, ..mine };
+            // Calls start until the node learns of its share, if it does.
+            *running = (*running).max(*permits);
+            if learns {
+                *permits = share.permits;
+                *running = if ends { (*permits).min(*running) } else { *running };
+            }
+            prop_assert!(*running <= nodes[node].permits);
             prop_assert!(nodes.iter().map(|held| held.permits).sum::<u32>() <= limit);
         }
         // Without further changes, everybody gets its fair share within two rounds.
@@ -172,10 +207,12 @@ proptest! {
         let nodes: Vec<&[Want]> = nodes.iter().map(Vec::as_slice).collect();
         let dues = dues(limit, &nodes);
         let mut groups: BTreeMap<(bool, &str), (u64, u64, u32)> = BTreeMap::new();
-        for (want, due) in nodes.iter().zip(&dues).flat_map(|(wants, dues)| wants.iter().zip(dues)) {
+        let each = nodes.iter().enumerate().flat_map(|(node, wants)| wants.iter().map(move |want| (node, want)));
+        for (node, want) in each {
+            let due = due(&dues, node, want);
             let (wanted, used, weight) = groups.entry((want.background, &want.group)).or_default();
             *wanted += parts(want.calls);
-            *used += parts(want.calls).min(*due);
+            *used += parts(want.calls).min(due);
             *weight = want.weight.max(*weight);
         }
         let by_weight = |used: u64, weight: u32| used / u64::from(weight);
