@@ -24,6 +24,8 @@ pub struct Snapshot {
 pub enum FleetAction {
     /// Show a session.
     Attach(SessionId),
+    /// Go through the open questions of the sessions that the table may show.
+    Inbox,
     /// Run another verb; the flag asks to wait for a key before coming back.
     Verb(Vec<String>, bool),
     /// Run a typed command line, and wait for a key before coming back.

@@ -147,7 +147,7 @@ impl FleetView {
                 return Some(FleetAction::Refresh);
             }
             KeyCode::Char('a') => self.ask(),
-            KeyCode::Char('A') => return verb(["approvals".to_owned(), "-w".to_owned()], false),
+            KeyCode::Char('A') => return Some(FleetAction::Inbox),
             KeyCode::Char('d') => return self.about("diff"),
             KeyCode::Char('L') => return self.about("logs"),
             KeyCode::Char('x') if !self.chosen().is_empty() => self.prompt = Some(Prompt::Cancel),

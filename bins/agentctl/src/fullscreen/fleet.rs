@@ -248,6 +248,14 @@ impl Fleet<'_> {
                     self.view.tell(why);
                 }
             }
+            FleetAction::Inbox => {
+                let labels = self.labels.to_string();
+                let mut words = vec!["approvals", "-w"];
+                if !labels.is_empty() {
+                    words.extend(["-l", &labels]);
+                }
+                job::verb(screen, self.ctx, &self.dial, &words, false).await?;
+            }
             FleetAction::Verb(words, waits) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 job::verb(screen, self.ctx, &self.dial, &words, waits).await?;
