@@ -24,7 +24,7 @@ pub(crate) struct Shut {
 /// several answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Window {
-    /// What rate limits taught, until it has grown to `most`. A smaller share for a while does not change it.
+    /// The size after rate limits, until it has grown to `most`. A smaller share for a while does not change it.
     learned: Option<u32>,
     most: u32,
     answers: u32,

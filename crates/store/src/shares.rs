@@ -17,7 +17,7 @@ const OTHERS: &str = "\0";
 /// Permits are divided in parts of this size.
 const PARTS: u64 = 1 << 20;
 
-/// What a node wants of one provider's limit.
+/// The demand of a node for the permits of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// The provider.
@@ -45,7 +45,7 @@ pub struct Want {
     pub calls: u32,
 }
 
-/// What a node holds of one provider's limit.
+/// The permits that a node holds of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// Its incarnation.
@@ -127,8 +127,8 @@ pub fn share(me: u64, demand: &Demand, others: &[Held], turn: u64) -> Share {
     }
 }
 
-/// What each group of each node may use of the limit, in parts of a permit, by node, lane and group: more than it wants if its
-/// group wants less than it may.
+/// The parts of the limit that the groups of each node may use, by node, lane and group. A part is larger than what a node wants
+/// if its group wants less than it may.
 type Dues<'a> = BTreeMap<(usize, bool, &'a str), u64>;
 
 fn due(dues: &Dues<'_>, node: usize, want: &Want) -> u64 {
@@ -236,12 +236,17 @@ fn permits(limit: u32, nodes: &[&[Want]], dues: &Dues<'_>, turn: u64) -> Vec<u32
     permits
 }
 
-/// How the lanes of one node share its permits.
+/// How the lanes of one node share its permits. While interactive calls get all that they want, background calls need no more
+/// than the usual part: they have the rest anyway.
 fn background_every(own: &[(&Want, u64)]) -> u32 {
     let used = |background| {
         let lane = own.iter().filter(|(want, _)| want.background == background);
         lane.map(|(want, due)| parts(want.calls).min(*due)).sum::<u64>()
     };
+    let waits = |(want, due): &(&Want, u64)| !want.background && parts(want.calls) > *due;
+    if !own.iter().any(waits) {
+        return BACKGROUND_EVERY;
+    }
     let (interactive, background) = (used(false), used(true));
     let every = (interactive + background).checked_div(background);
     every.map_or(BACKGROUND_EVERY, |every| {

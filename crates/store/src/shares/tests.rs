@@ -80,7 +80,7 @@ fn a_group_that_wants_less_than_it_may_keeps_its_weight() {
     let wants = [team("a", 2), team("b", 100)].concat();
     let alone = share(1, &demand(60, 0, &wants), &[], 1);
     assert_eq!(alone.weights, wants);
-    // Elsewhere, nobody wants anything.
+    // The other node wants nothing.
     assert_eq!(
         share(1, &demand(60, 0, &wants), &[held(2, &[], 0)], 1).weights,
         wants
@@ -112,6 +112,12 @@ fn a_node_with_both_lanes_serves_the_background_of_the_fleet() {
     );
     let alone = share(1, &demand(32, 0, &wants), &[], 1);
     assert_eq!(alone.background_every, BACKGROUND_EVERY);
+    let few = [team("b", 12), vec![want(true, "a", 1_000, 100)]].concat();
+    let first = share(1, &demand(32, 0, &few), &[], 1);
+    assert_eq!(
+        first.background_every, BACKGROUND_EVERY,
+        "interactive calls get all"
+    );
     let none = share(1, &demand(32, 0, &team("a", 9)), &[], 1);
     assert_eq!(none.background_every, BACKGROUND_EVERY);
 }
