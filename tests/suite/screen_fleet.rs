@@ -210,7 +210,8 @@ async fn a_row_shows_its_question_its_diff_and_its_log() {
     stage.shows("top", "Enter returns").await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "waits for input").await;
-    stage.insists("top", "L", "All done.").await;
+    stage.keys("top", &["L"]);
+    stage.shows("top", "All done.").await;
     stage.shows("top", "Enter returns").await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "? help · q quit").await;
@@ -240,10 +241,18 @@ async fn the_inbox_opens_and_the_table_comes_back() {
     stage.keys("top", &["A"]);
     stage.shows("top", "│ echo inbox").await;
     stage.hides("top", "steps/s").await;
-    stage.keys("top", &["/quit", "Enter"]);
+    // Ctrl-C ends the inbox, not the table.
+    stage.keys("top", &["C-c"]);
     stage.shows("top", "steps/s").await;
     stage.keys("top", &["q"]);
     stage.shows("top", "exit=0").await;
+    // What is typed before the table is back is for the table.
+    stage.open("again", "", "top -l t=inbox");
+    stage.shows("again", "1 open approval (A)").await;
+    stage.keys("again", &["A"]);
+    stage.shows("again", "/quit quits").await;
+    stage.keys("again", &["/quit", "Enter", "q"]);
+    stage.shows("again", "exit=0").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -50,9 +50,6 @@ fn shared() -> Arc<Shared> {
     shared
 }
 
-/// The number of looks after which a key is pressed again.
-const LOOKS: u32 = 250;
-
 /// A test's terminals, and the shared daemon.
 pub(crate) struct Stage {
     pub(crate) shared: Arc<Shared>,
@@ -132,19 +129,6 @@ impl Stage {
 
     pub(crate) async fn shows(&self, window: &str, text: &str) {
         self.terminals.shows(window, text).await;
-    }
-
-    /// Presses a key until a text is there: it may be lost while the terminal comes back from another program.
-    pub(crate) async fn insists(&self, window: &str, key: &str, text: &str) {
-        let mut looks = 0;
-        eventually(&format!("{key} shows {text:?} in terminal {window}"), || {
-            if looks % LOOKS == 0 {
-                self.keys(window, &[key]);
-            }
-            looks += 1;
-            self.terminals.screen(window).contains(text)
-        })
-        .await;
     }
 
     /// Waits until a text is gone.

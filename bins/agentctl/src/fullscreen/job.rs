@@ -25,7 +25,7 @@ pub(crate) async fn verb(
         (None, Address::Web { .. }) => {}
     }
     command.args(arguments);
-    screen.leave();
+    screen.lend();
     let done = command.status().await;
     if wait {
         prompt().await;
@@ -74,7 +74,7 @@ pub(crate) async fn editor(
     let mut shell = program("sh".into());
     // The file's name is an argument, so no character of it is special to the shell.
     shell.args(["-c", &format!("{command} \"$1\""), "sh"]).arg(&path);
-    screen.leave();
+    screen.lend();
     let done = shell.status().await;
     screen.back()?;
     let edited = std::fs::read_to_string(&path);

@@ -55,7 +55,12 @@ pub(crate) async fn hold<S: Stage>(stage: &mut S, ctx: &Ctx) -> Result<(), Failu
             typing = screen.next() => {
                 let Some(typing) = typing else { return Ok(()) };
                 screen.pressed();
-                if !stage.typing(&mut screen, typing).await? {
+                let stays = stage.typing(&mut screen, typing).await?;
+                // Ctrl-C goes to every program of the terminal's foreground group.
+                if screen.was_lent() {
+                    signals.forget_interrupt();
+                }
+                if !stays {
                     return Ok(());
                 }
             }

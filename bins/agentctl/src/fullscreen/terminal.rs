@@ -5,7 +5,7 @@ use crate::fullscreen::palette::Frames;
 use crossterm::cursor::{MoveTo, Show};
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
-    KeyEventKind,
+    KeyEventKind, poll,
 };
 use crossterm::execute;
 use crossterm::terminal::{
@@ -27,6 +27,8 @@ const KEY_FRAME: Duration = Duration::from_millis(17);
 const FRAME: Duration = Duration::from_millis(33);
 /// Frames without a key take at most one part in this number of the time. A key does not wait for the next one.
 const SHARE: u32 = 4;
+/// How long the thread behind the last stream of keys gets to end.
+const SETTLE: Duration = Duration::from_millis(5);
 
 /// Whether the terminal is in our hands.
 static HELD: AtomicBool = AtomicBool::new(false);
@@ -51,6 +53,8 @@ pub(crate) struct FullScreen {
     took: Duration,
     stale: Stale,
     few_colours: bool,
+    /// Whether another program had the terminal.
+    lent: bool,
 }
 
 /// Whether the screen shows something old, and why.
@@ -69,6 +73,9 @@ fn take() -> Result<(), Failure> {
             before(info);
         }));
     });
+    // An `EventStream` that is dropped leaves a wake-up behind. The next read would return at it and drop the notice of a
+    // key that is there as well, which epoll gives only once. So it is read here; raw mode then repeats the notice.
+    poll(SETTLE).map_err(Failure::Output)?;
     enable_raw_mode().map_err(Failure::Output)?;
     HELD.store(true, Ordering::SeqCst);
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste).map_err(Failure::Output)?;
@@ -112,6 +119,7 @@ impl FullScreen {
             took: Duration::ZERO,
             stale: Stale::Key,
             few_colours,
+            lent: false,
         };
         screen.clear()?;
         Ok(screen)
@@ -170,14 +178,26 @@ impl FullScreen {
         Ok(())
     }
 
-    /// Gives the terminal away, for another program or for the shell.
+    /// Gives the terminal away, for another view or for the shell.
     pub(crate) fn leave(&mut self) {
         self.keys = None;
         give_back();
     }
 
+    /// Gives it to another program.
+    pub(crate) fn lend(&mut self) {
+        self.leave();
+        self.lent = true;
+    }
+
+    /// Whether another program had it since the last call.
+    pub(crate) const fn was_lent(&mut self) -> bool {
+        std::mem::replace(&mut self.lent, false)
+    }
+
     /// Takes it again.
     pub(crate) fn back(&mut self) -> Result<(), Failure> {
+        self.keys = None;
         take()?;
         self.keys = Some(EventStream::new());
         self.clear()

@@ -1,5 +1,6 @@
 //! Signals to this program while it holds the terminal.
 
+use futures_util::FutureExt as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The meaning of a signal.
@@ -41,5 +42,10 @@ impl Signals {
             _ = self.hang_up.recv() => TerminalSignal::Terminated,
             _ = self.continued.recv() => TerminalSignal::Continued,
         }
+    }
+
+    /// Drops a Ctrl-C that has arrived: it was for another program.
+    pub(crate) fn forget_interrupt(&mut self) {
+        let _ = self.interrupt.recv().now_or_never();
     }
 }
