@@ -23,6 +23,10 @@ pub struct Follower {
     pub synced: Option<Synced>,
     /// Whether it was ever told that it was too slow.
     pub lagged: bool,
+    /// Why the subscription is over, as far as the daemon said.
+    ended: Option<String>,
+    /// For attaching again when the daemon could not read its store: a loaded machine may take too long for it.
+    again: Option<(Client, String)>,
 }
 
 impl From<Source> for Follower {
@@ -32,6 +36,8 @@ impl From<Source> for Follower {
             events: Vec::new(),
             synced: None,
             lagged: false,
+            ended: None,
+            again: None,
         }
     }
 }
@@ -40,7 +46,10 @@ impl Follower {
     /// Follows a session from its beginning.
     pub async fn attach(client: &Client, session: &str) -> Self {
         let attached = attach(client, session, None).await;
-        Self::from(Source::Wire(attached.expect("the session can be attached")))
+        Self {
+            again: Some((client.clone(), session.to_owned())),
+            ..Self::from(Source::Wire(attached.expect("the session can be attached")))
+        }
     }
 
     /// Goes on after the last event, on a new connection.
@@ -49,11 +58,20 @@ impl Follower {
         let last = self.events.last().map(|event| event.seq);
         let source = way.source(&session.to_string(), last).await;
         self.source = source.expect("the session can be followed");
+        self.again = None;
     }
 
     /// The next frame; `None` when the subscription is over.
     pub async fn next(&mut self) -> Option<Push> {
         let push = within("the next frame", self.source.next()).await?;
+        if let (Push::Ended(ended), Some((client, session))) = (&push, &self.again)
+            && ended.code == "unavailable"
+        {
+            let last = self.events.last().map(|event| event.seq);
+            let attached = attach(client, session, last).await;
+            self.source = Source::Wire(attached.expect("the session can be attached"));
+            return Some(Push::Unknown);
+        }
         match &push {
             Push::Event(stored) => {
                 let event: Event = serde_json::from_slice(&stored.json).expect("a stored event parses");
@@ -68,9 +86,21 @@ impl Follower {
             }
             Push::Lagged(_) => self.lagged = true,
             Push::Synced(synced) => self.synced = Some(synced.clone()),
+            Push::Ended(ended) => self.ended = Some(format!("{}: {}", ended.code, ended.message)),
             _ => {}
         }
         Some(push)
+    }
+
+    /// Waits for a frame that has to come.
+    async fn more(&mut self, what: &str) {
+        let some = self.next().await.is_some();
+        assert!(
+            some,
+            "the subscription ended before {what}: {:?}, after {} events",
+            self.ended,
+            self.events.len()
+        );
     }
 
     /// Waits for an event that satisfies `wanted`; those already seen count.
@@ -81,10 +111,7 @@ impl Follower {
                 return event.clone();
             }
             checked = self.events.len();
-            assert!(
-                self.next().await.is_some(),
-                "the subscription ended before {what}"
-            );
+            self.more(what).await;
         }
     }
 
@@ -98,10 +125,7 @@ impl Follower {
             if let Some(end) = ends.into_iter().nth(n - 1) {
                 return end;
             }
-            assert!(
-                self.next().await.is_some(),
-                "the subscription ended before the turn"
-            );
+            self.more("the turn ends").await;
         }
     }
 

@@ -143,10 +143,10 @@ impl Follower {
                 Ok(Some(News::Synced(Box::new(synced))))
             }
             Push::Lagged(_) => Ok(Some(News::Lagged)),
-            Push::Ended(ended) if ended.code == "draining" => {
-                // The daemon is shutting down; reconnect when it is back.
+            Push::Ended(ended) if ended.code == "unavailable" => {
+                // The daemon cannot read its store now.
                 self.live = None;
-                self.why = Some(Fault::unavailable("draining", ended.message));
+                self.why = Some(Fault::unavailable("unavailable", ended.message));
                 Ok(None)
             }
             Push::Ended(ended) => Ok(Some(News::Ended(ended))),

@@ -27,7 +27,7 @@ pub enum Push {
     Lagged(Lagged),
     /// The subscription ended.
     Ended {
-        /// A stable code: `end`, `deleted`, `failed`, `revoked`.
+        /// A stable code: `end`, `deleted`, `failed`, `revoked`, `unavailable`.
         code: &'static str,
         /// A message for people.
         message: String,
@@ -87,16 +87,40 @@ where
     F: Future<Output = Result<T, Fault>>,
 {
     let deadline = Instant::now() + PATIENCE;
+    use agentd_protocol::FaultClass::{Busy, NotFound, Storage, Timeout, Unavailable};
     loop {
         let fault = match attempt().await {
             Ok(done) => return Ok(done),
             Err(fault) => fault,
         };
-        use agentd_protocol::FaultClass::{Busy, NotFound, Storage, Timeout, Unavailable};
         match fault.class {
             NotFound => return Err(Stop::Ended("deleted", fault.message)),
             Busy | Storage | Timeout | Unavailable if Instant::now() < deadline => sleep(PAUSE).await,
+            Busy | Storage | Timeout | Unavailable => return Err(Stop::Ended("unavailable", fault.message)),
             _ => return Err(Stop::Ended("failed", fault.message)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_does_not_answer_for_long_is_told_as_temporary() {
+        let begun = Instant::now();
+        let failed =
+            patiently(|| async { Err::<(), _>(Fault::unavailable("busy", "the store is slow")) }).await;
+        assert!(matches!(failed, Err(Stop::Ended("unavailable", _))), "{failed:?}");
+        assert!(begun.elapsed() >= PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lasting_fault_ends_a_subscription_at_once() {
+        let begun = Instant::now();
+        let failed =
+            patiently(|| async { Err::<(), _>(Fault::invalid("damaged", "the log is damaged")) }).await;
+        assert!(matches!(failed, Err(Stop::Ended("failed", _))), "{failed:?}");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 }

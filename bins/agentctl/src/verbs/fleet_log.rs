@@ -13,9 +13,9 @@ const FIRST_LOOK: u64 = 256;
 
 /// How a watch of the fleet ended.
 pub(crate) enum Over {
-    /// The end of the log or of the subscription.
+    /// The end of the log.
     End,
-    /// The connection is lost.
+    /// The connection is lost, or the daemon cannot read its store.
     Lost(Fault),
 }
 
@@ -55,12 +55,13 @@ pub(crate) async fn watch(
                     take((event, stored))?;
                 }
             }
-            Some(Push::Ended(ended)) if ended.code == "draining" => {
-                return Ok(Over::Lost(Fault::unavailable("draining", ended.message)));
-            }
             Some(Push::Ended(ended)) => {
                 params.after = ended.cursor.or(params.after);
-                return Ok(Over::End);
+                return match ended.code.as_str() {
+                    "end" => Ok(Over::End),
+                    "unavailable" => Ok(Over::Lost(Fault::unavailable("unavailable", ended.message))),
+                    _ => Err(Fault::unavailable("ended", ended.message).into()),
+                };
             }
             Some(Push::Delta(_) | Push::Synced(_) | Push::CaughtUp(_) | Push::Lagged(_) | Push::Unknown) => {}
             None => {
