@@ -328,5 +328,5 @@ async fn copy(from: impl tokio::io::AsyncRead + Unpin, to: Arc<Mutex<watch::Send
 
 /// How long to wait for the end of the outputs of a daemon that has ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Patience with the real world.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+/// How long an event may take before its test fails: two hundred sessions at a fifth of a core take minutes.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);

@@ -73,7 +73,8 @@ async fn several_nodes_are_measured() {
     if Postgres::database("several nodes are measured").is_none() {
         return;
     }
-    let figures = measure("cluster --sessions 10 --active 6 --steps 2 --waves 1 --ttl 6 --idle 6").await;
+    let figures =
+        measure("cluster --sessions 10 --active 6 --steps 2 --waves 1 --followed 4 --ttl 6 --idle 6").await;
     positive(
         &figures,
         &[

@@ -32,6 +32,9 @@ pub(crate) struct ClusterArgs {
     /// Waves of these; all count together
     #[arg(long, default_value_t = 5)]
     waves: u32,
+    /// Sessions of one node that are followed at another
+    #[arg(long, default_value_t = 100)]
+    followed: u32,
     /// Seconds without a sign of life after which a node counts as gone
     #[arg(long, default_value_t = 10)]
     ttl: u32,
@@ -97,7 +100,7 @@ pub(crate) async fn run(daemon: &DaemonArgs, manner: MannerArgs, args: &ClusterA
     report.aim("one_node_to_sqlite", one / sqlite, Target::AtLeast(0.7));
     report.number("steps_per_second.all_nodes", together);
     report.aim("all_nodes_to_one", together / one, Target::AtLeast(1.0));
-    views::behind(&cluster, &mut report).await?;
+    views::behind(&cluster, args.followed, &mut report).await?;
     moves::kill(&mut cluster, args, &mut report).await?;
     moves::stop(&cluster, args, &mut report).await?;
     if args.idle > 0 {

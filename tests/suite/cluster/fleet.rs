@@ -8,6 +8,7 @@ use agentd_process_tests::Postgres;
 use agentd_tests::{Daemon, DaemonOptions, Line, Link, Server, check_effects, check_log, clock_of};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The connections and the clock of a node that a test disturbs.
@@ -51,6 +52,8 @@ pub(crate) struct Fleet {
     /// Directories that count as those of one node.
     local: TempDir,
     pub(crate) model: ModelServer,
+    /// The lease of a node: 2 s, or longer on a machine that starts a database slowly.
+    lease: Duration,
     /// The most model calls at once, if limited.
     calls: Option<u32>,
     /// More settings.
@@ -58,7 +61,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts nodes with a lease of 2 s. `None`: PostgreSQL is not installed, which is reported.
+    /// Starts nodes. `None`: PostgreSQL is not installed, which is reported.
     pub(crate) async fn start(test: &str, nodes: usize) -> Option<Self> {
         Self::begin(test, nodes, None, "").await
     }
@@ -106,7 +109,9 @@ impl Fleet {
     }
 
     async fn begin(test: &str, nodes: usize, calls: Option<u32>, config: &str) -> Option<Self> {
+        let begun = Instant::now();
         let server = Postgres::own(test)?;
+        let lease = begun.elapsed().max(Duration::from_secs(2));
         let url = server.create("fleet").url;
         let mut fleet = Self {
             nodes: Vec::new(),
@@ -116,6 +121,7 @@ impl Fleet {
             shared: tempfile::tempdir().unwrap(),
             local: tempfile::tempdir().unwrap(),
             model: ModelServer::start(false).await.unwrap(),
+            lease,
             calls,
             config: config.to_owned(),
         };
@@ -157,10 +163,11 @@ impl Fleet {
         DaemonOptions {
             model_url: Some(model_url),
             config: format!(
-                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"2s\"\nshared_paths = [{:?}]\n\
+                "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"{}s\"\nshared_paths = [{:?}]\n\
                  labels = {{ name = \"{name}\" }}\n[model]\ndefault = \"{default}\"\n\
                  [permission]\nmode = \"yolo\"\n{}{}",
                 self.url,
+                self.lease.as_secs_f64().ceil(),
                 self.shared.path().canonicalize().unwrap(),
                 limited.unwrap_or_default(),
                 self.config

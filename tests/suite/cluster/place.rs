@@ -1,7 +1,7 @@
 //! Where a session may run: below a shared path anywhere, otherwise on the node of its directory.
 
 use super::fleet::Fleet;
-use super::{plan, started};
+use super::{held, plan, started};
 use crate::played::model;
 use crate::subagents::{node, tasks};
 use agentd_client::Client;
@@ -37,9 +37,9 @@ async fn i4_i9_only_sessions_in_shared_paths_go_on_without_their_node() {
         return;
     };
     let first = fleet.client(0).await;
-    let shared = fleet.session(0, "shared", &plan("shared")).await;
-    let moves = fleet.local_session(0, "moves", &plan("moves")).await;
-    let stays = fleet.local_session(0, "stays", &plan("stays")).await;
+    let shared = fleet.session(0, "shared", &held("shared")).await;
+    let moves = fleet.local_session(0, "moves", &held("moves")).await;
+    let stays = fleet.local_session(0, "stays", &held("stays")).await;
     for id in [&shared, &moves, &stays] {
         started(&mut Follower::attach(&first, id).await).await;
     }
@@ -142,7 +142,7 @@ async fn what_needs_no_files_works_while_the_node_is_away_and_the_rest_reaches_i
     let Some(mut fleet) = Fleet::start("commands without files", 2).await else {
         return;
     };
-    let cancelled = fleet.local_session(0, "cancelled", &plan("cancelled")).await;
+    let cancelled = fleet.local_session(0, "cancelled", &held("cancelled")).await;
     let idle = fleet.local_session(0, "idle", "plan:idle steps=0;").await;
     let first = fleet.client(0).await;
     started(&mut Follower::attach(&first, &cancelled).await).await;

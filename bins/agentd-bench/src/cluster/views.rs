@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-/// Sessions that are followed, one after the other.
-const SESSIONS: u32 = 100;
-/// The time between two of them. Each writes 70 events, so that there are about 1,000 in a second.
+/// The time between two followed sessions. Each writes 70 events, so that there are about 1,000 in a second.
 const EVERY: Duration = Duration::from_millis(70);
 /// Measured lists.
 const LISTS: u32 = 100;
@@ -24,10 +22,10 @@ const LISTS: u32 = 100;
 type Came = JoinHandle<Vec<(u64, Instant)>>;
 
 /// Two viewers of each session, one at its node and one at another: how much later the second one gets an event.
-pub(super) async fn behind(cluster: &Cluster, report: &mut Report) -> Result<()> {
+pub(super) async fn behind(cluster: &Cluster, sessions: u32, report: &mut Report) -> Result<()> {
     let (owner, other) = (cluster.node(0)?, cluster.node(1)?);
     let mut watch = Watcher::start(owner).await?;
-    let wanted: Vec<Wanted> = (0..SESSIONS)
+    let wanted: Vec<Wanted> = (0..sessions)
         .map(|n| Wanted {
             name: format!("v{n}"),
             workdir: owner.workdir.clone(),
