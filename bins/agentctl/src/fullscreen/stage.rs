@@ -55,6 +55,10 @@ pub(crate) async fn hold<S: Stage>(stage: &mut S, ctx: &Ctx) -> Result<(), Failu
             typing = screen.next() => {
                 let Some(typing) = typing else { return Ok(()) };
                 screen.pressed();
+                // A size that changed and changed back looks the same, but the terminal has cut what it showed.
+                if matches!(typing, Typing::Resize(..)) {
+                    screen.clear()?;
+                }
                 let stays = stage.typing(&mut screen, typing).await?;
                 // Ctrl-C goes to every program of the terminal's foreground group.
                 if screen.was_lent() {
