@@ -43,7 +43,7 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
         let Some(row) = rest.next() else {
             ctx.out
                 .status("no more open approvals; waiting for new ones, Ctrl-C quits");
-            next(&mut news).await?;
+            next(client, &asked, &mut news).await?;
             continue;
         };
         let behind = rest.count();
@@ -55,11 +55,15 @@ pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -
     }
 }
 
-/// Waits until a new approval is requested.
-async fn next(news: &mut Subscription) -> Result<(), Failure> {
+/// Waits until a new approval is requested, or may have been.
+async fn next(client: &Client, asked: &WatchParams, news: &mut Subscription) -> Result<(), Failure> {
     loop {
         match news.next().await {
             Some(Push::Event(_)) => return Ok(()),
+            Some(Push::Ended(ended)) if ended.code == "unavailable" => {
+                *news = client.watch(asked).await?;
+                return Ok(());
+            }
             Some(Push::Ended(ended)) => return Err(Fault::unavailable("ended", ended.message).into()),
             Some(_) => {}
             None => return Err(Fault::unavailable("connection_lost", "the connection was lost").into()),
