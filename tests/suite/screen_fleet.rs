@@ -246,7 +246,7 @@ async fn the_inbox_opens_and_the_table_comes_back() {
     stage.shows("top", "steps/s").await;
     stage.keys("top", &["q"]);
     stage.shows("top", "exit=0").await;
-    // What is typed before the table is back is for the table.
+    // The table gets the keys that were typed before it was back.
     stage.open("again", "", "top -l t=inbox");
     stage.shows("again", "1 open approval (A)").await;
     stage.keys("again", &["A"]);

@@ -206,7 +206,7 @@ impl Credentials {
         }
     }
 
-    /// Applies other limits. What was used of a rate stays used.
+    /// Applies other limits. The used part of a rate stays used.
     pub(crate) fn resize(&mut self, permits: u32, rates: &RatesConfig, now: Timestamp) {
         (self.permits, self.rates) = (permits, *rates);
         for slot in &mut self.slots {

@@ -1,9 +1,9 @@
 //! Divides the limits of providers between the nodes of a fleet. Pure.
 //!
 //! The same rules hold over the fleet as in the queue of one node: interactive calls go before background calls, which
-//! still get a part, and groups share by weight, whatever the nodes of their sessions. Each step is max-min fair: nobody
-//! gets more than it wants while another one wants more than it gets. What nobody wants is divided evenly, so that a node
-//! that was idle can start calls at once.
+//! still get a part, and groups share by weight, whatever the nodes of their sessions. Each step is max-min fair: no
+//! node gets more than it wants while another one gets less than it wants. The rest is divided evenly, so that a node that
+//! was idle can start calls at once.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub struct Held {
 pub struct Share {
     /// A call may start while fewer than this many are in flight.
     pub permits: u32,
-    /// What the node [holds](Held::permits) until it shares again: its calls in flight may be more than its permits.
+    /// The permits that the node [holds](Held::permits) until it shares again: more than its share while more calls run.
     pub held: u32,
     /// While both lanes of the node want calls, background calls get one permit in this many.
     pub background_every: u32,

@@ -41,7 +41,7 @@ enum Outcome {
     Watching(Subscription),
 }
 
-/// What the view waits for.
+/// An event that the view waits for.
 enum Happened {
     Outcome(Option<Outcome>),
     Refresh,

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) enum TerminalSignal {
     /// Ctrl-C.
     Interrupt,
-    /// This program is asked to terminate, or its terminal is gone.
+    /// A request to terminate, or the terminal is gone.
     Terminated,
     /// The process continues after Ctrl-Z.
     Continued,

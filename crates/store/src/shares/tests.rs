@@ -204,7 +204,7 @@ proptest! {
         prop_assert_eq!(permits.iter().sum::<u32>(), limit);
     }
 
-    /// Who has fewer permits than it wants has at least as much by weight as any other group of its lane.
+    /// A group with fewer permits than it wants has at least as much by weight as any other group of its lane.
     #[test]
     fn no_group_gets_more_by_weight_than_one_that_wants_more(
         limit in 1_u32..50,
