@@ -4,7 +4,7 @@ use crate::stage::Stage;
 use crate::terminals::{Terminals, agentctl};
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
-use agentd_protocol::RunState;
+use agentd_protocol::{RunState, WaitReason};
 use agentd_tests::{eventually, skipped};
 use serde_json::Value;
 
@@ -52,6 +52,7 @@ async fn a_frame_is_printed_for_people_and_for_programs() {
         .begun("once2", &["-l", "t=once"], "steps=1 command=echo_hello")
         .await;
     becomes(&stage, "once1", RunState::Idle).await;
+    becomes(&stage, "once2", RunState::Waiting(WaitReason::Approval)).await;
     stage.open("once", "", "top --once -l t=once");
     stage.shows("once", "exit=0").await;
     let screen = stage.terminals.screen("once");
