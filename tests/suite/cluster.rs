@@ -6,7 +6,7 @@ pub(crate) mod fleet;
 mod place;
 mod standby;
 
-use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
+use agentd_protocol::{Block, CancelTurnParams, CreateParams, EventBody, SendParams};
 use agentd_tests::{Follower, Logs, eventually, found, within};
 use fleet::Fleet;
 use rustix::process::Signal;
@@ -137,11 +137,24 @@ async fn the_nodes_share_the_limit_of_a_provider() {
     let Some(fleet) = Fleet::limited("the limit of a provider", 2, 2, "").await else {
         return;
     };
+    // Each node has a call that ends only when it is cancelled, and others that wait.
+    let held = [
+        fleet.session(0, "held0", "plan:held0 steps=0 hang=0;").await,
+        fleet.session(1, "held1", "plan:held1 steps=0 hang=0;").await,
+    ];
+    fleet.model.until(|seen| seen.open == 2).await;
     let mut sessions = Vec::new();
     for number in 0..8 {
         let name = format!("s{number}");
         let plan = format!("plan:{name} steps=3 first=100;");
         sessions.push((number % 2, fleet.session(number % 2, &name, &plan).await));
+    }
+    for session in held {
+        let cancel = CancelTurnParams {
+            session,
+            ..CancelTurnParams::default()
+        };
+        fleet.client(0).await.cancel_turn(&cancel).await.unwrap();
     }
     for (node, id) in &sessions {
         let client = fleet.client(*node).await;
