@@ -73,6 +73,7 @@ impl Agent {
     /// Starts nothing new here: what a person ends may end, and the rest goes on elsewhere.
     pub const fn only_end(&mut self) {
         self.volatile.draining = true;
+        self.volatile.only_ends = true;
     }
 
     /// The state folded from the log so far.
@@ -91,7 +92,7 @@ impl Agent {
             .keys()
             .any(|key| matches!(key, TimerKey::Unattended(_)));
         // The next incarnation reports again.
-        let asks = |subject: &Subject| !(volatile.draining && *subject == Subject::Report);
+        let asks = |subject: &Subject| !(volatile.reports_later() && *subject == Subject::Report);
         if volatile.live.is_some() || watches || volatile.questions.subjects().any(asks) {
             return false;
         }

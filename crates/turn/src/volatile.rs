@@ -67,6 +67,8 @@ pub(crate) struct Volatile {
     pub(crate) failed_setup: Option<FailedSetup>,
     /// Nothing new may start.
     pub(crate) draining: bool,
+    /// The same, because the session is not meant to run on this node.
+    pub(crate) only_ends: bool,
 }
 
 /// A streaming attempt.
@@ -99,6 +101,12 @@ pub(crate) enum Ruling {
 }
 
 impl Volatile {
+    /// Whether a sub-agent's completion report is left to the next incarnation: after a drain, the parent can wait for it. A
+    /// session that is here only to end cannot, since the parent ends here, too.
+    pub(crate) const fn reports_later(&self) -> bool {
+        self.draining && !self.only_ends
+    }
+
     /// Drops everything known about a turn that is over.
     pub(crate) fn forget_turn(&mut self) {
         self.live = None;

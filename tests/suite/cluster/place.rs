@@ -6,9 +6,10 @@ use crate::played::model;
 use crate::subagents::{node, tasks};
 use agentd_client::Client;
 use agentd_protocol::{
-    Block, CancelTurnParams, CreateParams, EventBody, RunState, SendParams, SessionParams, WaitReason,
+    Block, CancelTurnParams, CreateParams, EventBody, Fault, FaultClass, RunState, SendParams, SessionParams,
+    WaitReason,
 };
-use agentd_tests::fault_server::Say;
+use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Follower, found};
 use serde_json::json;
 
@@ -85,47 +86,90 @@ async fn i4_i9_only_sessions_in_shared_paths_go_on_without_their_node() {
     Follower::attach(&second, &moves).await.turn_finished(2).await;
 }
 
+/// Two nodes of which the first one is gone, with a session whose sub-agent ran a command there. Both wait.
+struct WaitingTree {
+    fleet: Fleet,
+    _model: FaultServer,
+    root: String,
+    child: String,
+}
+
+impl WaitingTree {
+    async fn begin(test: &str) -> Option<Self> {
+        let model = model(|body, step| match (node(body), step) {
+            ("r", 0) => tasks("r", 1),
+            ("r.0", 0) => Say::call("Bash", json!({ "command": "touch begun; sleep 600" })),
+            ("r.0", 1) => Say::call("Bash", json!({ "command": "pwd > here" })),
+            _ => Say::text("done"),
+        })
+        .await;
+        let config = format!(
+            "[providers.tree]\ndialect = \"anthropic\"\nbase_url = \"{}\"\n\
+             credentials = [{{ name = \"main\", env = \"AGENTD_TEST_KEY\" }}]\n\
+             [models.tree]\nprovider = \"tree\"\nmodel = \"claude-test\"\n",
+            model.url()
+        );
+        let mut fleet = Fleet::with_config(test, 2, &config).await?;
+        let old = fleet.local("old");
+        let params = CreateParams {
+            workdir: old.clone(),
+            model: Some("tree".to_owned()),
+            prompt: Some(vec![Block::text("node:r;")]),
+            ..CreateParams::default()
+        };
+        let first = fleet.client(0).await;
+        let root = first.create(&params).await.unwrap().session.to_string();
+        found("the sub-agent runs its command", async || {
+            std::path::Path::new(&old).join("begun").exists().then_some(())
+        })
+        .await;
+        let child = first
+            .get(&root)
+            .await
+            .unwrap()
+            .children
+            .first()
+            .unwrap()
+            .to_string();
+        fleet.nodes.first_mut().unwrap().kill().await;
+        let second = fleet.client(1).await;
+        for id in [&root, &child] {
+            waits(&second, id).await;
+        }
+        Some(Self {
+            fleet,
+            _model: model,
+            root,
+            child,
+        })
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sub_agent_moves_with_its_parent_and_goes_on() {
-    let model = model(|body, step| match (node(body), step) {
-        ("r", 0) => tasks("r", 1),
-        ("r.0", 0) => Say::call("Bash", json!({ "command": "touch begun; sleep 600" })),
-        ("r.0", 1) => Say::call("Bash", json!({ "command": "pwd > here" })),
-        _ => Say::text("done"),
-    })
-    .await;
-    let config = format!(
-        "[providers.tree]\ndialect = \"anthropic\"\nbase_url = \"{}\"\n\
-         credentials = [{{ name = \"main\", env = \"AGENTD_TEST_KEY\" }}]\n\
-         [models.tree]\nprovider = \"tree\"\nmodel = \"claude-test\"\n",
-        model.url()
-    );
-    let Some(mut fleet) = Fleet::with_config("sub-agents that move", 2, &config).await else {
+async fn a_waiting_session_is_removed_with_its_sub_agent() {
+    let Some(tree) = WaitingTree::begin("a waiting tree is removed").await else {
         return;
     };
-    let (old, new) = (fleet.local("old"), fleet.local("new"));
-    let params = CreateParams {
-        workdir: old.clone(),
-        model: Some("tree".to_owned()),
-        prompt: Some(vec![Block::text("node:r;")]),
-        ..CreateParams::default()
-    };
-    let first = fleet.client(0).await;
-    let root = first.create(&params).await.unwrap().session.to_string();
-    found("the sub-agent runs its command", async || {
-        std::path::Path::new(&old).join("begun").exists().then_some(())
-    })
-    .await;
-    let child = first.get(&root).await.unwrap().children[0].to_string();
-    fleet.nodes[0].kill().await;
-    let second = fleet.client(1).await;
-    for id in [&root, &child] {
-        waits(&second, id).await;
-    }
-    let done = fleet.nodes[1].agentctl(&["resume", &root, "-C", &new]).await;
+    let done = tree.fleet.nodes[1].agentctl(&["rm", "-f", &tree.root]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    Follower::attach(&second, &root).await.turn_finished(1).await;
-    for id in [&root, &child] {
+    let second = tree.fleet.client(1).await;
+    for id in [&tree.root, &tree.child] {
+        let gone = Fault::from(second.get(id).await.unwrap_err());
+        assert_eq!(gone.class, FaultClass::NotFound, "{id}: {gone}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_agent_moves_with_its_parent_and_goes_on() {
+    let Some(tree) = WaitingTree::begin("sub-agents that move").await else {
+        return;
+    };
+    let (fleet, root, child) = (&tree.fleet, &tree.root, &tree.child);
+    let (second, new) = (fleet.client(1).await, fleet.local("new"));
+    let done = fleet.nodes[1].agentctl(&["resume", root, "-C", &new]).await;
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    Follower::attach(&second, root).await.turn_finished(1).await;
+    for id in [root, child] {
         let row = second.get(id).await.unwrap();
         assert_eq!(
             (row.workdir.as_str(), row.place.home.as_str()),
@@ -220,7 +264,7 @@ async fn a_new_session_begins_at_a_node_with_clearly_less_load() {
     let create = async |workdir: String| {
         let params = CreateParams {
             workdir,
-            prompt: Some(vec![Block::text("plan:busy steps=0 hang=1;")]),
+            prompt: Some(vec![Block::text("plan:busy steps=0 hang=0;")]),
             ..CreateParams::default()
         };
         first.create(&params).await.unwrap();

@@ -110,7 +110,9 @@ fn purpose(routed: &Routed) -> LoadPurpose {
         Command::Resume {
             moved: Some(moved), ..
         } => LoadPurpose::Move(moved.clone(), routed.by.clone()),
-        Command::CancelTurn { .. } | Command::Close { .. } => LoadPurpose::NoFiles,
+        Command::CancelTurn { .. } | Command::Close { .. } | Command::ChildEnded { .. } | Command::Tell => {
+            LoadPurpose::NoFiles
+        }
         _ => LoadPurpose::Ordinary,
     }
 }

@@ -106,11 +106,12 @@ impl Agent {
     /// The status when nothing runs and no person has to act: the next activity.
     fn about_to(&self, turn: &Turn, changed_at: Timestamp) -> Status {
         if self.volatile.draining {
-            return status(
-                RunState::Queued,
-                "the daemon drains; it goes on after the restart",
-                changed_at,
-            );
+            let why = if self.volatile.only_ends {
+                "its files or labels are on another node; it goes on there"
+            } else {
+                "the daemon drains; it goes on after the restart"
+            };
+            return status(RunState::Queued, why, changed_at);
         }
         if turn.calls.iter().any(OpenCall::is_open) {
             return status(RunState::RunningTool, "a tool call is about to run", changed_at);

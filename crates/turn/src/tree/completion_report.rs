@@ -15,7 +15,7 @@ const DELIVERED: &str = "its task is over and the result was delivered";
 /// Reports to the parent if nothing is left to do here.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     notify_root(draft);
-    if !has_ended(draft.durable()) || draft.seen().draining {
+    if !has_ended(draft.durable()) || draft.seen().reports_later() {
         return;
     }
     match draft.seen().reported {
