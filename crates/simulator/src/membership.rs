@@ -7,7 +7,7 @@ use crate::node::NodeEvent;
 use crate::nodes::TTL_MS;
 use crate::world::World;
 use agentd_protocol::{Placing, SessionId, Timestamp};
-use agentd_store::{Beaten, Duty, HAND_OVER, Incarnation, Keeper, Placer, Standing, StoreError};
+use agentd_store::{Beat, Beaten, Duty, HAND_OVER, Incarnation, Keeper, Placer, Standing, StoreError};
 use agentd_turn::Violation;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) enum Question {
 /// The answer to it.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Beaten(Result<Placing, StoreError>),
+    Beaten(Result<Beat, StoreError>),
     Joined(Result<u64, StoreError>),
     Adopted(Vec<(SessionId, Timestamp)>),
     HandedOver,

@@ -3,9 +3,10 @@
 
 use crate::options::Flaw;
 use agentd_protocol::{Placing, SessionId};
-use agentd_store::StoreError;
+use agentd_store::{Beat, StoreError};
 use agentd_turn::{Held, Violation};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// How long a silent node keeps its sessions.
 pub(crate) const TTL_MS: u64 = 10_000;
@@ -65,7 +66,7 @@ impl Nodes {
     }
 
     /// `RENEW` and `REAP`.
-    pub(crate) fn beat(&mut self, me: u64, now: u64) -> Result<Placing, StoreError> {
+    pub(crate) fn beat(&mut self, me: u64, now: u64) -> Result<Beat, StoreError> {
         let row = self.rows.get_mut(&me).filter(|row| !row.dead);
         let row = row.ok_or(StoreError::NodeLost)?;
         row.lease_until = now + TTL_MS + self.calm_ms;
@@ -75,7 +76,10 @@ impl Nodes {
                 row.dead |= *id != me && row.lease_until < now;
             }
         }
-        Ok(placing)
+        let others = self.rows.iter().filter(|(id, row)| **id != me && !row.dead);
+        let ends = others.filter_map(|(_, row)| row.lease_until.checked_sub(now));
+        let next_end = ends.min().map(Duration::from_millis);
+        Ok(Beat { placing, next_end })
     }
 
     /// Whether others took note of its end.

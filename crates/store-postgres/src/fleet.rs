@@ -9,7 +9,7 @@ use crate::shares;
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
 use agentd_store::{
-    Away, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded, WORTH_IT,
+    Away, Beat, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded, WORTH_IT,
 };
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Extends the lease. Nobody may have taken note of the node's end; then its sessions are still its own, even if the lease
 /// has expired.
 const RENEW: &str = "UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 ms'
-  WHERE id = $1 AND NOT dead RETURNING standing";
+  WHERE id = $1 AND NOT dead RETURNING standing, (SELECT (extract(epoch FROM min(lease_until) - clock_timestamp()) * 1000)::bigint
+    FROM node WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp())";
 
 /// Takes note of nodes that are gone. After a restart of the server all may first renew.
 const REAP: &str = "UPDATE node SET dead = true WHERE id IN (
@@ -186,11 +187,15 @@ impl Fleet for Membership {
         Ok(Incarnation(size(id)))
     }
 
-    async fn beat(&self, ttl: Duration) -> Result<Placing, StoreError> {
+    async fn beat(&self, ttl: Duration) -> Result<Beat, StoreError> {
         let (me, ttl) = (self.me(), ttl.as_secs_f64() * 1_000.0);
         let renewed = self.ask(RENEW, &[&me, &ttl]).await?;
-        let placing = renewed.first().ok_or(StoreError::NodeLost)?;
-        let placing = Placing::parse(get(placing, 0)?);
+        let renewed = renewed.first().ok_or(StoreError::NodeLost)?;
+        let next_end: Option<i64> = get(renewed, 1)?;
+        let beat = Beat {
+            placing: Placing::parse(get(renewed, 0)?),
+            next_end: next_end.map(|ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0))),
+        };
         for gone in self.ask(REAP, &[&me, &ttl]).await? {
             let name: &str = get(&gone, 0)?;
             tracing::warn!(
@@ -198,7 +203,7 @@ impl Fleet for Membership {
                 "a node gave no sign of life; others take over its sessions"
             );
         }
-        Ok(placing)
+        Ok(beat)
     }
 
     async fn orphans(&self) -> Result<Orphans, StoreError> {

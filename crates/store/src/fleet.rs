@@ -112,6 +112,15 @@ pub struct Stranded {
     pub since: Timestamp,
 }
 
+/// The answer to a sign of life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// Which sessions the node may have.
+    pub placing: Placing,
+    /// How long until the first lease of another node ends, unless that node gives a sign of life.
+    pub next_end: Option<Duration>,
+}
+
 /// The membership of this node in a fleet.
 #[async_trait]
 pub trait Fleet: Send + Sync + fmt::Debug {
@@ -119,7 +128,7 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     async fn join(&self, node: &Joining) -> Result<Incarnation, StoreError>;
     /// Gives a sign of life, and takes note of nodes that gave none in time. Fails with `NodeLost` if others took note
     /// that this node is gone.
-    async fn beat(&self, ttl: Duration) -> Result<Placing, StoreError>;
+    async fn beat(&self, ttl: Duration) -> Result<Beat, StoreError>;
     /// The sessions that continue by themselves and have no live owner. Cheap.
     async fn orphans(&self) -> Result<Orphans, StoreError>;
     /// Those of them that no live node may run.

@@ -6,7 +6,7 @@
 //! Flow: [`Keeper`] says when to give a sign of life and what its answer means -> [`Standing`] -> [`Placer`] says what
 //! follows for the sessions.
 
-use crate::{Incarnation, StoreError};
+use crate::{Beat, Incarnation, StoreError};
 use agentd_protocol::Placing;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use std::time::Duration;
 const BEATS: u32 = 6;
 /// The longest time between two of them; also how often sessions are taken over.
 const EVERY: Duration = Duration::from_millis(700);
+/// How long after the end of another node's lease it is looked for: the clock of the database is not ours.
+const AFTER_END: Duration = Duration::from_millis(5);
 /// This part of the lease is left when effects may start no more.
 const MARGIN: u32 = 5;
 /// How often a draining node gives up the sessions that are cold.
@@ -60,6 +62,7 @@ pub struct Keeper {
     standing: Standing,
     /// When the sign of life in progress began.
     asked: Duration,
+    next_end: Option<Duration>,
     failing: bool,
     mutant: Option<MemberMutant>,
 }
@@ -73,6 +76,7 @@ impl Keeper {
             ttl,
             standing: Standing { incarnation, placing },
             asked,
+            next_end: None,
             failing: false,
             mutant: None,
         }
@@ -91,10 +95,11 @@ impl Keeper {
         self.standing
     }
 
-    /// The pause before the next sign of life.
+    /// The pause before the next sign of life: shorter if another node's lease ends before it.
     #[must_use]
     pub fn pause(&self) -> Duration {
-        EVERY.min(self.ttl / BEATS)
+        let every = EVERY.min(self.ttl / BEATS);
+        self.next_end.map_or(every, |end| every.min(end + AFTER_END))
     }
 
     /// Until when effects may start. It counts from when the store was asked: the answer may have come late.
@@ -112,10 +117,11 @@ impl Keeper {
     }
 
     /// The store answers a sign of life.
-    pub fn beaten(&mut self, answer: Result<Placing, &StoreError>) -> Beaten {
+    pub fn beaten(&mut self, answer: Result<Beat, &StoreError>) -> Beaten {
+        self.next_end = answer.as_ref().ok().and_then(|beat| beat.next_end);
         match answer {
-            Ok(placing) => {
-                self.standing.placing = placing;
+            Ok(beat) => {
+                self.standing.placing = beat.placing;
                 self.renewed()
             }
             Err(StoreError::NodeLost) if self.mutant != Some(MemberMutant::NoRejoin) => Beaten::Join,
@@ -257,22 +263,44 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    const fn open(next_end: Option<Duration>) -> Result<Beat, &'static StoreError> {
+        let placing = Placing::Open;
+        Ok(Beat { placing, next_end })
+    }
+
     #[test]
     fn i9_the_lease_counts_from_the_question_and_a_failure_does_not_extend_it() {
         let mut keeper = Keeper::new(TTL, seconds(1), Incarnation(1));
         assert_eq!((keeper.pause(), keeper.lease()), (EVERY, seconds(9)));
         keeper.asks(seconds(5));
-        assert_eq!(keeper.beaten(Ok(Placing::Open)), Beaten::Renewed(seconds(13)));
+        assert_eq!(keeper.beaten(open(None)), Beaten::Renewed(seconds(13)));
         let down = StoreError::Unknown;
         for first in [true, false] {
             assert_eq!(keeper.beaten(Err(&down)), Beaten::Missed { first });
         }
-        assert_eq!(keeper.beaten(Ok(Placing::Open)), Beaten::Renewed(seconds(13)));
+        assert_eq!(keeper.beaten(open(None)), Beaten::Renewed(seconds(13)));
         assert_eq!(keeper.beaten(Err(&down)), Beaten::Missed { first: true });
         assert_eq!(
             Keeper::new(seconds(3), TTL, Incarnation(1)).pause(),
             seconds(3) / 6
         );
+    }
+
+    #[test]
+    fn a_node_looks_right_after_the_end_of_a_lease() {
+        let mut keeper = Keeper::new(TTL, seconds(0), Incarnation(1));
+        for (end, pause) in [
+            (None, EVERY),
+            (Some(seconds(9)), EVERY),
+            (Some(EVERY - AFTER_END), EVERY),
+            (Some(EVERY - AFTER_END * 2), EVERY - AFTER_END),
+            (Some(Duration::ZERO), AFTER_END),
+        ] {
+            keeper.beaten(open(end));
+            assert_eq!(keeper.pause(), pause, "{end:?}");
+        }
+        keeper.beaten(Err(&StoreError::Unknown));
+        assert_eq!(keeper.pause(), EVERY, "what is known is too old");
     }
 
     #[test]

@@ -89,6 +89,41 @@ async fn i9_a_live_owner_keeps_its_session_and_a_dead_one_loses_it() {
     assert_eq!((back.epoch, back.moved_to.as_deref()), (4, Some("a")));
 }
 
+/// A commit of any node holds the lock of the stream until it is on disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_a_node_claims_its_own_session_beside_a_commit_and_another_one_after_it() {
+    let Some(database) = Database::create("claims beside commits") else {
+        return;
+    };
+    let (a, b) = (node(&database, "a").await, node(&database, "b").await);
+    let session = a.kit.created(1).await;
+    let (commit, connection) = tokio_postgres::connect(&database.url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let lock = "BEGIN; SELECT FROM agentd.stream FOR UPDATE";
+    commit.batch_execute(lock).await.unwrap();
+    assert_eq!(a.kit.log.claim(session).await.unwrap().epoch, 2);
+    let others = async {
+        let refused = b.kit.log.claim(session).await;
+        assert!(
+            matches!(refused, Err(StoreError::Elsewhere { .. })),
+            "{refused:?}"
+        );
+    };
+    let commits = async {
+        let waiting =
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%claim_2%'
+            AND datname = current_database()";
+        while commit.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {}
+        commit.batch_execute("COMMIT").await.unwrap();
+    };
+    let both = async { tokio::join!(others, commits) };
+    tokio::time::timeout(Duration::from_secs(300), both)
+        .await
+        .unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i9_all_of_300_appends_of_stale_owners_are_refused() {
     let Some(database) = Database::create("stale owners") else {
@@ -130,9 +165,12 @@ async fn sessions_without_an_owner_are_shared_between_the_open_nodes() {
     }
     database.run("UPDATE agentd.session SET resumable = true");
     let (b, c) = (joined(&database, of("b")).await, joined(&database, of("c")).await);
+    // The lease of `a` is the oldest one.
+    let next_end = b.fleet.beat(long).await.unwrap().next_end.unwrap();
+    assert!(!next_end.is_zero() && next_end < long, "{next_end:?}");
     a.kit.log.close().await.unwrap();
     assert!(c.fleet.place("c", Placing::Cordoned).await.unwrap());
-    assert_eq!(c.fleet.beat(long).await.unwrap(), Placing::Cordoned);
+    assert_eq!(c.fleet.beat(long).await.unwrap().placing, Placing::Cordoned);
     assert_eq!(c.fleet.adopt().await.unwrap().len(), 0);
     assert!(c.fleet.place("c", Placing::Open).await.unwrap());
     assert_eq!(b.fleet.adopt().await.unwrap().len(), 15);
@@ -530,7 +568,10 @@ async fn i9_an_owner_without_the_files_does_not_keep_a_session_from_its_node() {
     assert!(again.fleet.place("a", Placing::Cordoned).await.unwrap());
     again.kit.log.close().await.unwrap();
     let third = joined(&database, none("a")).await;
-    assert_eq!(third.fleet.beat(TTL * 1_000).await.unwrap(), Placing::Cordoned);
+    assert_eq!(
+        third.fleet.beat(TTL * 1_000).await.unwrap().placing,
+        Placing::Cordoned
+    );
     let adopted = third.fleet.adopt().await.unwrap();
     assert_eq!(
         adopted.iter().map(|(session, _)| *session).collect::<Vec<_>>(),
