@@ -1,5 +1,6 @@
 //! The ways to a daemon, so that one test can follow sessions over each.
 
+use crate::daemon::PATIENCE;
 use crate::follow::Follower;
 use crate::sse::{Access, Sse};
 use crate::within;
@@ -62,7 +63,11 @@ impl Way {
     pub async fn source(&self, session: &str, after: Option<Seq>) -> Result<Source, String> {
         match self {
             Self::Socket(socket) => {
-                let client = Client::connect(socket, &ConnectOptions::default()).await;
+                let options = ConnectOptions {
+                    deadline: PATIENCE,
+                    ..ConnectOptions::default()
+                };
+                let client = Client::connect(socket, &options).await;
                 let client = client.map_err(|error| error.to_string())?;
                 let attached = attach(&client, session, after).await;
                 attached.map(Source::Wire).map_err(|error| error.to_string())

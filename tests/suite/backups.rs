@@ -58,6 +58,11 @@ async fn lines(client: &Client, session: &str) -> Vec<String> {
     client.export(&params).await.unwrap().lines
 }
 
+/// The backup finds it at work.
+fn busy(n: usize) -> String {
+    format!("plan:w{n} steps=30 first=300 command=echo_hi;")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
     let server = ModelServer::start(false).await.unwrap();
@@ -68,7 +73,7 @@ async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
     Follower::attach(&client, &large).await.turn_finished(1).await;
     let mut working = Vec::new();
     for n in 0..SESSIONS {
-        working.push(session(&first, &client, &format!("plan:w{n} steps=30 command=echo_hi;")).await);
+        working.push(session(&first, &client, &busy(n)).await);
     }
     for id in &working {
         let mut follower = Follower::attach(&client, id).await;

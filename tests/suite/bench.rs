@@ -168,7 +168,7 @@ async fn i3_turns_that_were_open_at_a_kill_go_on_and_are_measured() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancels_are_measured_under_load() {
-    let figures = measure("cancel --sessions 2 --steps 2 --waves 1 --open-seconds 2").await;
+    let figures = measure("cancel --sessions 2 --steps 2 --waves 1 --open-seconds 10").await;
     positive(&figures, &["cancelled", "cancel_ms.in_model_call.p99"]);
     positive(&figures, &["logs_checked"]);
 }

@@ -188,6 +188,8 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
         assert!(done.outcome.llm_text.contains(&dir), "{}", done.outcome.llm_text);
         viewer.turn_finished(1).await;
     }
+    // An input during a turn would join it.
+    first.turn_finished(2).await;
     world.is_named(&dir).await;
     world.sessions(&world.daemon.workdir("project"), 1).await;
 

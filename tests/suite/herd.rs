@@ -233,7 +233,7 @@ async fn one_turn_each(daemon: &Daemon, each: usize, permits: u64, all_wait: wat
                     labels: BTreeMap::from([("team".to_owned(), team.to_owned())]),
                     ..CreateParams::default()
                 };
-                let session = client.create(&params).await.unwrap().session.to_string();
+                let session = created(&client, &params).await;
                 let mut follower = Follower::attach(&client, &session).await;
                 assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
             });

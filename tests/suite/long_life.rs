@@ -10,7 +10,7 @@ use agentd_protocol::{
 };
 use agentd_store::{Options, Range, open};
 use agentd_tests::fault_server::Say;
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, keep_log};
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, found, keep_log};
 use serde_json::json;
 
 /// A picture of one pixel.
@@ -140,6 +140,11 @@ async fn i7_what_is_always_allowed_is_in_the_stream_of_rules_and_is_not_asked_af
     let mut follower = Follower::attach(&client, &session).await;
     allow(&client, &mut follower, ApprovalKind::Tool, Scope::Always).await;
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
+    found("the rule is on disk", async || {
+        let rules = crate::commands::json(&first, &["rules", "ls"]).await;
+        rules[0]["rule"].is_string().then_some(())
+    })
+    .await;
     first.kill().await;
     let store = open("sqlite:agentd.db", &first.data_dir(), Options::default()).unwrap();
     let stream = store.load(SessionId::NIL, Range::default()).await.unwrap();

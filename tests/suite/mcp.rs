@@ -242,7 +242,7 @@ async fn i6_a_server_that_hangs_costs_its_call_and_is_replaced() {
         ),
         ("mcp__all__echo", json!({ "message": "again" })),
     ];
-    let more = "call_timeout = \"5s\"";
+    let more = "call_timeout = \"20s\"";
     let (daemon, client) = start(script(dir.path(), &calls) + ALLOWED + &everything(&servers, more)).await;
     let session = create(&daemon, &client, "project", CreateParams::default()).await;
     let mut follower = Follower::attach(&client, &session).await;

@@ -114,9 +114,10 @@ async fn who_waits_for_a_queued_input_gets_the_answer_to_it_alone_on_stdout() {
         .spawn()
         .unwrap();
     follower
-        .until("the message is accepted", |body| {
-            matches!(body, EventBody::InputAccepted(_))
-        })
+        .until(
+            "the message is accepted",
+            |body| matches!(body, EventBody::InputAccepted(input) if input.delivery == Delivery::Queue),
+        )
         .await;
     // The running turn's answer comes after the message, so the command sees it.
     open_gate(&daemon);

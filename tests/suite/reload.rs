@@ -5,7 +5,7 @@ use agentd_client::Client;
 use agentd_protocol::{EndReason, RunState, WaitReason};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Asked, FaultServer, Say, Speech, http};
-use agentd_tests::{Daemon, DaemonOptions, Follower, Logs, check_audit, check_log, within};
+use agentd_tests::{Daemon, DaemonOptions, Follower, Logs, check_audit, check_log, eventually, within};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -134,19 +134,16 @@ async fn i1_a_reload_takes_over_keys_prices_and_rules_and_names_what_needs_a_res
     assert_eq!(again["restart"], serde_json::json!(["limits.connections"]));
     check_log(&client, &session).await;
     let logs = Logs::told(&client).await.unwrap();
-    let written = async {
-        let path = daemon.data_dir().join("logs/audit.jsonl");
-        while std::fs::read_to_string(&path)
-            .unwrap()
-            .matches("settings.reloaded")
-            .count()
-            < 2
-        {
-            tokio::task::yield_now().await;
-        }
-    };
-    within("the reloads are in the audit file", written).await;
-    check_audit(&daemon.data_dir(), &logs).unwrap();
+    eventually("the reloads are in the audit file", || {
+        let audit = std::fs::read_to_string(daemon.data_dir().join("logs/audit.jsonl"));
+        audit.unwrap().matches("settings.reloaded").count() >= 2
+    })
+    .await;
+    // It gets the events of sessions from another queue.
+    eventually("the audit file has the events", || {
+        check_audit(&daemon.data_dir(), &logs).is_ok()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -206,20 +206,31 @@ async fn a_row_shows_its_question_its_diff_and_its_log() {
     stage.shows("top", "answered").await;
     becomes(&stage, "row", RunState::Idle).await;
     stage.shows("top", "waits for input").await;
+    // The main screen still shows what the earlier program wrote.
+    let ended = async |before: &str| {
+        let mut screen = String::new();
+        eventually("the next program has ended", || {
+            screen = stage.terminals.screen("top");
+            let last = screen.lines().rfind(|line| !line.trim().is_empty());
+            screen != before && last.is_some_and(|line| line.contains("Enter returns"))
+        })
+        .await;
+        screen
+    };
     stage.keys("top", &["d"]);
     stage.shows("top", "+a line").await;
-    stage.shows("top", "Enter returns").await;
+    let first = ended("").await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "waits for input").await;
     stage.keys("top", &["L"]);
     stage.shows("top", "All done.").await;
-    stage.shows("top", "Enter returns").await;
+    let second = ended(&first).await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "? help · q quit").await;
     stage.keys("top", &[":"]);
     stage.shows("top", ":agentctl ▏").await;
     stage.keys("top", &["ps --state idle -q", "Enter"]);
-    stage.shows("top", "Enter returns").await;
+    ended(&second).await;
     stage.keys("top", &["Enter"]);
     stage.shows("top", "? help · q quit").await;
     stage.keys("top", &["?"]);

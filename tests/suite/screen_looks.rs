@@ -260,6 +260,7 @@ async fn an_image_is_drawn_by_the_terminal_and_only_when_asked_for() {
     stage.ran("image", "text=Ready_to_start").await;
     let sent = [
         "send",
+        "--wait",
         "image",
         "--image",
         &file.display().to_string(),

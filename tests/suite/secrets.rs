@@ -24,7 +24,7 @@ pub(crate) fn files_with(dir: &Path, needle: &[u8], found: &mut Vec<String>) {
 async fn redteam_48_i8_the_key_is_in_no_environment_log_transcript_or_store() {
     let server = ModelServer::start(true).await.unwrap();
     let config = format!("{YOLO}[log]\nlevel = \"trace\"\ntrace = true\naudit = true\n");
-    let daemon = daemon(&server, &config).await;
+    let mut daemon = daemon(&server, &config).await;
     let client = daemon.client().await;
     // The command searches where a key could be: its own environment and that of every process above it.
     let plan = "plan:e steps=1 command=env_&&_echo_PATH_is_$PATH;";
@@ -42,6 +42,9 @@ async fn redteam_48_i8_the_key_is_in_no_environment_log_transcript_or_store() {
         "positive control: the environment was printed: {output}"
     );
     assert!(!output.contains("AGENTD_TEST_KEY"), "{output}");
+    // Only then are all logs and traces written.
+    daemon.terminate();
+    daemon.ended().await;
     assert!(!daemon.said().contains(CANARY), "stderr");
     let mut found = Vec::new();
     files_with(&daemon.data_dir(), CANARY.as_bytes(), &mut found);

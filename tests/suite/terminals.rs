@@ -2,7 +2,7 @@
 
 use crate::{ASKING, daemon};
 use agentd_bench::model_server::ModelServer;
-use agentd_tests::{Daemon, binaries, eventually, skipped};
+use agentd_tests::{Daemon, binaries, eventually, skipped, within};
 use std::process::Command;
 
 /// A separate tmux server with one window per terminal; it ends with the test.
@@ -160,7 +160,11 @@ async fn ctrl_c_in_run_cancels_the_turn() {
     terminals.shows("run", "Thinking about it").await;
     terminals.keys("run", &["C-c"]);
     terminals.shows("run", "exit=130").await;
-    assert_eq!(server.seen().open, 0, "the connection to the provider is closed");
+    within(
+        "the connection to the provider is closed",
+        server.until(|seen| seen.open == 0),
+    )
+    .await;
 }
 
 /// Sequences that a terminal would obey: the clipboard, links, the title, device control, a query that is answered on stdin,

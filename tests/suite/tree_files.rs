@@ -4,7 +4,7 @@
 use crate::YOLO;
 use crate::played::{daemon, model, results};
 use crate::subagents::{all, node, root, when_over};
-use agentd_protocol::{Block, CreateParams, Diffed, EndReason, RunState, SendParams, ToolStatus};
+use agentd_protocol::{Block, CreateParams, Diffed, EndReason, RunState, SendParams, Status, ToolStatus};
 use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, Follower, check_log, found};
 use serde_json::{Value, json};
@@ -169,8 +169,11 @@ async fn i1_what_a_deleted_sub_agent_spent_counts_in_its_tree() {
     let session = root(&daemon, &client, CreateParams::default()).await;
     let child = found("the command of the sub-agent runs", async || {
         let rows = all(&client).await;
-        let running = rows.iter().find(|row| row.status.state == RunState::RunningTool);
-        running.filter(|row| row.parent.is_some()).map(|row| row.session)
+        // Before that, the call is judged in the same state.
+        let runs =
+            |status: &Status| status.state == RunState::RunningTool && status.reason.starts_with("Bash");
+        let running = rows.iter().find(|row| row.parent.is_some() && runs(&row.status));
+        running.map(|row| row.session)
     })
     .await;
     agentctl(&daemon, &["rm", &child.to_string()], 5).await;

@@ -3,7 +3,7 @@
 use crate::played::{daemon, model};
 use crate::terminals::{Terminals, agentctl};
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, skipped, within};
+use agentd_tests::{Daemon, found, skipped, within};
 use serde_json::{Value, json};
 use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
@@ -124,19 +124,24 @@ async fn completion_offers_what_fits_the_verb() {
     let short = &asks[asks.len() - 12..];
     let open = ctl(&daemon, &["approvals", "-q"]).await.0;
     let open = &open.trim()[open.trim().len() - 12..];
-    let mut offered = completed(&daemon, &["approve", ""]).await;
-    offered.retain(|word| !word.starts_with('-'));
+    // Without an answer of the daemon in time, a completion offers only options.
+    let offered = found("something to approve is offered", async || {
+        let mut offered = completed(&daemon, &["approve", ""]).await;
+        offered.retain(|word| !word.starts_with('-'));
+        (!offered.is_empty()).then_some(offered)
+    })
+    .await;
     assert_eq!(offered, [open, short], "what asks, and nothing that is idle");
     for verb in ["answer", "resume"] {
         let mut offered = completed(&daemon, &[verb, ""]).await;
         offered.retain(|word| !word.starts_with('-'));
         assert_eq!(offered, Vec::<String>::new(), "{verb}");
     }
-    let attach = completed(&daemon, &["attach", ""]).await;
-    assert!(
-        attach.len() >= 2 && attach.contains(&short.to_owned()),
-        "{attach:?}"
-    );
+    found("the sessions are offered", async || {
+        let offered = completed(&daemon, &["attach", ""]).await;
+        (offered.len() >= 2 && offered.contains(&short.to_owned())).then_some(())
+    })
+    .await;
     for (words, wanted) in [
         (&["run", "--model", "cl"][..], "claude"),
         (&["ps", "--state", "waiting(ap"], "waiting(approval)"),
@@ -145,7 +150,10 @@ async fn completion_offers_what_fits_the_verb() {
         (&["help", "exit"], "exit-codes"),
         (&["help", "appr"], "approvals"),
     ] {
-        let offered = completed(&daemon, words).await;
-        assert!(offered.contains(&wanted.to_owned()), "{words:?}: {offered:?}");
+        found(&format!("{words:?} offers {wanted}"), async || {
+            let offered = completed(&daemon, words).await;
+            offered.contains(&wanted.to_owned()).then_some(())
+        })
+        .await;
     }
 }

@@ -121,8 +121,15 @@ async fn keys(terminals: &Terminals<'_>, args: &TerminalArgs, report: &mut Repor
         &format!("plan:stream text={};", words.join("_")),
     )
     .await?;
-    sleep(Duration::from_secs(3)).await;
-    ensure!(terminal.skip() > 1_000, "no text streams");
+    let mut shown = 0;
+    for _ in 0..300 {
+        sleep(Duration::from_millis(100)).await;
+        shown += terminal.skip();
+        if shown > 1_000 {
+            break;
+        }
+    }
+    ensure!(shown > 1_000, "no text streams");
     let (begun, before) = (Instant::now(), tree::cpu_ms(terminal.pid));
     let mut times = Vec::new();
     for (n, letter) in LETTERS.cycle().take(args.keys).enumerate() {

@@ -111,7 +111,7 @@ impl Fleet {
     async fn begin(test: &str, nodes: usize, calls: Option<u32>, config: &str) -> Option<Self> {
         let begun = Instant::now();
         let server = Postgres::own(test)?;
-        let lease = begun.elapsed().max(Duration::from_secs(2));
+        let lease = (begun.elapsed() * 2).max(Duration::from_secs(4));
         let url = server.create("fleet").url;
         let mut fleet = Self {
             nodes: Vec::new(),

@@ -1,7 +1,7 @@
 //! Where a session may run: below a shared path anywhere, otherwise on the node of its directory.
 
 use super::fleet::Fleet;
-use super::{held, plan, started};
+use super::{held, started};
 use crate::played::model;
 use crate::subagents::{node, tasks};
 use agentd_client::Client;
@@ -226,7 +226,7 @@ async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
     let first = fleet.client(0).await;
     let wanted = |node: &str| CreateParams {
         workdir: fleet.workdir("labelled").display().to_string(),
-        prompt: Some(vec![Block::text(plan("labelled"))]),
+        prompt: Some(vec![Block::text(held("labelled"))]),
         requires: [("name".to_owned(), node.to_owned())].into(),
         ..CreateParams::default()
     };

@@ -5,7 +5,7 @@ use crate::terminals::{Terminals, agentctl};
 use agentd_client::Client;
 use agentd_protocol::{ApprovalListParams, OpenApproval, PermissionMode, ToolStatus};
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, Follower, check_log, skipped};
+use agentd_tests::{Daemon, Follower, check_log, eventually, skipped};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -210,11 +210,18 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
         &agentctl(&daemon, &format!("attach --no-tui -n 1 {agent}")),
     );
     terminals.shows("attach", "page 1 of 7").await;
-    for early in ["y", "yes", "a", "/approve"] {
+    let page = "not accepted: you are on page 1 of 7";
+    for (early, refusal, times) in [
+        ("y", page, 1),
+        ("yes", page, 2),
+        ("a", "this call can be allowed only once", 1),
+        ("/approve", page, 3),
+    ] {
         terminals.keys("attach", &[early, "Enter"]);
-        terminals
-            .shows("attach", "not accepted: you are on page 1 of 7")
-            .await;
+        eventually("it is refused", || {
+            terminals.screen("attach").matches(refusal).count() == times
+        })
+        .await;
         assert_eq!(open(&client).await.len(), 1, "{early}");
     }
     for page in 2..7 {
