@@ -14,7 +14,7 @@ use std::time::Duration;
 const BEATS: u32 = 6;
 /// The longest time between two of them; also how often sessions are taken over.
 const EVERY: Duration = Duration::from_millis(700);
-/// How long after the end of another node's lease it is looked for: the clock of the database is not ours.
+/// A node looks for an ended lease this long after its end: the database's clock and ours are not in step.
 const AFTER_END: Duration = Duration::from_millis(5);
 /// This part of the lease is left when effects may start no more.
 const MARGIN: u32 = 5;

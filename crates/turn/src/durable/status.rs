@@ -206,7 +206,7 @@ fn compacting(agent: &Agent, shrinking: Shrinking) -> Status {
             format!("the conversation is too long for {last} and is made shorter")
         }
         CompactionCause::Threshold => "the conversation is long and is made shorter".to_owned(),
-        CompactionCause::Manual => "the conversation is compacted, as somebody asked".to_owned(),
+        CompactionCause::Manual => "the conversation is compacted on request".to_owned(),
     };
     status(RunState::Compacting, &reason, shrinking.since)
 }
