@@ -4,12 +4,12 @@ use crate::commands::ctl;
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
-use agentd_protocol::{EventBody, ExportParams, ListParams, Seq};
+use agentd_protocol::{EventBody, ExportParams, ListParams, RunState, Seq};
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, within};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const SESSIONS: usize = 8;
@@ -63,6 +63,31 @@ fn busy(n: usize) -> String {
     format!("plan:w{n} steps=30 first=300 command=echo_hi;")
 }
 
+/// Makes backups until the log of a session has grown during one: a backup may fit between two steps. Returns the heads
+/// before that backup, and its file.
+async fn backup_under_load(
+    daemon: &Daemon,
+    client: &Client,
+    working: &[String],
+) -> (BTreeMap<String, Seq>, PathBuf) {
+    let mut made = 0;
+    loop {
+        let before = heads(client).await;
+        let file = daemon.dir.path().join(format!("{made}.backup"));
+        ctl(daemon, &["backup", &file.to_string_lossy()], 0).await;
+        let after = heads(client).await;
+        if working.iter().any(|id| before[id] < after[id]) {
+            return (before, file);
+        }
+        let rows = client.list(&ListParams::default()).await.unwrap();
+        assert!(
+            rows.iter().any(|row| row.status.state != RunState::Idle),
+            "all sessions had finished before a backup met one at work: {rows:?}"
+        );
+        made += 1;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
     let server = ModelServer::start(false).await.unwrap();
@@ -81,15 +106,7 @@ async fn i1_i2_i3_a_backup_under_load_is_restored_and_its_sessions_go_on() {
             .until("a result", |body| matches!(body, EventBody::ToolFinished(_)))
             .await;
     }
-    let before = heads(&client).await;
-    let file = first.dir.path().join("the.backup");
-    let name = file.to_string_lossy().into_owned();
-    ctl(&first, &["backup", &name], 0).await;
-    let after = heads(&client).await;
-    assert!(
-        working.iter().any(|id| before[id] < after[id]),
-        "the backup was made under load: {before:?} {after:?}"
-    );
+    let (before, file) = backup_under_load(&first, &client, &working).await;
     first.kill().await;
     assert!(
         !first
