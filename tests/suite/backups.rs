@@ -76,7 +76,7 @@ async fn backup_under_load(
         let file = daemon.dir.path().join(format!("{made}.backup"));
         ctl(daemon, &["backup", &file.to_string_lossy()], 0).await;
         let after = heads(client).await;
-        if working.iter().any(|id| before[id] < after[id]) {
+        if working.iter().any(|id| before.get(id) < after.get(id)) {
             return (before, file);
         }
         let rows = client.list(&ListParams::default()).await.unwrap();
