@@ -212,7 +212,7 @@ impl Archive {
     }
 
     /// The tree of the workspace that the directory is, or is part of.
-    fn workspace(&self) -> Option<PathBuf> {
+    pub(crate) fn workspace(&self) -> Option<PathBuf> {
         let all = self.workspaces.as_deref()?;
         let mut parts = self.directory.strip_prefix(all).ok()?.components();
         match (parts.next(), parts.next()) {

@@ -74,8 +74,22 @@ impl Archive {
     /// # Errors
     /// The directory cannot be read or has too many files, or `git` failed. Nothing that was recorded before is lost.
     pub fn take(&self) -> Result<Taken, Error> {
+        if self.is_blank() {
+            return Ok(Taken {
+                tree: Tree::empty(),
+                files: 0,
+                left_out: Vec::new(),
+            });
+        }
         let locked = self.lock()?;
         self.take_locked(&locked)
+    }
+
+    /// Whether the directory is empty and nothing was ever recorded of it. Many sessions begin so, and to make a repository
+    /// for each costs milliseconds. Git knows the empty tree without one. Workspaces get theirs: its packs go into the store.
+    fn is_blank(&self) -> bool {
+        let is_empty = || fs::read_dir(&self.directory).is_ok_and(|mut entries| entries.next().is_none());
+        !self.repository.exists() && self.workspace().is_none() && is_empty()
     }
 
     pub(crate) fn take_locked(&self, locked: &Locked) -> Result<Taken, Error> {

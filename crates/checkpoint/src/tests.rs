@@ -290,6 +290,7 @@ fn i6_a_large_file_is_left_out_and_too_many_files_are_refused() {
 fn small_recordings_are_the_same_as_large_ones() {
     let world = world(Limits::default());
     let git = world.archive.git();
+    fs::create_dir(world.work.join("a directory without files")).unwrap();
     assert_eq!(world.take(), Tree::empty());
     git.run(&["fsck", "--strict", "--no-dangling"]).unwrap();
     // Bytes around the slash decide the order of the entries.
@@ -352,6 +353,32 @@ fn a_recording_is_repeated_only_for_what_changed() {
     fs::remove_file(world.archive.repository.join("stats")).unwrap();
     world.write("a", "1");
     assert_eq!(world.take(), first);
+}
+
+#[test]
+fn an_empty_directory_needs_no_repository() {
+    let world = world(Limits::default());
+    let empty = world.take();
+    assert_eq!(empty, Tree::empty());
+    assert_eq!(world.archive.disk_bytes(), 0);
+    assert!(!world.archive.own_files().parent().unwrap().exists());
+
+    world.write("a/b", "one\n");
+    let full = world.take();
+    assert_eq!(world.back(&empty, &full, false).unwrap(), [PathBuf::from("a/b")]);
+    assert_eq!(world.take(), empty);
+    world.back(&full, &empty, false).unwrap();
+    assert_eq!(fs::read_to_string(world.work.join("a/b")).unwrap(), "one\n");
+
+    // The packs of a workspace go into the store, which therefore needs the empty tree itself.
+    let all = world.work.with_file_name("all");
+    let tree = all.join("s/tree");
+    fs::create_dir_all(&tree).unwrap();
+    let keeper = Keeper::new(&all.with_file_name("own"), Limits::default()).with_workspaces(&all);
+    let archive = keeper.archive(&tree);
+    let empty = archive.take().unwrap().tree;
+    let pack = all.with_file_name("pack");
+    assert!(archive.pack_to(&empty, None, &pack, u64::MAX).unwrap() > 0);
 }
 
 #[test]
