@@ -1,7 +1,7 @@
 //! Brings what other nodes write to the viewers of this node: reads the log of the fleet, and announces it to the feed.
 //!
-//! Invariant I2: the feed drops what it has seen, and what comes out of order makes a viewer read the log; so announcing an
-//! event twice, here and by this node's own commits, is harmless.
+//! This node's own commits reach the feed without it, and are mostly not read here. Invariant I2: the feed drops what it has
+//! seen, and what comes out of order makes a viewer read the log; so announcing an event twice is harmless.
 
 use agentd_actor_kit::{FeedMsg, GateMsg, Handle, Published};
 use agentd_api::Api;
@@ -74,7 +74,7 @@ impl FleetLog {
 
     /// Announces a page; returns whether there may be more.
     async fn read(&mut self) -> Result<bool, StoreError> {
-        let page = self.backend.watch(Some(self.cursor), PAGE).await?;
+        let page = self.backend.watch_others(self.cursor, PAGE).await?;
         let more = !page.events.is_empty();
         if page.events.iter().any(|event| event.session == SessionId::NIL) {
             self.gate.cast(GateMsg::Reread);

@@ -238,14 +238,25 @@ impl Columns {
     }
 }
 
-/// What became of each append, and the cursor of the last commit; `rows` are in the order of the batch.
+/// What became of a batch.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Of each append.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// The cursor after the batch.
+    pub(crate) cursor: u64,
+    /// The number of its events that were committed.
+    pub(crate) events: u64,
+}
+
+/// Reads the result of the statement; `rows` are in the order of the batch.
 pub(crate) fn outcomes<'a>(
     appends: impl Iterator<Item = &'a Append>,
     rows: &[Row],
-) -> Result<(Vec<Outcome>, u64), tokio_postgres::Error> {
+) -> Result<Written, tokio_postgres::Error> {
     let mut outcomes = Vec::with_capacity(rows.len());
-    let after = rows.first().map(|row| row.try_get::<_, i64>("cursor_after"));
-    let after = size(after.transpose()?.unwrap_or_default());
+    let cursor = rows.first().map(|row| row.try_get::<_, i64>("cursor_after"));
+    let cursor = size(cursor.transpose()?.unwrap_or_default());
     let mut written = Vec::with_capacity(rows.len());
     for (append, row) in appends.zip(rows) {
         let (epoch, head): (i64, i64) = (row.try_get("epoch")?, row.try_get("head")?);
@@ -271,12 +282,17 @@ pub(crate) fn outcomes<'a>(
             },
         });
     }
-    let mut last = after.saturating_sub(written.iter().sum());
+    let events = written.iter().sum();
+    let mut last = cursor.saturating_sub(events);
     for (outcome, events) in outcomes.iter_mut().zip(written) {
         last = last.saturating_add(events);
         if let Outcome::Committed { cursor, .. } = outcome {
             *cursor = last;
         }
     }
-    Ok((outcomes, after))
+    Ok(Written {
+        outcomes,
+        cursor,
+        events,
+    })
 }

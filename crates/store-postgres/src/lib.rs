@@ -14,6 +14,7 @@ mod fleet;
 mod list;
 mod listener;
 mod open;
+mod own;
 mod parts;
 mod placement;
 mod queries;

@@ -43,6 +43,7 @@ pub async fn open(
         node: Arc::new(AtomicI64::new(0)),
         counters: Arc::new(Counters::default()),
         committed: watch::channel(cursor.await?).0,
+        own: Arc::default(),
         fatal,
     };
     let writers =

@@ -1,14 +1,16 @@
 //! Ownership: the fencing number of a session rises with every claim.
 
-use crate::queries::{ROW, change, count_of, first, get, list_row};
+use crate::queries::{ROW, change, first, list_row};
 use crate::store::PostgresStore;
 use agentd_protocol::{Labels, SessionId};
-use agentd_store::backend::{column, hex};
+use agentd_store::backend::{column, hex, size};
 use agentd_store::{Away, Claim, Fleet, Incarnation, Joining, Placement, StoreError};
 use async_trait::async_trait;
 use deadpool_postgres::Object;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 
 /// The outcomes of the function `claim_2`.
 const CLAIMED: i32 = 0;
@@ -69,14 +71,21 @@ async fn claim(
     node: Option<i64>,
     without_files: bool,
 ) -> Result<Claim, StoreError> {
-    let uid = hex(session);
-    let sql = "SELECT outcome, holder, moved, new_epoch, at_head, away, home, workdir, lacking FROM claim_2($1, $2, $3)";
-    let claimed = first(&client, sql, &[&uid, &node, &without_files]).await?;
+    // The row as it was before the claim, which changes nothing of it that is looked at here.
+    let sql = format!(
+        "SELECT {ROW}, outcome, holder, moved, new_epoch, at_head, away, home, workdir, lacking
+         FROM claim_2($1, $2, $3) LEFT JOIN session ON uid = $1 AND deleted_ms IS NULL"
+    );
+    let claimed = first(&client, &sql, &[&hex(session), &node, &without_files]).await?;
     let claimed = claimed.ok_or(StoreError::NodeLost)?;
-    let holder: String = get(&claimed, 1)?;
-    let (home, workdir, lacking) = (get(&claimed, 6)?, get(&claimed, 7)?, get(&claimed, 8)?);
+    let holder: String = named(&claimed, "holder")?;
+    let (home, workdir, lacking) = (
+        named(&claimed, "home")?,
+        named(&claimed, "workdir")?,
+        named(&claimed, "lacking")?,
+    );
     let away = away(&holder, home, workdir, lacking);
-    match get::<i32>(&claimed, 0)? {
+    match named::<i32>(&claimed, "outcome")? {
         CLAIMED => {}
         NOT_FOUND => return Err(StoreError::NotFound(session)),
         NOT_A_MEMBER => return Err(StoreError::NodeLost),
@@ -88,21 +97,21 @@ async fn claim(
             });
         }
     }
-    let moved: bool = get(&claimed, 2)?;
-    let sql = format!("SELECT {ROW} FROM session WHERE uid = $1 AND deleted_ms IS NULL");
-    let row = first(&client, &sql, &[&uid]).await?;
-    let row = row.ok_or(StoreError::NotFound(session))?;
     // A session that is being imported has no row yet.
-    let imported = row
-        .try_get::<_, Option<&str>>("summary")
-        .is_ok_and(|row| row.is_none());
+    let imported = named::<Option<&str>>(&claimed, "summary")?.is_none();
     Ok(Claim {
-        epoch: count_of(&claimed, 3)?,
-        head: count_of(&claimed, 4)?,
-        row_damaged: !imported && list_row(&row)?.damaged,
-        moved_to: moved.then_some(holder),
-        away: get::<bool>(&claimed, 5)?.then_some(away),
+        epoch: size(named(&claimed, "new_epoch")?),
+        head: size(named(&claimed, "at_head")?),
+        row_damaged: !imported && list_row(&claimed)?.damaged,
+        moved_to: named::<bool>(&claimed, "moved")?.then_some(holder),
+        away: named::<bool>(&claimed, "away")?.then_some(away),
     })
+}
+
+/// A value of a row, by the name of its column.
+fn named<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T, StoreError> {
+    row.try_get(column)
+        .map_err(|error| crate::error::store_error(&error))
 }
 
 /// Why a session may not run, from the texts of the functions of the schema.

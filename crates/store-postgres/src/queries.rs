@@ -229,11 +229,17 @@ const WATCH: &str = "SELECT cursor, (SELECT uid FROM session WHERE id = session_
   SELECT cursor, session_id, seq, kind, body,
     sum(octet_length(body)) OVER (ORDER BY cursor) - octet_length(body) AS before
   FROM (SELECT cursor, session_id, seq, kind, body FROM event
-        WHERE cursor > $1 AND (SELECT deleted_ms IS NULL FROM session WHERE id = session_id)
+        WHERE cursor > $1 AND NOT cursor <@ $4::text::int8multirange AND (SELECT deleted_ms IS NULL FROM session WHERE id = session_id)
         ORDER BY cursor LIMIT $2) AS next) AS page
 WHERE before <= $3 ORDER BY cursor";
 
-pub(crate) async fn watch(client: Object, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+/// Events after a cursor, without those of the set `but`.
+pub(crate) async fn watch(
+    client: Object,
+    after: Option<u64>,
+    but: String,
+    limit: u32,
+) -> Result<Watched, StoreError> {
     let Some(after) = after else {
         return Ok(Watched {
             events: Vec::new(),
@@ -242,7 +248,7 @@ pub(crate) async fn watch(client: Object, after: Option<u64>, limit: u32) -> Res
     };
     let most = agentd_store::backend::clamp(limit, agentd_store::MAX_PAGE) as u64;
     let bytes = i64::from(agentd_store::MAX_PAGE_BYTES);
-    let rows = all(&client, WATCH, &[&column(after), &column(most), &bytes]).await?;
+    let rows = all(&client, WATCH, &[&column(after), &column(most), &bytes, &but]).await?;
     let mut watched = WatchedBuilder::new(after, limit);
     for row in &rows {
         let event = WatchedEvent {

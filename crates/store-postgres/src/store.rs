@@ -23,6 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_postgres::Client;
 
+/// An empty set of cursors.
+const NOTHING: &str = "{}";
+
 /// A store in a PostgreSQL database.
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
@@ -176,7 +179,20 @@ impl SessionLog for PostgresStore {
 
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
         self.reads
-            .run(move |client| queries::watch(client, after, limit))
+            .run(move |client| queries::watch(client, after, NOTHING.to_owned(), limit))
+            .await
+    }
+
+    async fn watch_others(&self, after: u64, limit: u32) -> Result<Watched, StoreError> {
+        let (at, own) = self.shared.own.beyond(after);
+        if at > after && at >= *self.shared.committed.borrow() {
+            return Ok(Watched {
+                events: Vec::new(),
+                cursor: at,
+            });
+        }
+        self.reads
+            .run(move |client| queries::watch(client, Some(at), own, limit))
             .await
     }
 

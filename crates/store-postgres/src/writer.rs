@@ -2,6 +2,7 @@
 
 use crate::batch::{Columns, Distinct, outcomes, sql};
 use crate::error::{Failure, failure};
+use crate::own::Own;
 use crate::server::Server;
 use agentd_fault_points as fault;
 use agentd_store::backend::{Counters, KEY_LIFE_MS, column};
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) node: Arc<AtomicI64>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) committed: watch::Sender<u64>,
+    pub(crate) own: Arc<Own>,
     pub(crate) fatal: watch::Sender<Option<String>>,
 }
 
@@ -285,11 +287,13 @@ impl Task {
         let rows = run
             .map_err(|_| Failure::Lost("no answer in time".to_owned()))?
             .map_err(|error| failure(&error))?;
-        let (outcomes, cursor) = outcomes(appends(), &rows).map_err(|error| failure(&error))?;
+        let written = outcomes(appends(), &rows).map_err(|error| failure(&error))?;
         self.shared.counters.batch(batch.len(), begun.elapsed());
-        crate::listener::raise(&self.shared.committed, cursor);
+        // Before anyone hears of the commit, so that it is not read.
+        self.shared.own.committed(written.cursor, written.events);
+        crate::listener::raise(&self.shared.committed, written.cursor);
         let unknown = fault::point(fault::AFTER_COMMIT).is_err();
-        let answers = outcomes.into_iter().map(|outcome| {
+        let answers = written.outcomes.into_iter().map(|outcome| {
             if unknown {
                 Err(StoreError::Unknown)
             } else {

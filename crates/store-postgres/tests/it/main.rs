@@ -58,6 +58,8 @@ mod migrations;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod others;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 #[path = "../../../store/src/tests/tokens.rs"]

@@ -1,0 +1,73 @@
+//! What this process committed itself: who hears of it elsewhere need not read it from the database again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+/// The maximum number of remembered batches. The oldest is forgotten first, and then read like those of others.
+const MOST: usize = 4_096;
+
+/// The first cursor of each batch, with its last one.
+#[derive(Debug, Default)]
+pub(crate) struct Own(Mutex<BTreeMap<u64, u64>>);
+
+impl Own {
+    /// Notes a batch of events, of which this is the last cursor.
+    pub(crate) fn committed(&self, last: u64, events: u64) {
+        if events == 0 {
+            return;
+        }
+        let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        batches.insert(last.saturating_sub(events).saturating_add(1), last);
+        if batches.len() > MOST {
+            batches.pop_first();
+        }
+    }
+
+    /// Where someone continues who has read up to a cursor, and what is this process's own after that, as a `multirange` of
+    /// PostgreSQL. Forgets what was read.
+    pub(crate) fn beyond(&self, read: u64) -> (u64, String) {
+        let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        batches.retain(|_, last| *last > read);
+        let (mut at, mut later) = (read, String::from("{"));
+        for (first, last) in &*batches {
+            if *first <= at.saturating_add(1) {
+                at = *last;
+            } else {
+                let comma = if later.len() > 1 { "," } else { "" };
+                let _ = write!(later, "{comma}[{first},{last}]");
+            }
+        }
+        later.push('}');
+        (at, later)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_at_once_is_skipped_and_the_rest_is_left_out() {
+        let own = Own::default();
+        assert_eq!(own.beyond(7), (7, "{}".to_owned()));
+        for (last, events) in [(10, 2), (8, 1), (20, 3), (30, 1), (30, 0)] {
+            own.committed(last, events);
+        }
+        assert_eq!(own.beyond(6), (6, "{[8,8],[9,10],[18,20],[30,30]}".to_owned()));
+        assert_eq!(own.beyond(7), (10, "{[18,20],[30,30]}".to_owned()));
+        assert_eq!(own.beyond(29), (30, "{}".to_owned()));
+        assert_eq!(own.beyond(30), (30, "{}".to_owned()));
+    }
+
+    #[test]
+    fn i6_the_oldest_batches_are_forgotten_at_the_limit() {
+        let own = Own::default();
+        let most = MOST as u64;
+        (1..=most).for_each(|cursor| own.committed(cursor, 1));
+        assert_eq!(own.beyond(0).0, most);
+        own.committed(most + 1, 1);
+        let (at, later) = own.beyond(0);
+        assert_eq!((at, later.starts_with("{[2,2],[3,3],")), (0, true));
+    }
+}
