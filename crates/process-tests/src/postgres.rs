@@ -207,9 +207,12 @@ impl Postgres {
             }
             // psql exits with 2 when there is no connection.
             let retry = out.status.code() == Some(2) && Instant::now() < deadline;
-            let log = || fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
-            assert!(retry, "{said}: {}", log());
+            assert!(retry, "{said}: {}", self.log());
         }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
     #[expect(clippy::disallowed_methods, reason = "the test asks its own server")]
@@ -256,6 +259,12 @@ impl Database<'_> {
     /// Runs statements in this database.
     pub fn run(&self, sql: &str) -> String {
         self.server.run(&self.name, sql)
+    }
+
+    /// What the server has logged so far, about all its databases.
+    #[must_use]
+    pub fn server_log(&self) -> String {
+        self.server.log()
     }
 }
 

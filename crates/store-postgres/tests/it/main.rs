@@ -60,6 +60,8 @@ mod opening;
 #[cfg(test)]
 mod others;
 #[cfg(test)]
+mod plans;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 #[path = "../../../store/src/tests/tokens.rs"]
