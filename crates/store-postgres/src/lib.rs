@@ -4,7 +4,7 @@
 //! head and writes, and locks exist only while the server runs it; I6, a bad append does not fail the others of its batch;
 //! I8, no error and no log line contains the URL, which may contain a password.
 //!
-//! Flow: append -> bounded queue -> a writer (of two, by session) -> one statement for all that waits -> outcomes.
+//! Flow: append -> bounded queue -> the writer -> one statement for all that waits -> outcomes.
 
 mod access;
 mod batch;

@@ -1,4 +1,4 @@
-//! Opens a database: checks the server, migrates, starts the writers.
+//! Opens a database: checks the server, migrates, starts the writer.
 
 use crate::fleet::Membership;
 use crate::listener::Listener;
@@ -12,9 +12,6 @@ use agentd_store::{Backend, Options, Purpose, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use tokio::sync::watch;
-
-/// The number of writers. While the server commits the batch of one, the other sends the next.
-const WRITERS: usize = 2;
 
 /// Opens `postgres://USER@HOST/DATABASE`. `password` replaces the one in the URL.
 ///
@@ -46,14 +43,13 @@ pub async fn open(
         own: Arc::default(),
         fatal,
     };
-    let writers =
-        std::array::from_fn::<_, WRITERS, _>(|_| Writer::start(shared.clone(), options.write_timeout));
+    let writer = Writer::start(shared.clone(), options.write_timeout);
     let node = Arc::clone(&shared.node);
     let fleet = Membership::new(shared.server.clone(), node, reads.clone());
     let listener = Listener::start(shared.server.clone(), shared.committed.clone());
     Ok(Arc::new(PostgresStore::new(
         shared,
-        writers.into(),
+        writer,
         reads,
         (fleet, listener),
     )))

@@ -4,7 +4,7 @@ use crate::fleet::Membership;
 use crate::listener::Listener;
 use crate::reads::Reads;
 use crate::server::Server;
-use crate::writer::{Shared, Writer, stopped};
+use crate::writer::{Shared, Writer};
 use crate::{blobs, list, queries, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
@@ -30,7 +30,7 @@ const NOTHING: &str = "{}";
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
     shared: Shared,
-    writers: Vec<Writer>,
+    writer: Writer,
     pub(crate) reads: Reads,
     /// This node's current registration; 0: none yet.
     pub(crate) node: Arc<AtomicI64>,
@@ -41,14 +41,14 @@ pub(crate) struct PostgresStore {
 impl PostgresStore {
     pub(crate) fn new(
         shared: Shared,
-        writers: Vec<Writer>,
+        writer: Writer,
         reads: Reads,
         (fleet, listener): (Membership, Listener),
     ) -> Self {
         Self {
             node: Arc::clone(&shared.node),
             shared,
-            writers,
+            writer,
             reads,
             fleet: Arc::new(fleet),
             listener: Mutex::new(Some(listener)),
@@ -74,14 +74,6 @@ impl PostgresStore {
         Some(self.node.load(Ordering::Acquire)).filter(|node| *node != 0)
     }
 
-    /// A session always has the same writer.
-    fn writer(&self, session: SessionId) -> Option<&Writer> {
-        let place = session.as_bytes().iter().fold(0_usize, |sum, byte| {
-            sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
-        });
-        self.writers.get(place.checked_rem(self.writers.len())?)
-    }
-
     async fn try_append(&self, append: Append) -> Result<Outcome, StoreError> {
         if let Some(refusal) = append.malformed() {
             return Ok(refusal);
@@ -103,9 +95,7 @@ impl PostgresStore {
                 .run(move |client| async move { blobs::put(&client, &large, now).await });
             put.await?;
         }
-        let writer = self.writer(append.session);
-        let writer = writer.ok_or_else(|| stopped(&self.shared))?;
-        let outcome = writer.append(append).await?;
+        let outcome = self.writer.append(append).await?;
         fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
         Ok(outcome)
     }
@@ -233,9 +223,7 @@ impl SessionLog for PostgresStore {
     }
 
     async fn close(&self) -> Result<(), StoreError> {
-        for writer in &self.writers {
-            writer.close().await?;
-        }
+        self.writer.close().await?;
         // Only now may others take over: nothing is on the way any more.
         if let Err(error) = self.fleet.leave().await {
             tracing::warn!(%error, "could not leave the fleet; others take over when the lease has ended");

@@ -1,4 +1,5 @@
-//! A writer: a bounded queue, and a task that sends all that waits as one statement.
+//! The writer: a bounded queue, and a task that sends all that waits as one statement. One per process: the server carries out
+//! the batches of all nodes one after another, so a second one would only make each batch smaller.
 
 use crate::batch::{Columns, Distinct, outcomes, sql};
 use crate::error::{Failure, failure};
@@ -41,7 +42,7 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// What all writers share.
+/// What the writer shares with the rest of the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) server: Server,
@@ -127,7 +128,7 @@ impl Writer {
 }
 
 /// The error of a store that has stopped.
-pub(crate) fn stopped(shared: &Shared) -> StoreError {
+fn stopped(shared: &Shared) -> StoreError {
     let why = shared.fatal.borrow().clone();
     StoreError::Stopped(why.unwrap_or_else(|| "it was closed".to_owned()))
 }
