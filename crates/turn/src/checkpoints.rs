@@ -4,8 +4,8 @@
 //! The fact travels with the append before the next effect, so it costs no append of its own.
 
 use crate::draft::Draft;
-use crate::durable::Durable;
 use crate::durable::apply::Refusal;
+use crate::durable::{Durable, Phase, Turn};
 use crate::questions::{self, Question, Subject};
 use crate::{Config, calls::judging, setup, tree::delegate, volatile::Volatile};
 use agentd_protocol::{EffectClass, Event, EventBody, Seq, TurnId, WarningRaised, WorkspaceCheckpointed};
@@ -83,10 +83,11 @@ pub(crate) fn comes_first(durable: &Durable, volatile: &Volatile, config: &Confi
         && (volatile.questions.is_pending(&Subject::Checkpoint) || is_due(durable, volatile, config))
 }
 
-/// Whether the files that the turn changed are being recorded: whoever reads that it ended also finds them.
+/// Whether the files that the turn changed must be recorded first: whoever reads that it ended also finds them.
 pub(crate) fn come_before_the_end(draft: &Draft<'_, '_>) -> bool {
     let files = &draft.durable().files;
-    files.touched > files.recorded && draft.seen().questions.is_pending(&Subject::Checkpoint)
+    let pending = draft.seen().questions.is_pending(&Subject::Checkpoint);
+    files.touched > files.recorded && (pending || may_begin(draft))
 }
 
 fn is_due(durable: &Durable, volatile: &Volatile, config: &Config) -> bool {
@@ -97,6 +98,10 @@ fn is_due(durable: &Durable, volatile: &Volatile, config: &Config) -> bool {
     let asked = volatile.checkpoints.asked;
     match &durable.turn {
         Some(turn) if volatile.checkpoints.given_up == Some(turn.id) => false,
+        // Many turns go on at once after a restart: the files of each can wait until its model has answered.
+        Some(turn) if asked.is_none() && files.recorded >= files.began && awaits_model(turn, volatile) => {
+            false
+        }
         Some(_) => {
             let asked = asked.unwrap_or(0);
             asked < files.began || config.checkpoints == CheckpointRule::Step && asked < files.touched
@@ -106,15 +111,28 @@ fn is_due(durable: &Durable, volatile: &Volatile, config: &Config) -> bool {
     }
 }
 
-/// Asks for the files to be recorded if that is due and nothing is changing them.
+/// Whether the turn has no answer of the model yet to act on.
+const fn awaits_model(turn: &Turn, volatile: &Volatile) -> bool {
+    volatile.answer.is_none()
+        && matches!(
+            turn.phase,
+            Phase::Ready | Phase::Streaming(_) | Phase::BackingOff { .. }
+        )
+}
+
+/// Whether it is due to record the files, and nothing is changing them.
+fn may_begin(draft: &Draft<'_, '_>) -> bool {
+    !draft.seen().draining
+        && draft.durable().closed.is_none()
+        && !draft.seen().questions.is_pending(&Subject::Checkpoint)
+        && is_due(draft.durable(), draft.seen(), draft.config())
+        && !is_changing(draft.durable())
+        && !setup::is_missing(draft.durable(), draft.config())
+}
+
+/// Asks for the files to be recorded, if they may be.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
-    if draft.seen().draining
-        || draft.durable().closed.is_some()
-        || draft.seen().questions.is_pending(&Subject::Checkpoint)
-        || !is_due(draft.durable(), draft.seen(), draft.config())
-        || is_changing(draft.durable())
-        || setup::is_missing(draft.durable(), draft.config())
-    {
+    if !may_begin(draft) {
         return;
     }
     let head = draft.durable().head;

@@ -156,6 +156,29 @@ fn i4_after_a_crash_the_files_are_recorded_before_the_next_effect() {
 }
 
 #[test]
+fn i4_after_a_crash_during_a_model_call_the_files_wait_for_its_answer() {
+    let mut world = world(CheckpointRule::Step);
+    recorded(&mut world, Ok("A"));
+    calls(&mut world, &["Bash"]);
+    world.end_tool(ok());
+    assert_eq!(world.recording.len(), 1);
+    world.restart();
+    assert!(world.recording.is_empty(), "nothing needs them yet");
+    calls(&mut world, &["Bash"]);
+    assert!(world.kinds().is_empty() && world.running.is_empty());
+    recorded(&mut world, Ok("B"));
+    assert_eq!(world.kinds(), STARTED);
+    world.end_tool(ok());
+    world.restart();
+    assert!(world.recording.is_empty());
+    world.say("Done.");
+    assert_eq!(world.kinds(), ["model.finished"], "the turn ends with its files");
+    recorded(&mut world, Ok("C"));
+    assert_eq!(world.kinds(), ["workspace.checkpointed", "turn.finished"]);
+    assert_eq!(trees(&world), ["A", "B", "C"]);
+}
+
+#[test]
 fn by_turn_they_are_recorded_at_its_start_and_its_end() {
     let mut world = world(CheckpointRule::Turn);
     recorded(&mut world, Ok("A"));
