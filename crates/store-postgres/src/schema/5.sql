@@ -212,3 +212,61 @@ BEGIN
     WHERE k.i = v.i AND v.i = ANY (taken) ORDER BY k.n LIMIT 1) AS t ON true
   ORDER BY v.i;
 END $$;
+
+-- Those of some trees that a node may run: it has the labels, and the directories are there. This is the one place that decides
+-- so. It looks at a thousand trees in less than half the time that a thousand calls for one took.
+CREATE FUNCTION runnable_1(p_node bigint, p_roots text[]) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+  SELECT t.root FROM unnest(p_roots) AS t(root) JOIN node n ON n.id = p_node LEFT JOIN session r ON r.uid = t.root
+  WHERE coalesce(requires_1(r.summary) <@ n.labels, true)
+    AND (coalesce(home_1(r.summary, r.node) IN ('""', to_json(n.name)::text), true)
+      OR NOT EXISTS (SELECT 1 FROM session s WHERE s.root = t.root AND s.deleted_ms IS NULL AND NOT s.closed
+                     AND NOT travels_1(s.summary, n.shared_paths)))
+$$;
+
+CREATE OR REPLACE FUNCTION may_run_1(p_node bigint, p_root text) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT 1 FROM runnable_1(p_node, ARRAY[p_root]))
+$$;
+
+-- The same adopt_2, which asks once for all trees whether this node may run them: it holds the lock of the stream meanwhile.
+CREATE OR REPLACE FUNCTION adopt_2(me bigint)
+RETURNS TABLE(uid text, wake_at_ms bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  mine text;
+  mine_standing text;
+  open_nodes bigint;
+  owned bigint;
+  everything bigint;
+  free text[];
+  chosen text[];
+BEGIN
+  PERFORM 1 FROM stream FOR UPDATE;
+  SELECT n.name, n.standing INTO mine, mine_standing FROM node n
+  WHERE n.id = me AND NOT n.dead AND n.standing IN ('open', 'cordoned');
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  SELECT count(*) INTO open_nodes FROM node WHERE NOT dead AND lease_until > clock_timestamp() AND standing = 'open';
+  SELECT count(*), count(*) FILTER (WHERE s.owner = me) INTO everything, owned FROM session s
+  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL;
+  SELECT array_agg(DISTINCT s.root) INTO free FROM session s LEFT JOIN node n ON n.id = s.owner
+  WHERE (s.resumable OR s.wake_at_ms IS NOT NULL) AND s.deleted_ms IS NULL AND s.summary IS NOT NULL
+    AND (s.owner IS NULL OR n.id IS NULL OR n.dead)
+    AND NOT EXISTS (SELECT 1 FROM session r JOIN node o ON o.id = r.owner
+                    WHERE r.root = s.root AND r.deleted_ms IS NULL AND r.owner <> me AND NOT o.dead
+                      AND may_run_1(o.id, s.root));
+  SELECT array_agg(t.root) INTO chosen FROM (
+    SELECT f.root, f.at_home, row_number() OVER (PARTITION BY f.at_home ORDER BY f.root) AS number FROM (
+      SELECT c.root, coalesce(home_1(r.summary, r.node) = to_json(mine)::text, false) AS at_home
+      FROM runnable_1(me, free) AS c(root) LEFT JOIN session r ON r.uid = c.root) AS f) AS t
+  WHERE (mine_standing = 'open' AND t.number <= greatest(ceil(everything::numeric / greatest(open_nodes, 1)) - owned, 1))
+    OR (t.at_home AND NOT EXISTS (SELECT 1 FROM node l WHERE l.id <> me AND NOT l.dead AND l.lease_until > clock_timestamp()
+                                  AND l.standing = 'open' AND may_run_1(l.id, t.root)));
+  RETURN QUERY
+  WITH taken AS (
+    UPDATE session s SET owner = me, epoch = epoch + 1
+    WHERE s.root = ANY (chosen) AND s.deleted_ms IS NULL AND s.owner IS DISTINCT FROM me
+    RETURNING s.uid, s.resumable, s.wake_at_ms, s.summary)
+  SELECT t.uid, CASE WHEN t.resumable THEN 0 ELSE t.wake_at_ms END FROM taken t
+  WHERE t.summary IS NOT NULL AND (t.resumable OR t.wake_at_ms IS NOT NULL);
+END $$;
