@@ -1,5 +1,6 @@
 //! The membership in the fleet, on a connection of its own: a sign of life never waits behind anything else.
 
+use crate::adopted::Adopted;
 use crate::error::store_error;
 use crate::placement::{away, labels_of, quoted};
 use crate::queries::{all, change, count_of, first, get, session_of};
@@ -9,7 +10,8 @@ use crate::shares;
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
 use agentd_store::{
-    Away, Beat, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded, WORTH_IT,
+    Away, Beat, Claim, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded,
+    WORTH_IT,
 };
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -99,6 +101,7 @@ pub(crate) struct Membership {
     node: Arc<AtomicI64>,
     connection: Mutex<Option<Client>>,
     reads: Reads,
+    pub(crate) adopted: Arc<Adopted>,
 }
 
 impl Membership {
@@ -108,6 +111,7 @@ impl Membership {
             node,
             connection: Mutex::new(None),
             reads,
+            adopted: Arc::default(),
         }
     }
 
@@ -150,6 +154,24 @@ fn owner(row: &Row) -> Result<Owner, StoreError> {
     })
 }
 
+const ADOPT: &str = "SELECT uid, wake_at_ms, new_epoch, at_head, moved_to FROM adopt_3($1)";
+
+/// A session that was taken over, when it continues, and its claim if that is now.
+fn taken_over(row: &Row) -> Result<(SessionId, Timestamp, Option<Claim>), StoreError> {
+    let (session, at) = (session_of(get(row, 0)?)?, Timestamp(count_of(row, 1)?));
+    let (epoch, head, moved_to): (Option<i64>, i64, Option<String>) =
+        (get(row, 2)?, get(row, 3)?, get(row, 4)?);
+    let claim = epoch.map(|epoch| Claim {
+        epoch: size(epoch),
+        head: size(head),
+        // The first append of the loop writes the row.
+        row_damaged: false,
+        moved_to,
+        away: None,
+    });
+    Ok((session, at, claim))
+}
+
 fn json(labels: &Labels) -> String {
     serde_json::json!(labels).to_string()
 }
@@ -183,6 +205,7 @@ impl Fleet for Membership {
             });
         };
         let id: i64 = get(row, 0)?;
+        self.adopted.clear();
         self.node.store(id, Ordering::Release);
         Ok(Incarnation(size(id)))
     }
@@ -234,10 +257,16 @@ impl Fleet for Membership {
     async fn adopt(&self) -> Result<Vec<(SessionId, Timestamp)>, StoreError> {
         let me = self.me();
         // Not on the own connection: this waits for appends.
+        let adopted = Arc::clone(&self.adopted);
         let adopt = self.reads.run(move |client| async move {
-            let rows = all(&client, "SELECT uid, wake_at_ms FROM adopt_2($1)", &[&me]).await?;
-            let found = |row: &Row| Ok((session_of(get(row, 0)?)?, Timestamp(count_of(row, 1)?)));
-            rows.iter().map(found).collect()
+            let rows = all(&client, ADOPT, &[&me]).await?;
+            let rows: Result<Vec<_>, StoreError> = rows.iter().map(taken_over).collect();
+            let rows = rows?;
+            let claims = rows
+                .iter()
+                .filter_map(|(session, _, claim)| Some((*session, claim.clone()?)));
+            adopted.add(claims);
+            Ok(rows.into_iter().map(|(session, at, _)| (session, at)).collect())
         });
         adopt.await
     }
@@ -245,6 +274,7 @@ impl Fleet for Membership {
     async fn hand_over(&self, keep: &[SessionId]) -> Result<u64, StoreError> {
         let keep: Vec<String> = keep.iter().map(|session| hex(*session)).collect();
         let me = self.me();
+        self.adopted.clear();
         self.reads
             .run(move |client| async move { change(&client, HAND_OVER, &[&me, &keep]).await })
             .await

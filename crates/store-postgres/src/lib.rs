@@ -7,6 +7,7 @@
 //! Flow: append -> bounded queue -> the writer -> one statement for all that waits -> outcomes.
 
 mod access;
+mod adopted;
 mod batch;
 mod blobs;
 mod error;

@@ -39,6 +39,9 @@ impl Placement for PostgresStore {
     }
 
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
+        if let Some(claim) = self.fleet.adopted.take(session) {
+            return Ok(claim);
+        }
         let node = self.owner();
         self.reads
             .run(move |client| claim(client, session, node, false))
@@ -46,6 +49,7 @@ impl Placement for PostgresStore {
     }
 
     async fn claim_without_files(&self, session: SessionId) -> Result<Claim, StoreError> {
+        self.fleet.adopted.take(session);
         let node = self.owner();
         self.reads
             .run(move |client| claim(client, session, node, true))
@@ -53,6 +57,7 @@ impl Placement for PostgresStore {
     }
 
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
+        self.fleet.adopted.take(session);
         let release = self.reads.run(move |client| async move {
             let sql = "UPDATE session SET owner = NULL WHERE uid = $1 AND epoch = $2";
             change(&client, sql, &[&hex(session), &column(epoch)]).await

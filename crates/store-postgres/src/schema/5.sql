@@ -227,9 +227,12 @@ CREATE OR REPLACE FUNCTION may_run_1(p_node bigint, p_root text) RETURNS boolean
   SELECT EXISTS (SELECT 1 FROM runnable_1(p_node, ARRAY[p_root]))
 $$;
 
--- The same adopt_2, which asks once for all trees whether this node may run them: it holds the lock of the stream meanwhile.
-CREATE OR REPLACE FUNCTION adopt_2(me bigint)
-RETURNS TABLE(uid text, wake_at_ms bigint) LANGUAGE plpgsql AS $$
+-- Takes over trees like adopt_2, and claims the sessions that continue now: a claim for each would take a commit each, and for a
+-- thousand of them most of the time of a takeover. It asks once which trees this node may run, because it holds the lock of the
+-- stream. Without a new epoch, the session continues later and was not claimed.
+CREATE FUNCTION adopt_3(me bigint)
+RETURNS TABLE(uid text, wake_at_ms bigint, new_epoch bigint, at_head bigint, moved_to text)
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   mine text;
@@ -263,10 +266,15 @@ BEGIN
     OR (t.at_home AND NOT EXISTS (SELECT 1 FROM node l WHERE l.id <> me AND NOT l.dead AND l.lease_until > clock_timestamp()
                                   AND l.standing = 'open' AND may_run_1(l.id, t.root)));
   RETURN QUERY
-  WITH taken AS (
-    UPDATE session s SET owner = me, epoch = epoch + 1
-    WHERE s.root = ANY (chosen) AND s.deleted_ms IS NULL AND s.owner IS DISTINCT FROM me
-    RETURNING s.uid, s.resumable, s.wake_at_ms, s.summary)
-  SELECT t.uid, CASE WHEN t.resumable THEN 0 ELSE t.wake_at_ms END FROM taken t
-  WHERE t.summary IS NOT NULL AND (t.resumable OR t.wake_at_ms IS NOT NULL);
+  WITH before AS (
+    SELECT s.id, home_1(s.summary, s.node) NOT IN ('""', to_json(mine)::text) AS moved FROM session s
+    WHERE s.root = ANY (chosen) AND s.deleted_ms IS NULL AND s.owner IS DISTINCT FROM me),
+  taken AS (
+    UPDATE session s SET owner = me, epoch = epoch + 1, node = CASE WHEN s.resumable THEN mine ELSE s.node END,
+      claimed_away = NULL
+    FROM before b WHERE s.id = b.id
+    RETURNING s.uid, s.resumable, s.wake_at_ms, s.summary, s.epoch, s.head, b.moved)
+  SELECT t.uid, CASE WHEN t.resumable THEN 0 ELSE t.wake_at_ms END, CASE WHEN t.resumable THEN t.epoch END, t.head,
+    CASE WHEN t.moved THEN mine END
+  FROM taken t WHERE t.summary IS NOT NULL AND (t.resumable OR t.wake_at_ms IS NOT NULL);
 END $$;

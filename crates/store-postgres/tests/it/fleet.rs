@@ -2,7 +2,7 @@
 
 use crate::kit::Kit;
 use crate::server::Database;
-use agentd_protocol::{Labels, Placing, SessionId, SessionPlace, Summary, listed};
+use agentd_protocol::{Labels, Placing, SessionId, SessionPlace, Summary, Timestamp, listed};
 use agentd_store::{Append, Demand, Fleet, Joining, Options, Outcome, StoreError, Want};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -180,6 +180,66 @@ async fn sessions_without_an_owner_are_shared_between_the_open_nodes() {
     let kept = c.fleet.hand_over(&[]).await.unwrap();
     assert_eq!(kept, 15);
     assert_eq!(b.fleet.adopt().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_what_a_node_takes_over_is_claimed_once_with_it() {
+    let Some(database) = Database::create("adopted") else {
+        return;
+    };
+    let (a, b) = (node(&database, "a").await, node(&database, "b").await);
+    let (now, later) = (a.kit.created(1).await, a.kit.created(2).await);
+    database
+        .run("UPDATE agentd.session SET resumable = head = 1, wake_at_ms = CASE WHEN head = 2 THEN 5 END");
+    b.is_alone(&database).await;
+    let mut adopted = b.fleet.adopt().await.unwrap();
+    adopted.sort();
+    assert_eq!(adopted, [(now, Timestamp(0)), (later, Timestamp(5))]);
+    let epochs = "SELECT string_agg(epoch::text, ' ' ORDER BY head) FROM agentd.session";
+    assert_eq!(database.run(epochs), "2 2");
+    assert!(
+        !a.kit.commits(a.kit.more(now, 1, 1, 1)).await,
+        "it is another node's"
+    );
+    let claim = b.kit.log.claim(now).await.unwrap();
+    assert_eq!(
+        (claim.epoch, claim.head, claim.moved_to.as_deref()),
+        (2, 1, Some("b"))
+    );
+    assert_eq!(
+        database.run(epochs),
+        "2 2",
+        "it was claimed when it was taken over"
+    );
+    assert!(b.kit.commits(a.kit.more(now, 2, 1, 1)).await);
+    // The next loop is another owner.
+    let claim = b.kit.log.claim(now).await.unwrap();
+    assert_eq!((claim.epoch, claim.head, claim.moved_to), (3, 2, None));
+    assert!(!b.kit.commits(a.kit.more(now, 2, 2, 1)).await);
+    // What continues later is claimed then.
+    let claim = b.kit.log.claim(later).await.unwrap();
+    assert_eq!(
+        (claim.epoch, claim.head, claim.moved_to.as_deref()),
+        (3, 2, Some("b"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_a_claim_ends_when_sessions_are_given_up() {
+    let Some(database) = Database::create("given_up") else {
+        return;
+    };
+    let (a, b) = (node(&database, "a").await, node(&database, "b").await);
+    let session = a.kit.created(1).await;
+    database.run("UPDATE agentd.session SET resumable = true");
+    b.is_alone(&database).await;
+    assert_eq!(b.fleet.adopt().await.unwrap().len(), 1);
+    assert_eq!(b.fleet.hand_over(&[]).await.unwrap(), 1);
+    assert_eq!(b.kit.log.claim(session).await.unwrap().epoch, 3);
+    assert_eq!(b.fleet.hand_over(&[]).await.unwrap(), 1);
+    assert_eq!(b.fleet.adopt().await.unwrap().len(), 1);
+    b.fleet.join(&joining("b")).await.unwrap();
+    assert_eq!(b.kit.log.claim(session).await.unwrap().epoch, 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
