@@ -1,6 +1,6 @@
 //! The claims of sessions that this node took over and has not loaded yet.
 //!
-//! Invariant I9: a claim is given once, and whoever takes the session away raises its epoch, which fences this one.
+//! Invariant I9: each claim is given once. A node that takes the session away raises its epoch, which fences the claim.
 
 use agentd_protocol::SessionId;
 use agentd_store::Claim;

@@ -1,4 +1,4 @@
-//! What this process committed itself: who hears of it elsewhere need not read it from the database again.
+//! The cursors of this process's own commits: a reader that learns of them elsewhere need not read them from the database.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

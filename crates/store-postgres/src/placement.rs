@@ -76,7 +76,7 @@ async fn claim(
     node: Option<i64>,
     without_files: bool,
 ) -> Result<Claim, StoreError> {
-    // The row as it was before the claim, which changes nothing of it that is looked at here.
+    // The statement reads the row as it was before the claim, which changes none of the columns that count here.
     let sql = format!(
         "SELECT {ROW}, outcome, holder, moved, new_epoch, at_head, away, home, workdir, lacking
          FROM claim_2($1, $2, $3) LEFT JOIN session ON uid = $1 AND deleted_ms IS NULL"

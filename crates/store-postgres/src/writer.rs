@@ -42,7 +42,7 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// What the writer shares with the rest of the store.
+/// State that the writer shares with the rest of the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) server: Server,

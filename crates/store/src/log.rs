@@ -46,7 +46,7 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError>;
     /// The fleet-wide stream after a cursor. `None`: no events, only the current end. `limit` 0: the maximum.
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError>;
-    /// The same for someone who hears of the commits of this process elsewhere: they may be missing.
+    /// The same for a reader that learns of the commits of this process elsewhere: they may be missing.
     async fn watch_others(&self, after: u64, limit: u32) -> Result<Watched, StoreError> {
         self.watch(Some(after), limit).await
     }

@@ -83,7 +83,7 @@ pub(crate) fn comes_first(durable: &Durable, volatile: &Volatile, config: &Confi
         && (volatile.questions.is_pending(&Subject::Checkpoint) || is_due(durable, volatile, config))
 }
 
-/// Whether the files that the turn changed must be recorded first: whoever reads that it ended also finds them.
+/// Whether the files that the turn changed must be recorded first: a reader who learns that it ended also finds them.
 pub(crate) fn come_before_the_end(draft: &Draft<'_, '_>) -> bool {
     let files = &draft.durable().files;
     let pending = draft.seen().questions.is_pending(&Subject::Checkpoint);
