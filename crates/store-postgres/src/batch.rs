@@ -241,7 +241,7 @@ impl Columns {
 /// What became of a batch.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// Of each append.
+    /// The outcome of each append, in the order of the batch.
     pub(crate) outcomes: Vec<Outcome>,
     /// The cursor after the batch.
     pub(crate) cursor: u64,

@@ -24,8 +24,8 @@ impl Own {
         }
     }
 
-    /// Where someone continues who has read up to a cursor, and what is this process's own after that, as a `multirange` of
-    /// PostgreSQL. Forgets what was read.
+    /// The cursor after which a reader continues that has read up to `read`, and this process's own cursors after that, as a
+    /// `multirange` of PostgreSQL. Forgets the cursors that were read.
     pub(crate) fn beyond(&self, read: u64) -> (u64, String) {
         let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         batches.retain(|_, last| *last > read);

@@ -227,8 +227,8 @@ CREATE OR REPLACE FUNCTION may_run_1(p_node bigint, p_root text) RETURNS boolean
   SELECT EXISTS (SELECT 1 FROM runnable_1(p_node, ARRAY[p_root]))
 $$;
 
--- Takes over trees like adopt_2, and claims the sessions that continue now: a claim for each would take a commit each, and for a
--- thousand of them most of the time of a takeover. It asks once which trees this node may run, because it holds the lock of the
+-- Takes over trees like adopt_2, and claims the sessions that continue now, because a claim for each would take a commit each. It
+-- asks once which trees this node may run, because it holds the lock of the
 -- stream. Without a new epoch, the session continues later and was not claimed.
 CREATE FUNCTION adopt_3(me bigint)
 RETURNS TABLE(uid text, wake_at_ms bigint, new_epoch bigint, at_head bigint, moved_to text)
