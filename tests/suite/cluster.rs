@@ -300,6 +300,23 @@ async fn a_draining_node_gives_its_sessions_to_others_and_loses_no_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_drains_without_running_work_has_no_session_left() {
+    let Some(mut fleet) = Fleet::start("an idle node", 2).await else {
+        return;
+    };
+    let first = fleet.client(0).await;
+    for name in ["one", "two", "three"] {
+        let id = fleet.session(0, name, "plan:idle steps=0;").await;
+        Follower::attach(&first, &id).await.turn_finished(1).await;
+    }
+    assert_eq!(fleet.rows().await[0]["sessions"], 3);
+    fleet.nodes[0].terminate();
+    assert_eq!(fleet.nodes[0].ended().await.code(), Some(0));
+    let row = &fleet.rows().await[0];
+    assert_eq!((&row["alive"], &row["sessions"]), (&false.into(), &0.into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_second_node_of_the_same_name_is_refused() {
     let Some(fleet) = Fleet::start("nodes of the same name", 1).await else {
         return;

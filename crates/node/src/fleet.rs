@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-/// How long the supervisor may take to answer.
+/// How long the supervisor, or the store while the node stops, may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// After this time, orphans that this node could not take over are tried again although nothing seems to have changed.
 const TRY_AGAIN: Duration = Duration::from_secs(60);
@@ -105,6 +105,16 @@ impl Member {
             beats: tokio::spawn(beats.run()),
             _lock: lock,
         }))
+    }
+
+    /// Gives up all sessions, of which none is in memory any more. A drain without running work ends before its first round of
+    /// [`hand_over`].
+    pub(crate) async fn give_up(&self) {
+        match timeout(PATIENCE, self.fleet.hand_over(&[])).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "could not give up the sessions of this node"),
+            Err(_) => tracing::warn!("could not give up the sessions of this node in time"),
+        }
     }
 
     /// The other nodes, as the API sees them.

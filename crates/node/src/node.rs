@@ -256,6 +256,9 @@ impl Node {
         {
             tracing::warn!("the JSONL mirror did not close cleanly; the next start will update its files");
         }
+        if let Some(member) = &self.member {
+            member.give_up().await;
+        }
         // No sign of life after this: the store ends the membership when it closes.
         drop(self.member);
         match tokio::time::timeout(CLOSE, self.backend.close()).await {
