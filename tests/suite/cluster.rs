@@ -17,9 +17,14 @@ fn plan(name: &str) -> String {
     format!("plan:{name} steps=4 first=500 command=echo_{{n}}_>>_marks;")
 }
 
-/// The same, but the answer after two commands comes only when another node repeats the request.
+/// The same, but the answer after two commands hangs until another node repeats the request: see [`hangs`].
 fn held(name: &str) -> String {
     plan(name).replace(';', " hang=2 hangs=1;")
+}
+
+/// Waits for the call that hangs. If its node ended before, the call would hang on the next node.
+async fn hangs(follower: &mut Follower) {
+    follower.until_text("Thinking").await;
 }
 
 async fn started(follower: &mut Follower) {
@@ -42,7 +47,7 @@ async fn i1_i4_i9_the_sessions_of_a_killed_node_continue_on_another() {
     }
     let first = fleet.client(0).await;
     for id in &sessions {
-        started(&mut Follower::attach(&first, id).await).await;
+        hangs(&mut Follower::attach(&first, id).await).await;
     }
     let before = Logs::told(&first).await.unwrap();
     fleet.nodes[0].kill().await;
@@ -112,7 +117,7 @@ async fn i9_a_node_that_slept_too_long_drops_its_sessions_and_comes_back() {
     let id = fleet.session(0, "s", &held("s")).await;
     let first = fleet.client(0).await;
     let mut follower = Follower::attach(&first, &id).await;
-    started(&mut follower).await;
+    hangs(&mut follower).await;
     fleet.nodes[0].signal(Signal::STOP);
     let second = fleet.client(1).await;
     let mut other = Follower::attach(&second, &id).await;

@@ -1,7 +1,7 @@
 //! Where a session may run: below a shared path anywhere, otherwise on the node of its directory.
 
 use super::fleet::Fleet;
-use super::{held, started};
+use super::{hangs, held};
 use crate::played::model;
 use crate::subagents::{node, tasks};
 use agentd_client::Client;
@@ -42,7 +42,7 @@ async fn i4_i9_only_sessions_in_shared_paths_go_on_without_their_node() {
     let moves = fleet.local_session(0, "moves", &held("moves")).await;
     let stays = fleet.local_session(0, "stays", &held("stays")).await;
     for id in [&shared, &moves, &stays] {
-        started(&mut Follower::attach(&first, id).await).await;
+        hangs(&mut Follower::attach(&first, id).await).await;
     }
     fleet.nodes[0].kill().await;
     let second = fleet.client(1).await;
@@ -189,7 +189,7 @@ async fn what_needs_no_files_works_while_the_node_is_away_and_the_rest_reaches_i
     let cancelled = fleet.local_session(0, "cancelled", &held("cancelled")).await;
     let idle = fleet.local_session(0, "idle", "plan:idle steps=0;").await;
     let first = fleet.client(0).await;
-    started(&mut Follower::attach(&first, &cancelled).await).await;
+    hangs(&mut Follower::attach(&first, &cancelled).await).await;
     Follower::attach(&first, &idle).await.turn_finished(1).await;
     fleet.nodes[0].kill().await;
     let second = fleet.client(1).await;
@@ -233,7 +233,7 @@ async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
     let refused = first.create(&wanted("node7")).await.unwrap_err().to_string();
     assert!(refused.contains("name=node7"), "{refused}");
     let id = first.create(&wanted("node1")).await.unwrap().session.to_string();
-    started(&mut Follower::attach(&first, &id).await).await;
+    hangs(&mut Follower::attach(&first, &id).await).await;
     fleet.nodes[1].kill().await;
     let reason = waits(&first, &id).await;
     assert!(reason.contains("requires name=node1"), "{reason}");
