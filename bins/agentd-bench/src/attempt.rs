@@ -87,7 +87,7 @@ impl Conversation {
         let tool = |number: u32| ToolDef {
             name: format!("Tool{number}"),
             description: "does what tools do".to_owned(),
-            schema: json!({ "type": "object", "properties": { "path": { "type": "string" } } }),
+            schema: json!({ "type": "object", "properties": { "path": { "type": "string" } } }).into(),
         };
         let mut one = Self {
             messages: Vec::new(),

@@ -16,8 +16,8 @@ pub struct ToolDef {
     pub name: String,
     /// Its purpose and use.
     pub description: String,
-    /// The JSON Schema of its arguments.
-    pub schema: Value,
+    /// The JSON Schema of its arguments, which sessions share.
+    pub schema: Arc<Value>,
 }
 
 /// What precedes the conversation.

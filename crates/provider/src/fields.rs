@@ -1,11 +1,37 @@
 //! Reads and writes the JSON of other programs.
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// JSON as bytes. Serialising a value that was built here cannot fail.
 pub(crate) fn json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The beginning of a body, written field by field: the tools are too large to be copied into a value first.
+#[derive(Debug, Default)]
+pub(crate) struct Head(Vec<u8>);
+
+impl Head {
+    /// Serialising our own types to memory cannot fail.
+    pub(crate) fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.name(name);
+        let _ = serde_json::to_writer(&mut self.0, value);
+    }
+
+    /// Ends with the opening bracket of this array.
+    pub(crate) fn open_array(mut self, name: &str) -> Vec<u8> {
+        self.name(name);
+        self.0.push(b'[');
+        self.0
+    }
+
+    fn name(&mut self, name: &str) {
+        let before = if self.0.is_empty() { "{" } else { "," };
+        self.0
+            .extend_from_slice(format!("{before}\"{name}\":").as_bytes());
+    }
 }
 
 /// The end of a body: closes the array of messages and appends these fields.

@@ -6,7 +6,7 @@ use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
     encode_prefix, encode_suffix,
 };
-use agentd_tools::Registry;
+use agentd_tools::{Registry, ToolEntry};
 use agentd_transcript::Transcript;
 use bytes::Bytes;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -226,14 +226,14 @@ impl Requests {
 /// The offered tools in the registry's order, so that the bytes do not depend on how the session was created.
 fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
     let offered = |name: &str| offered.iter().any(|tool| tool == name);
-    let definition = |spec: &agentd_tools::ToolSpec| ToolDef {
-        name: spec.name.clone().into_owned(),
-        description: spec.description.to_owned(),
-        schema: spec.sent_schema(),
+    let definition = |tool: &ToolEntry| ToolDef {
+        name: tool.spec().name.clone().into_owned(),
+        description: tool.spec().description.clone(),
+        schema: tool.sent_schema(),
     };
     registry
-        .specs()
-        .filter(|spec| offered(&spec.name))
+        .entries()
+        .filter(|tool| offered(&tool.spec().name))
         .map(definition)
         .collect()
 }

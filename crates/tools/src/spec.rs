@@ -41,19 +41,6 @@ pub struct ToolSpec {
 /// The limits of texts and lists: checked at a call, and no help to a model that writes one.
 const LIMITS: [&str; 4] = ["minLength", "maxLength", "minItems", "maxItems"];
 
-impl ToolSpec {
-    /// The schema as models see it: that of a built-in tool without limits of texts and lists, since every request
-    /// repeats it.
-    #[must_use]
-    pub fn sent_schema(&self) -> Value {
-        let mut schema = self.schema.clone();
-        if self.server.is_none() {
-            strip(&mut schema);
-        }
-        schema
-    }
-}
-
 fn strip(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -78,6 +65,8 @@ struct Entry {
     validator: OnceLock<Result<Validator, String>>,
     /// Computed at the first call, for tools of servers.
     version: OnceLock<String>,
+    /// Computed for the first request.
+    sent: OnceLock<Arc<Value>>,
 }
 
 impl ToolEntry {
@@ -97,6 +86,7 @@ impl ToolEntry {
             spec,
             validator: OnceLock::new(),
             version: OnceLock::new(),
+            sent: OnceLock::new(),
         }))
     }
 
@@ -104,6 +94,20 @@ impl ToolEntry {
     #[must_use]
     pub fn spec(&self) -> &ToolSpec {
         &self.0.spec
+    }
+
+    /// The schema as models see it: that of a built-in tool without limits of texts and lists, since every request
+    /// repeats it.
+    #[must_use]
+    pub fn sent_schema(&self) -> Arc<Value> {
+        let sent = self.0.sent.get_or_init(|| {
+            let mut schema = self.spec().schema.clone();
+            if self.spec().server.is_none() {
+                strip(&mut schema);
+            }
+            schema.into()
+        });
+        Arc::clone(sent)
     }
 
     pub(crate) fn tool(&self) -> Option<&'static dyn Tool> {
@@ -205,9 +209,14 @@ impl Registry {
         exact.or_else(|| self.0.iter().find(known))
     }
 
-    /// All specs, in the order in which models see them.
+    /// All tools, in the order in which models see them.
+    pub fn entries(&self) -> impl Iterator<Item = &ToolEntry> {
+        self.0.iter()
+    }
+
+    /// Their specs, in the same order.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.0.iter().map(ToolEntry::spec)
+        self.entries().map(ToolEntry::spec)
     }
 
     /// Checks a call and finds its subject; the error is the call's result, written for the model. Pure and quick.

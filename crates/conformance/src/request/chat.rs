@@ -59,7 +59,7 @@ fn tool_def(tool: &Value) -> Result<ToolDef, Unfit> {
     Ok(ToolDef {
         name: text(function, "name").to_owned(),
         description: text(function, "description").to_owned(),
-        schema: function.get("parameters").cloned().unwrap_or_default(),
+        schema: function.get("parameters").cloned().unwrap_or_default().into(),
     })
 }
 

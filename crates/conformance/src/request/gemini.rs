@@ -70,7 +70,7 @@ fn tools(asked: &mut Asked, tool: &Value) -> Result<(), Unfit> {
         asked.tools.push(ToolDef {
             name: text(declared, "name").to_owned(),
             description: text(declared, "description").to_owned(),
-            schema: schema.cloned().unwrap_or_default(),
+            schema: schema.cloned().unwrap_or_default().into(),
         });
     }
     Ok(())

@@ -23,7 +23,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Unfit> {
         asked.tools.push(ToolDef {
             name: text(function, "name").to_owned(),
             description: text(function, "description").to_owned(),
-            schema: function.get("parameters").cloned().unwrap_or_default(),
+            schema: function.get("parameters").cloned().unwrap_or_default().into(),
         });
     }
     let (form, wished) = match body.get("think") {

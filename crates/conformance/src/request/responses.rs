@@ -64,7 +64,7 @@ fn tool_def(tool: &Value) -> Result<ToolDef, Unfit> {
     Ok(ToolDef {
         name: text(tool, "name").to_owned(),
         description: text(tool, "description").to_owned(),
-        schema: tool.get("parameters").cloned().unwrap_or_default(),
+        schema: tool.get("parameters").cloned().unwrap_or_default().into(),
     })
 }
 

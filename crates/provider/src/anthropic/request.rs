@@ -1,12 +1,13 @@
 //! Requests of the Messages protocol.
 
 use crate::body::{Encoded, Params, Prompt, ToolChoice, ToolDef};
-use crate::fields::{arguments, close_messages, json_bytes, wire_name};
+use crate::fields::{Head, arguments, close_messages, json_bytes, wire_name};
 use crate::spec::ModelSpec;
 use crate::thinking;
 use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
 use agentd_settings::ThinkingForm;
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The smallest thinking budget that the API accepts.
@@ -18,53 +19,66 @@ const MIN_BUDGET: u32 = 1_024;
 /// system prompt), one at the end of the system prompt; the other two belong to the history. All are marks on blocks:
 /// gateways refuse or ignore the automatic mark of the provider's own API.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
-    let mut body = Map::new();
-    body.insert("model".into(), json!(spec.model));
-    body.insert("max_tokens".into(), json!(limit(spec, params)));
-    body.insert("stream".into(), json!(spec.stream));
+    let mut body = Head::default();
+    body.field("model", &spec.model);
+    body.field("max_tokens", &limit(spec, params));
+    body.field("stream", &spec.stream);
     let system = text_parts(spec, prompt);
     if !tools.is_empty() {
-        let mut all: Vec<Value> = tools.iter().map(tool).collect();
-        if system.is_empty() {
-            mark(spec, all.last_mut());
+        let mut all: Vec<Tool<'_>> = tools.iter().map(Tool::of).collect();
+        if let (true, Some(last)) = (system.is_empty(), all.last_mut()) {
+            last.cache_control = mark(spec);
         }
-        body.insert("tools".into(), all.into());
+        body.field("tools", &all);
     }
     if !system.is_empty() {
-        body.insert("system".into(), system.into());
+        body.field("system", &system);
     }
-    let mut bytes = json_bytes(&Value::Object(body));
-    bytes.pop();
-    bytes.extend_from_slice(br#","messages":["#);
-    bytes.into()
+    body.open_array("messages").into()
 }
 
 /// The system prompt as text blocks, each with a cache mark where marks are sent.
 pub(crate) fn text_parts(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<Value> {
-    let part = |text: &str| {
-        let mut block = json!({ "type": "text", "text": text });
-        mark(spec, Some(&mut block));
-        block
+    let part = |text: &str| match mark(spec) {
+        Some(mark) => json!({ "type": "text", "text": text, "cache_control": mark }),
+        None => json!({ "type": "text", "text": text }),
     };
     prompt.parts().map(part).collect()
 }
 
-fn mark(spec: &ModelSpec, block: Option<&mut Value>) {
-    if let (true, Some(map)) = (spec.compat.prompt_cache, block.and_then(Value::as_object_mut)) {
-        let mut control = json!({ "type": "ephemeral" });
-        if let (true, Some(control)) = (spec.cache_hour, control.as_object_mut()) {
-            control.insert("ttl".into(), json!("1h"));
+/// A cache mark, where marks are sent.
+fn mark(spec: &ModelSpec) -> Option<Value> {
+    spec.compat.prompt_cache.then(|| {
+        if spec.cache_hour {
+            json!({ "type": "ephemeral", "ttl": "1h" })
+        } else {
+            json!({ "type": "ephemeral" })
         }
-        map.insert("cache_control".into(), control);
-    }
+    })
 }
 
 fn limit(spec: &ModelSpec, params: &Params<'_>) -> u32 {
     params.max_output.unwrap_or(spec.max_output).min(spec.max_output)
 }
 
-fn tool(tool: &ToolDef) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
+
+impl<'a> Tool<'a> {
+    fn of(tool: &'a ToolDef) -> Self {
+        Self {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: &tool.schema,
+            cache_control: None,
+        }
+    }
 }
 
 /// Everything after the messages: what may differ between calls without invalidating the cache.

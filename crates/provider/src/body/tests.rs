@@ -23,7 +23,7 @@ fn tool() -> ToolDef {
     ToolDef {
         name: "Read".into(),
         description: "Reads.".into(),
-        schema: json!({"type": "object"}),
+        schema: json!({"type": "object"}).into(),
     }
 }
 

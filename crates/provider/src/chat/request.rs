@@ -2,12 +2,13 @@
 
 use crate::anthropic::request::text_parts;
 use crate::body::{Params, Prompt, ToolChoice, ToolDef};
-use crate::fields::{close_messages, json_bytes};
+use crate::fields::{Head, close_messages, json_bytes};
 use crate::spec::{ModelSpec, is_openai};
 use crate::thinking;
 use agentd_protocol::ThinkingLevel;
 use agentd_settings::ThinkingSwitch;
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The depth to which schemas are checked.
@@ -21,19 +22,17 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     } else {
         "max_tokens"
     };
-    let mut body = Map::new();
-    body.insert("model".into(), json!(spec.model));
-    body.insert("stream".into(), json!(spec.stream));
+    let mut body = Head::default();
+    body.field("model", &spec.model);
+    body.field("stream", &spec.stream);
     if spec.stream && spec.compat.usage_in_stream {
-        body.insert("stream_options".into(), json!({ "include_usage": true }));
+        body.field("stream_options", &json!({ "include_usage": true }));
     }
-    body.insert(limit_name.into(), json!(limit));
+    body.field(limit_name, &limit);
     if !tools.is_empty() {
-        body.insert("tools".into(), tools.iter().map(tool).collect());
+        body.field("tools", &Tool::all(tools));
     }
-    let mut bytes = json_bytes(&Value::Object(body));
-    bytes.pop();
-    bytes.extend_from_slice(br#","messages":["#);
+    let mut bytes = body.open_array("messages");
     bytes.extend(system(spec, prompt));
     bytes.into()
 }
@@ -56,9 +55,31 @@ pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
 }
 
 /// A tool in OpenAI's format, which most servers have adopted.
-pub(crate) fn tool(tool: &ToolDef) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
-    json!({ "type": "function", "function": function })
+#[derive(Serialize)]
+pub(crate) struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    pub(crate) fn all(tools: &'a [ToolDef]) -> Vec<Self> {
+        let of = |tool: &'a ToolDef| Self {
+            r#type: "function",
+            function: Function {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.schema,
+            },
+        };
+        tools.iter().map(of).collect()
+    }
 }
 
 /// Everything after the messages.

@@ -37,7 +37,7 @@ fn body(spec: &ModelSpec) -> RequestBody {
     let tools = [ToolDef {
         name: "Read".into(),
         description: "reads".into(),
-        schema: json!({"type": "object"}),
+        schema: json!({"type": "object"}).into(),
     }];
     let mut history = EncodedHistory::new();
     history.extend(spec, 0, &[Arc::new(message)]);

@@ -1,13 +1,14 @@
 //! Requests of Gemini.
 
 use crate::body::{Encoded, Prompt, ToolDef};
-use crate::fields::{arguments, json_bytes, wire_name};
+use crate::fields::{Head, arguments, json_bytes, wire_name};
 use crate::gemini::config::is_third;
 use crate::gemini::replay::{Closed, Mark, read, signed_nothing};
 use crate::spec::ModelSpec;
 use agentd_protocol::{Block, ImageSource, Message, Role};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The placeholder of an image that cannot be sent.
@@ -15,32 +16,40 @@ const NO_IMAGE: &str = "[image not available]";
 
 /// Everything before the messages.
 pub(crate) fn prefix(prompt: &Prompt<'_>, tools: &[ToolDef]) -> Bytes {
-    let mut body = Map::new();
+    let mut body = Head::default();
     let system = prompt.text();
     if !system.is_empty() {
-        body.insert(
-            "systemInstruction".into(),
-            json!({ "parts": [{ "text": system }] }),
-        );
+        body.field("systemInstruction", &json!({ "parts": [{ "text": system }] }));
     }
     if !tools.is_empty() {
-        let declared: Vec<Value> = tools.iter().map(tool).collect();
-        body.insert("tools".into(), json!([{ "functionDeclarations": declared }]));
+        let declared = tools.iter().map(Tool::of).collect();
+        body.field("tools", &[Tools { declared }]);
     }
-    let empty = body.is_empty();
-    let mut bytes = json_bytes(&Value::Object(body));
-    bytes.pop();
-    let list: &[u8] = if empty {
-        br#""contents":["#
-    } else {
-        br#","contents":["#
-    };
-    bytes.extend_from_slice(list);
-    bytes.into()
+    body.open_array("contents").into()
 }
 
-fn tool(tool: &ToolDef) -> Value {
-    json!({ "name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema })
+#[derive(Serialize)]
+struct Tools<'a> {
+    #[serde(rename = "functionDeclarations")]
+    declared: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    #[serde(rename = "parametersJsonSchema")]
+    schema: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    fn of(tool: &'a ToolDef) -> Self {
+        Self {
+            name: &tool.name,
+            description: &tool.description,
+            schema: &tool.schema,
+        }
+    }
 }
 
 /// One message. `asked` is the last answer with tool calls: results repeat the names of their calls.

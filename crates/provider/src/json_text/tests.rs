@@ -186,7 +186,7 @@ fn the_prompt_lists_the_tools_and_is_the_same_each_time() {
     let tools = [ToolDef {
         name: "Read".into(),
         description: "Reads a file.\n".into(),
-        schema: json!({"type": "object", "properties": {"file_path": {"type": "string"}}}),
+        schema: json!({"type": "object", "properties": {"file_path": {"type": "string"}}}).into(),
     }];
     let prompt = system("You are an agent.", &tools);
     let expected = format!(

@@ -2,8 +2,8 @@
 
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::chat::message::{text, text_or_gap, user_text};
-use crate::chat::request::{system, tool};
-use crate::fields::{arguments, close_messages, json_bytes, wire_name};
+use crate::chat::request::{Tool, system};
+use crate::fields::{Head, arguments, close_messages, json_bytes, wire_name};
 use crate::spec::ModelSpec;
 use crate::thinking;
 use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
@@ -19,19 +19,17 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     if let (Some(temperature), Some(map)) = (temperature, options.as_object_mut()) {
         map.insert("temperature".into(), json!(temperature));
     }
-    let mut body = Map::new();
-    body.insert("model".into(), json!(spec.model));
-    body.insert("stream".into(), json!(spec.stream));
-    body.insert("options".into(), options);
+    let mut body = Head::default();
+    body.field("model", &spec.model);
+    body.field("stream", &spec.stream);
+    body.field("options", &options);
     // With these, a newer server fails where others silently drop the beginning of the conversation.
-    body.insert("truncate".into(), json!(false));
-    body.insert("shift".into(), json!(false));
+    body.field("truncate", &false);
+    body.field("shift", &false);
     if !tools.is_empty() {
-        body.insert("tools".into(), tools.iter().map(tool).collect());
+        body.field("tools", &Tool::all(tools));
     }
-    let mut bytes = json_bytes(&Value::Object(body));
-    bytes.pop();
-    bytes.extend_from_slice(br#","messages":["#);
+    let mut bytes = body.open_array("messages");
     bytes.extend(system(spec, prompt));
     bytes.into()
 }

@@ -222,7 +222,7 @@ fn a_request_has_its_window_its_names_and_its_images() {
     let tool = ToolDef {
         name: "Read".into(),
         description: "Reads.".into(),
-        schema: json!({"type": "object"}),
+        schema: json!({"type": "object"}).into(),
     };
     let schema = json!({"type": "object"});
     let params = Params {

@@ -1,13 +1,14 @@
 //! Requests of the Responses protocol.
 
 use crate::body::{Encoded, Params, Prompt, ToolChoice, ToolDef};
-use crate::fields::{arguments, close_messages, json_bytes, text, wire_name};
+use crate::fields::{Head, arguments, close_messages, json_bytes, text, wire_name};
 use crate::responses::items::is_own;
 use crate::spec::{ModelSpec, is_openai};
 use crate::thinking;
 use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
 use agentd_settings::ThinkingForm;
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The smallest output limit that the protocol accepts.
@@ -18,26 +19,24 @@ const NO_IMAGE: &str = "[image not available]";
 
 /// Everything before the messages: only what is constant for a whole session.
 pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -> Bytes {
-    let mut body = Map::new();
-    body.insert("model".into(), json!(spec.model));
-    body.insert("store".into(), json!(false));
-    body.insert("stream".into(), json!(spec.stream));
+    let mut body = Head::default();
+    body.field("model", &spec.model);
+    body.field("store", &false);
+    body.field("stream", &spec.stream);
     // Models without reasoning refuse these fields.
     if spec.capabilities.thinking != ThinkingForm::None {
-        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+        body.field("include", &["reasoning.encrypted_content"]);
     }
     // Some other servers ignore or refuse `instructions`; all understand a message.
     let as_field = is_openai(&spec.base_url);
     let system = prompt.text();
     if as_field && !system.is_empty() {
-        body.insert("instructions".into(), json!(system));
+        body.field("instructions", &system);
     }
     if !tools.is_empty() {
-        body.insert("tools".into(), tools.iter().map(tool).collect());
+        body.field("tools", &tools.iter().map(Tool::of).collect::<Vec<_>>());
     }
-    let mut bytes = json_bytes(&Value::Object(body));
-    bytes.pop();
-    bytes.extend_from_slice(br#","input":["#);
+    let mut bytes = body.open_array("input");
     if !as_field && !system.is_empty() {
         let role = if spec.compat.developer_role {
             "developer"
@@ -50,15 +49,26 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -
     bytes.into()
 }
 
-/// Without `strict: false`, the schema would have to list every property as required.
-fn tool(tool: &ToolDef) -> Value {
-    json!({
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.schema,
-        "strict": false,
-    })
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// If it were absent, the schema would have to list every property as required.
+    strict: bool,
+}
+
+impl<'a> Tool<'a> {
+    fn of(tool: &'a ToolDef) -> Self {
+        Self {
+            r#type: "function",
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.schema,
+            strict: false,
+        }
+    }
 }
 
 /// Everything after the messages.

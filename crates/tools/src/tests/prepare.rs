@@ -64,20 +64,21 @@ fn the_default_tools_take_at_most_2600_tokens_with_one_edit_tool() {
     for (template, edits) in [("anthropic", "Edit"), ("openai", "ApplyPatch"), ("chat", "Edit")] {
         let usual = registry();
         let usual: Vec<_> = usual
-            .specs()
-            .filter(|spec| is_usual(&spec.name, template))
+            .entries()
+            .filter(|tool| is_usual(&tool.spec().name, template))
             .collect();
         let ways: Vec<&str> = usual
             .iter()
-            .map(|spec| spec.name.as_ref())
+            .map(|tool| tool.spec().name.as_ref())
             .filter(|name| ["Edit", "MultiEdit", "ApplyPatch", "UndoPatch"].contains(name))
             .collect();
         assert_eq!(ways, [edits], "{template}");
         // Plan and Skill are there only for sessions that plan or have skills.
-        let sent = usual.iter().filter(|spec| spec.name != "Plan");
+        let sent = usual.iter().filter(|tool| tool.spec().name != "Plan");
         let bytes: usize = sent
-            .map(|spec| {
-                let sent = json!({ "name": spec.name, "description": spec.description, "input_schema": spec.sent_schema() });
+            .map(|tool| {
+                let spec = tool.spec();
+                let sent = json!({ "name": spec.name, "description": spec.description, "input_schema": *tool.sent_schema() });
                 sent.to_string().len()
             })
             .sum();
