@@ -183,7 +183,7 @@ pub(crate) async fn note(
     let mut append = Append::new(session, folded.epoch, head, stamp.append());
     for (seq, body) in (head + 1..).zip(news) {
         if matches!(body, EventBody::SessionMoved(_)) {
-            tracing::info!(%session, "took over the session from another node");
+            tracing::debug!(%session, "took over the session from another node");
         }
         let event = Event {
             v: EVENT_VERSION,

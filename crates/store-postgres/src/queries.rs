@@ -57,39 +57,41 @@ pub(crate) fn session_of(uid: &str) -> Result<SessionId, StoreError> {
     uid.parse().map_err(bad)
 }
 
-/// Reads the first event that is beyond the limits as well, so that the page knows whether there are more.
+/// A page of a log, with its head: one row without an event if the page is empty, none if there is no such session. Reads
+/// the first event that is beyond the limits as well, so that the page knows whether there are more.
 fn page_sql(direction: Direction) -> String {
     let order = match direction {
         Direction::Forward => "ASC",
         Direction::Backward => "DESC",
     };
     format!(
-        "SELECT seq, body, sum FROM (
+        "SELECT s.head, page.seq, page.body, page.sum FROM session s LEFT JOIN LATERAL (
            SELECT seq, body, sum, coalesce(sum(octet_length(body)) OVER
              (ORDER BY seq {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING), 0) AS before
-           FROM event WHERE session_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq {order} LIMIT $4) AS page
-         WHERE before <= $5 ORDER BY seq {order}"
+           FROM event WHERE session_id = s.id AND seq > $2 AND seq <= coalesce($3, s.head)
+           ORDER BY seq {order} LIMIT $4) AS page ON before <= $5
+         WHERE s.uid = $1 AND s.deleted_ms IS NULL ORDER BY page.seq {order}"
     )
 }
 
 pub(crate) async fn load(client: Object, session: SessionId, range: Range) -> Result<Page, StoreError> {
-    let sql = "SELECT id, head FROM session WHERE uid = $1 AND deleted_ms IS NULL";
-    let found = first(&client, sql, &[&hex(session)]).await?;
-    let found = found.ok_or(StoreError::NotFound(session))?;
-    let (id, head): (i64, i64) = (get(&found, 0)?, get(&found, 1)?);
-    let mut page = PageBuilder::new(size(head), &range);
     let (limit, bytes) = range.limits();
     let (limit, bytes) = (column(limit as u64 + 1), column(bytes as u64));
-    let (after, upto) = (column(range.after), range.upto.map_or(head, column));
+    let (after, upto) = (column(range.after), range.upto.map(column));
     let rows = all(
         &client,
         &page_sql(range.direction),
-        &[&id, &after, &upto, &limit, &bytes],
+        &[&hex(session), &after, &upto, &limit, &bytes],
     )
     .await?;
-    for row in rows {
-        let body = Bytes::from(get::<String>(&row, 1)?);
-        if !page.add(count_of(&row, 0)?, body, get(&row, 2)?) {
+    let found = rows.first().ok_or(StoreError::NotFound(session))?;
+    let mut page = PageBuilder::new(count_of(found, 0)?, &range);
+    for row in &rows {
+        let Some(seq) = get::<Option<i64>>(row, 1)? else {
+            break;
+        };
+        let body = Bytes::from(get::<String>(row, 2)?);
+        if !page.add(size(seq), body, get(row, 3)?) {
             break;
         }
     }
@@ -223,13 +225,15 @@ pub(crate) async fn cursor(client: &Object) -> Result<u64, StoreError> {
     row.map_or(Ok(0), |row| count_of(&row, 0))
 }
 
-/// Like a page of a log: at most one event beyond the limit of bytes is read. Sessions are asked for event by event, not joined:
-/// with a plan from when the tables were empty, a join read the events of each session for every page.
-const WATCH: &str = "SELECT cursor, (SELECT uid FROM session WHERE id = session_id), seq, kind, body FROM (
-  SELECT cursor, session_id, seq, kind, body,
+/// Like a page of a log: at most one event beyond the limit of bytes is read. `LIMIT 1` asks for the session event by event: with
+/// a plan from when the tables were empty, a plain join read the events of each session for every page. The inner `SELECT` parses
+/// the ranges once, not for each event.
+const WATCH: &str = "SELECT cursor, uid, seq, kind, body FROM (
+  SELECT cursor, uid, seq, kind, body,
     sum(octet_length(body)) OVER (ORDER BY cursor) - octet_length(body) AS before
-  FROM (SELECT cursor, session_id, seq, kind, body FROM event
-        WHERE cursor > $1 AND NOT cursor <@ $4::text::int8multirange AND (SELECT deleted_ms IS NULL FROM session WHERE id = session_id)
+  FROM (SELECT cursor, uid, seq, kind, body FROM event
+          CROSS JOIN LATERAL (SELECT uid FROM session WHERE id = session_id AND deleted_ms IS NULL LIMIT 1) AS s
+        WHERE cursor > $1 AND NOT cursor <@ (SELECT $4::text::int8multirange)
         ORDER BY cursor LIMIT $2) AS next) AS page
 WHERE before <= $3 ORDER BY cursor";
 
