@@ -92,6 +92,10 @@ golden test name:
 bench-micro *args:
     cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}
 
+# Appends to PostgreSQL at a fixed rate: `just bench-appends 1000 2 10` for 1,000 a second of 2 events each, for 10 s.
+bench-appends *args:
+    cargo bench -p agentd-store-postgres --bench open_loop -- {{args}}
+
 # The demo runs in one tmux session; in another one a scripted person attaches and approves.
 # Print the terminal output in README.md, recorded from the second session.
 picture:
