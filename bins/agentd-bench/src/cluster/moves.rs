@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 const BEYOND_TTL: f64 = 1.5;
 /// One in this many sessions of the drained node has an open turn.
 const OPEN: u32 = 10;
+/// The first request of a turn is not answered. The next ones are answered after a time that is usual for a model: otherwise the
+/// takeover would compete with the work of the turns that go on already.
+const HANGS: &str = "hang=1 hangs=1 first=4000";
 
 /// Kills the first node (kill -9), and starts it again.
 pub(super) async fn kill(cluster: &mut Cluster, args: &ClusterArgs, report: &mut Report) -> Result<()> {
@@ -52,7 +55,7 @@ impl Open {
         let before = cluster.model.served().await?.requests;
         let watch = Watcher::start(cluster.node(1)?).await?;
         let node = cluster.node(0)?;
-        let wanted = with_words(Wanted::fleet(node, prefix, args.sessions, 1)?, "hang=1 hangs=1");
+        let wanted = with_words(Wanted::fleet(node, prefix, args.sessions, 1)?, HANGS);
         others(cluster, Placing::Cordoned).await?;
         let created = create_all(&node.client, wanted).await?;
         others(cluster, Placing::Open).await?;
