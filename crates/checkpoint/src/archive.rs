@@ -148,7 +148,7 @@ impl Archive {
         &self.directory
     }
 
-    /// Waits until nobody else changes the archive.
+    /// Waits for the lock of the archive.
     pub(crate) fn lock(&self) -> Result<Locked, Error> {
         let parent = self.lock.parent().unwrap_or(Path::new("/"));
         let mut builder = fs::DirBuilder::new();
@@ -260,7 +260,7 @@ pub(crate) fn has_sha256(common: &Path) -> bool {
     config.to_ascii_lowercase().contains("objectformat")
 }
 
-/// What a clone borrows: the objects that are not its own.
+/// The directory of the objects that a clone borrows.
 fn alternates(objects: &Path) -> Option<PathBuf> {
     let text = text(&objects.join("info/alternates"), MOST_TEXT)?;
     let first = text.lines().next().filter(|line| line.starts_with('/'))?;

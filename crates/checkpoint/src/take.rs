@@ -170,7 +170,7 @@ impl Archive {
 }
 
 impl Recording<'_> {
-    /// Goes through the files of now and then. Returns those of now, and whether any was looked at again.
+    /// Compares the files with those of the last recording. Returns the present ones, and whether it read any of them again.
     fn files(&mut self) -> Result<(Vec<Kept>, bool), Error> {
         let found = std::mem::take(&mut self.walked.found);
         let mut changed = false;

@@ -145,7 +145,7 @@ impl Member {
         }
     }
 
-    /// What follows from the membership for the sessions.
+    /// Takes over, drops and gives up sessions as the membership requires.
     pub(crate) fn placement(
         &self,
         supervisor: Handle<SupervisorMsg>,

@@ -25,8 +25,7 @@ use tokio_postgres::{Client, Row};
 /// How long a statement may take until its connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Extends the lease. Nobody may have taken note of the node's end; then its sessions are still its own, even if the lease
-/// has expired.
+/// Extends the lease, also an expired one: until another node has marked this one as dead, it still owns its sessions.
 const RENEW: &str = "UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 ms'
   WHERE id = $1 AND NOT dead RETURNING standing, (SELECT (extract(epoch FROM min(lease_until) - clock_timestamp()) * 1000)::bigint
     FROM node WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp())";

@@ -151,7 +151,7 @@ pub trait Placement: Send + Sync + Debug {
     }
 }
 
-/// Who may do what.
+/// Tokens, and which labels may read a blob.
 #[async_trait]
 pub trait Access: Send + Sync + Debug {
     /// All tokens, by name. An unreadable one is left out, so that it opens nothing (I7).

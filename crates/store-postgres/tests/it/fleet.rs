@@ -91,8 +91,8 @@ async fn i9_a_live_owner_keeps_its_session_and_a_dead_one_loses_it() {
 
 /// A commit of any node holds the lock of the stream until it is on disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn i9_a_node_claims_its_own_session_beside_a_commit_and_another_one_after_it() {
-    let Some(database) = Database::create("claims beside commits") else {
+async fn i9_a_node_claims_its_own_session_during_a_commit_and_another_one_after_it() {
+    let Some(database) = Database::create("claims during commits") else {
         return;
     };
     let (a, b) = (node(&database, "a").await, node(&database, "b").await);
@@ -290,7 +290,7 @@ async fn live_nodes_divide_a_limit_by_demand_and_never_exceed_it() {
         let shares = node.fleet.share(&demands).await.unwrap();
         shares.iter().map(|share| share.permits).collect::<Vec<_>>()
     };
-    assert_eq!(share(&a, 0, 4).await, [10, 100], "nobody else wants anything");
+    assert_eq!(share(&a, 0, 4).await, [10, 100], "no other node wants any");
     assert_eq!(share(&b, 0, 8).await, [0, 0], "a has all");
     assert_eq!(
         share(&a, 9, 9).await,

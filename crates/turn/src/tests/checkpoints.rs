@@ -18,7 +18,7 @@ fn world(checkpoints: CheckpointRule) -> World {
 
 /// The files are recorded, or not.
 fn recorded(world: &mut World, tree: Result<&str, &str>) {
-    let id = world.recording.pop().expect("the files are asked for");
+    let id = world.recording.pop().expect("the turn asked for a recording");
     let taken = tree.map(|tree| WorkspaceCheckpointed {
         tree: tree.to_owned(),
         left_out: Vec::new(),
@@ -98,7 +98,7 @@ fn what_only_reads_does_not_wait_and_says_nothing() {
     world.send("again");
     recorded(&mut world, Ok("A"));
     world.say("Done.");
-    assert_eq!(trees(&world), ["A"], "nobody changed anything");
+    assert_eq!(trees(&world), ["A"], "no file has changed");
     world.send("again");
     recorded(&mut world, Ok("B"));
     world.say("Done.");
