@@ -14,7 +14,7 @@ pub(crate) fn json_bytes(value: &Value) -> Vec<u8> {
 pub(crate) struct Head(Vec<u8>);
 
 impl Head {
-    /// Serialising our own types to memory cannot fail.
+    /// Adds a field. Serialising our own types to memory cannot fail.
     pub(crate) fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
         self.name(name);
         let _ = serde_json::to_writer(&mut self.0, value);
