@@ -1,17 +1,14 @@
-//! A batch of appends as the arrays of one statement, and what became of each. Pure.
+//! A batch of appends as the parameters of one statement, and what became of each. Pure.
 
 use agentd_protocol::{Listed, RunState, SortBy, SortKey};
 use agentd_store::backend::{ROW_LIMIT, RowColumns, column, hex, size};
 use agentd_store::{Append, EncodedEvent, Outcome};
-use std::collections::BTreeSet;
+use postgres_types::ToSql;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 /// The statement.
-pub(crate) fn sql() -> String {
-    let params: Vec<String> = (1..=44).map(|number| format!("${number}")).collect();
-    format!("SELECT * FROM append_1({})", params.join(", "))
-}
+pub(crate) const SQL: &str = "SELECT * FROM append_2($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 /// PostgreSQL has no NUL in a text.
 pub(crate) fn clean(text: &str) -> String {
@@ -36,35 +33,85 @@ impl Distinct {
     }
 }
 
-macro_rules! columns {
-    ($($field:ident: $kind:ty,)*) => {
-        /// One array per parameter, after the first three.
-        #[derive(Debug, Default)]
-        pub(crate) struct Columns { $($field: $kind,)* }
-
-        impl Columns {
-            /// The parameters in the order of the statement.
-            pub(crate) fn params<'a>(&'a self, first: [&'a (dyn ToSql + Sync); 3]) -> Vec<&'a (dyn ToSql + Sync)> {
-                let mut params: Vec<&(dyn ToSql + Sync)> = first.to_vec();
-                $(params.push(&self.$field);)*
-                params
-            }
-        }
-    };
+/// An append and the row of its session; without a summary it has no row.
+#[derive(Debug, Default, ToSql)]
+#[postgres(name = "appended_1")]
+struct Appended {
+    i: i32,
+    uid: String,
+    epoch: i64,
+    head: i64,
+    new_head: i64,
+    id: Vec<u8>,
+    summary: Option<String>,
+    name: Option<String>,
+    state: Option<String>,
+    closed: Option<bool>,
+    labels: Option<String>,
+    resumable: Option<bool>,
+    wake_at_ms: Option<i64>,
+    row_sum: Option<i64>,
+    sort_updated: Option<f64>,
+    sort_name: Option<String>,
+    sort_model: Option<String>,
+    sort_state: Option<f64>,
+    sort_steps: Option<f64>,
+    sort_tokens: Option<f64>,
+    sort_cost: Option<f64>,
+    searched: Option<String>,
 }
 
-columns! {
-    uid: Vec<String>, epoch: Vec<i64>, head: Vec<i64>, new_head: Vec<i64>, id: Vec<Vec<u8>>,
-    summary: Vec<Option<String>>, name: Vec<String>, state: Vec<String>, closed: Vec<bool>, labels: Vec<String>,
-    resumable: Vec<bool>, wake: Vec<Option<i64>>, sum: Vec<Option<i64>>,
-    updated: Vec<f64>, sort_name: Vec<String>, model: Vec<String>, urgency: Vec<f64>, steps: Vec<f64>,
-    tokens: Vec<f64>, cost: Vec<f64>, searched: Vec<String>,
-    e_append: Vec<i64>, e_seq: Vec<i64>, e_at: Vec<i64>, e_kind: Vec<String>, e_last: Vec<bool>, e_body: Vec<String>,
-    e_sum: Vec<i64>,
-    k_append: Vec<i64>, k_principal: Vec<String>, k_key: Vec<String>, k_method: Vec<String>, k_hash: Vec<Vec<u8>>,
-    k_answer: Vec<String>,
-    b_append: Vec<i64>, b_name: Vec<String>, b_bytes: Vec<Option<Vec<u8>>>,
-    c_append: Vec<i64>, c_account: Vec<String>, c_tokens: Vec<i64>, c_micro_usd: Vec<i64>,
+#[derive(Debug, ToSql)]
+#[postgres(name = "appended_event_1")]
+struct AppendedEvent {
+    i: i32,
+    seq: i64,
+    epoch: i64,
+    at_ms: i64,
+    kind: String,
+    /// Of the last event of an append.
+    append_id: Option<Vec<u8>>,
+    body: String,
+    sum: i64,
+}
+
+#[derive(Debug, ToSql)]
+#[postgres(name = "appended_key_1")]
+struct AppendedKey {
+    i: i32,
+    principal: String,
+    key: String,
+    method: String,
+    body_hash: Vec<u8>,
+    answer: String,
+}
+
+#[derive(Debug, ToSql)]
+#[postgres(name = "appended_blob_1")]
+struct AppendedBlob {
+    i: i32,
+    name: String,
+    bytes: Option<Vec<u8>>,
+}
+
+#[derive(Debug, ToSql)]
+#[postgres(name = "appended_charge_1")]
+struct AppendedCharge {
+    i: i32,
+    account: String,
+    tokens: i64,
+    micro_usd: i64,
+}
+
+/// The parameters after the first three, in the order of the statement.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    some_are_first: bool,
+    appends: Vec<Appended>,
+    events: Vec<AppendedEvent>,
+    keys: Vec<AppendedKey>,
+    blobs: Vec<AppendedBlob>,
+    charges: Vec<AppendedCharge>,
 }
 
 fn number(key: &SortKey) -> f64 {
@@ -109,132 +156,131 @@ impl Sorted {
     }
 }
 
-impl Columns {
+impl Batch {
     /// Encodes appends, of which none may be [`Append::malformed`].
     pub(crate) fn of<'a>(appends: impl Iterator<Item = &'a Append>) -> Self {
-        let mut columns = Self::default();
-        for (number, append) in (1..).zip(appends) {
-            columns.add_row(append);
-            columns.add_events(number, append);
-            columns.add_rest(number, append);
+        let mut batch = Self::default();
+        for (i, append) in (1..).zip(appends) {
+            batch.some_are_first |= append.expected_head == 0;
+            batch.appends.push(appended(i, append));
+            batch.add_events(i, append);
+            batch.add_rest(i, append);
         }
-        columns
+        batch
     }
 
-    fn add_row(&mut self, append: &Append) {
-        let uid = hex(append.session);
-        self.epoch.push(column(append.epoch));
-        self.head.push(column(append.expected_head));
-        self.new_head.push(column(append.head()));
-        self.id.push(append.append_id.as_bytes().to_vec());
-        let json = append.summary.as_ref().map(serde_json::to_string);
-        let (Some(row), Some(Ok(json))) = (&append.summary, json) else {
-            self.uid.push(uid);
-            return self.add_unchanged();
-        };
-        let labels = row.labels.iter().map(|(name, value)| (clean(name), clean(value)));
-        let labels: agentd_protocol::Labels = labels.collect();
-        let labels = serde_json::to_string(&labels).unwrap_or_default();
-        let (name, state) = (clean(&row.name), row.status.state.as_str().to_owned());
-        let closed = row.status.state == RunState::Closed;
-        let wake_at_ms = row.wake_at.map(|at| column(at.0));
-        let sum = RowColumns {
-            uid: &uid,
-            name: &name,
-            state: &state,
-            closed,
-            labels: &labels,
-            resumable: row.resumable,
-            wake_at_ms,
-            summary: &json,
-        };
-        self.sum.push(Some(sum.sum()));
-        let sorted = Sorted::of(&Listed::from(row));
-        self.updated.push(sorted.updated);
-        self.sort_name.push(sorted.name);
-        self.model.push(sorted.model);
-        self.urgency.push(sorted.urgency);
-        self.steps.push(sorted.steps);
-        self.tokens.push(sorted.tokens);
-        self.cost.push(sorted.cost);
-        self.searched.push(sorted.searched);
-        self.summary.push(Some(json));
-        self.uid.push(uid);
-        self.name.push(name);
-        self.state.push(state);
-        self.closed.push(closed);
-        self.labels.push(labels);
-        self.resumable.push(row.resumable);
-        self.wake.push(wake_at_ms);
+    /// The parameters in the order of the statement.
+    pub(crate) fn params<'a>(&'a self, first: [&'a (dyn ToSql + Sync); 3]) -> [&'a (dyn ToSql + Sync); 9] {
+        let [now, oldest_key, node] = first;
+        [
+            now,
+            oldest_key,
+            node,
+            &self.some_are_first,
+            &self.appends,
+            &self.events,
+            &self.keys,
+            &self.blobs,
+            &self.charges,
+        ]
     }
 
-    /// The row stays as it is: the statement does not read these values.
-    fn add_unchanged(&mut self) {
-        self.summary.push(None);
-        self.sum.push(None);
-        self.wake.push(None);
-        for texts in [
-            &mut self.name,
-            &mut self.state,
-            &mut self.sort_name,
-            &mut self.model,
-            &mut self.searched,
-        ] {
-            texts.push(String::new());
-        }
-        self.labels.push("{}".to_owned());
-        for numbers in [
-            &mut self.updated,
-            &mut self.urgency,
-            &mut self.steps,
-            &mut self.tokens,
-            &mut self.cost,
-        ] {
-            numbers.push(0.0);
-        }
-        self.closed.push(false);
-        self.resumable.push(false);
-    }
-
-    fn add_events(&mut self, number: i64, append: &Append) {
+    fn add_events(&mut self, i: i32, append: &Append) {
         for event in &append.events {
-            self.e_append.push(number);
-            self.e_seq.push(column(event.seq));
-            self.e_at.push(column(event.at.0));
-            self.e_kind.push(event.kind.clone().into_owned());
-            self.e_last.push(event.seq == append.head());
-            // The lines are JSON; bytes that are not UTF-8 would show as damage, because their sum differs.
-            self.e_body
-                .push(String::from_utf8_lossy(&event.body).into_owned());
-            self.e_sum.push(EncodedEvent::sum(&event.body).into());
+            let last = event.seq == append.head();
+            self.events.push(AppendedEvent {
+                i,
+                seq: column(event.seq),
+                epoch: column(append.epoch),
+                at_ms: column(event.at.0),
+                kind: event.kind.clone().into_owned(),
+                append_id: last.then(|| append.append_id.as_bytes().to_vec()),
+                // The lines are JSON; bytes that are not UTF-8 would show as damage, because their sum differs.
+                body: String::from_utf8_lossy(&event.body).into_owned(),
+                sum: EncodedEvent::sum(&event.body).into(),
+            });
         }
     }
 
-    fn add_rest(&mut self, number: i64, append: &Append) {
+    fn add_rest(&mut self, i: i32, append: &Append) {
         let mut seen = BTreeSet::new();
         for key in &append.keys {
-            if !seen.insert((&key.principal, &key.key)) {
-                continue;
+            if seen.insert((&key.principal, &key.key)) {
+                self.keys.push(AppendedKey {
+                    i,
+                    principal: clean(&key.principal.0),
+                    key: clean(&key.key),
+                    method: key.method.clone(),
+                    body_hash: key.body_hash.to_vec(),
+                    answer: key.answer.clone(),
+                });
             }
-            self.k_append.push(number);
-            self.k_principal.push(clean(&key.principal.0));
-            self.k_key.push(clean(&key.key));
-            self.k_method.push(key.method.clone());
-            self.k_hash.push(key.body_hash.to_vec());
-            self.k_answer.push(key.answer.clone());
         }
-        for blob in &append.blobs {
-            let small = blob.bytes().len() <= ROW_LIMIT;
-            self.b_append.push(number);
-            self.b_name.push(blob.name().to_owned());
-            self.b_bytes.push(small.then(|| blob.bytes().to_vec()));
-        }
-        for charge in &append.charges {
-            self.c_append.push(number);
-            self.c_account.push(clean(&charge.account));
-            self.c_tokens.push(column(charge.tokens));
-            self.c_micro_usd.push(column(charge.micro_usd));
-        }
+        self.blobs.extend(append.blobs.iter().map(|blob| AppendedBlob {
+            i,
+            name: blob.name().to_owned(),
+            bytes: (blob.bytes().len() <= ROW_LIMIT).then(|| blob.bytes().to_vec()),
+        }));
+        self.charges
+            .extend(append.charges.iter().map(|charge| AppendedCharge {
+                i,
+                account: clean(&charge.account),
+                tokens: column(charge.tokens),
+                micro_usd: column(charge.micro_usd),
+            }));
+    }
+}
+
+fn appended(i: i32, append: &Append) -> Appended {
+    let unchanged = Appended {
+        i,
+        uid: hex(append.session),
+        epoch: column(append.epoch),
+        head: column(append.expected_head),
+        new_head: column(append.head()),
+        id: append.append_id.as_bytes().to_vec(),
+        ..Appended::default()
+    };
+    let json = append.summary.as_ref().map(serde_json::to_string);
+    let (Some(row), Some(Ok(json))) = (&append.summary, json) else {
+        return unchanged;
+    };
+    let labels = row.labels.iter().map(|(name, value)| (clean(name), clean(value)));
+    let labels: agentd_protocol::Labels = labels.collect();
+    let labels = serde_json::to_string(&labels).unwrap_or_default();
+    let (name, state) = (clean(&row.name), row.status.state.as_str().to_owned());
+    let closed = row.status.state == RunState::Closed;
+    let wake_at_ms = row.wake_at.map(|at| column(at.0));
+    let sum = RowColumns {
+        uid: &unchanged.uid,
+        name: &name,
+        state: &state,
+        closed,
+        labels: &labels,
+        resumable: row.resumable,
+        wake_at_ms,
+        summary: &json,
+    }
+    .sum();
+    let sorted = Sorted::of(&Listed::from(row));
+    Appended {
+        summary: Some(json),
+        name: Some(name),
+        state: Some(state),
+        closed: Some(closed),
+        labels: Some(labels),
+        resumable: Some(row.resumable),
+        wake_at_ms,
+        row_sum: Some(sum),
+        sort_updated: Some(sorted.updated),
+        sort_name: Some(sorted.name),
+        sort_model: Some(sorted.model),
+        sort_state: Some(sorted.urgency),
+        sort_steps: Some(sorted.steps),
+        sort_tokens: Some(sorted.tokens),
+        sort_cost: Some(sorted.cost),
+        searched: Some(sorted.searched),
+        ..unchanged
     }
 }
 
@@ -243,56 +289,55 @@ impl Columns {
 pub(crate) struct Written {
     /// The outcome of each append, in the order of the batch.
     pub(crate) outcomes: Vec<Outcome>,
-    /// The cursor after the batch.
-    pub(crate) cursor: u64,
-    /// The number of its events that were committed.
-    pub(crate) events: u64,
+    /// The cursors before the batch and after it.
+    pub(crate) cursors: (u64, u64),
 }
 
-/// Reads the result of the statement; `rows` are in the order of the batch.
+/// Reads the result of the statement: a row for each append that was not committed, or one without a number.
 pub(crate) fn outcomes<'a>(
     appends: impl Iterator<Item = &'a Append>,
     rows: &[Row],
 ) -> Result<Written, tokio_postgres::Error> {
-    let mut outcomes = Vec::with_capacity(rows.len());
-    let cursor = rows.first().map(|row| row.try_get::<_, i64>("cursor_after"));
-    let cursor = size(cursor.transpose()?.unwrap_or_default());
-    let mut written = Vec::with_capacity(rows.len());
-    for (append, row) in appends.zip(rows) {
-        let (epoch, head): (i64, i64) = (row.try_get("epoch")?, row.try_get("head")?);
-        written.push(0);
-        outcomes.push(match row.try_get("outcome")? {
-            0_i32 => {
-                if let Some(last) = written.last_mut() {
-                    *last = append.events.len() as u64;
-                }
-                Outcome::Committed {
-                    head: append.head(),
-                    cursor: 0,
-                }
-            }
-            1 => Outcome::Duplicate { head: append.head() },
-            2 => Outcome::Fenced {
-                epoch: size(epoch),
-                head: size(head),
-            },
-            _ => Outcome::KeyTaken {
-                answer: row.try_get::<_, Option<String>>("answer")?.unwrap_or_default(),
-                same_body: row.try_get::<_, Option<bool>>("same_body")?.unwrap_or_default(),
-            },
-        });
-    }
-    let events = written.iter().sum();
-    let mut last = cursor.saturating_sub(events);
-    for (outcome, events) in outcomes.iter_mut().zip(written) {
-        last = last.saturating_add(events);
-        if let Outcome::Committed { cursor, .. } = outcome {
-            *cursor = last;
+    let cursor = |name| {
+        let cursor = rows.first().map(|row| row.try_get::<_, i64>(name));
+        cursor.transpose().map(|cursor| size(cursor.unwrap_or_default()))
+    };
+    let cursors = (cursor("cursor_before")?, cursor("cursor_after")?);
+    let mut refused = BTreeMap::new();
+    for row in rows {
+        if let Some(number) = row.try_get::<_, Option<i32>>("number")? {
+            refused.insert(number, row);
         }
     }
+    let mut last = cursors.0;
+    let outcome = |(number, append): (i32, &Append)| {
+        if let Some(row) = refused.get(&number) {
+            return refusal(row, append.head());
+        }
+        last = last.saturating_add(append.events.len() as u64);
+        Ok(Outcome::Committed {
+            head: append.head(),
+            cursor: last,
+        })
+    };
+    let outcomes: Result<_, _> = (1..).zip(appends).map(outcome).collect();
     Ok(Written {
-        outcomes,
-        cursor,
-        events,
+        outcomes: outcomes?,
+        cursors,
+    })
+}
+
+/// Why an append that leads to `head` was not committed.
+fn refusal(row: &Row, head: u64) -> Result<Outcome, tokio_postgres::Error> {
+    Ok(match row.try_get("outcome")? {
+        1_i32 => Outcome::Duplicate { head },
+        2 => Outcome::Fenced {
+            epoch: size(row.try_get("epoch")?),
+            head: size(row.try_get("head")?),
+        },
+        _ => Outcome::KeyTaken {
+            answer: row.try_get::<_, Option<String>>("answer")?.unwrap_or_default(),
+            same_body: row.try_get::<_, Option<bool>>("same_body")?.unwrap_or_default(),
+        },
     })
 }

@@ -12,13 +12,13 @@ const MOST: usize = 4_096;
 pub(crate) struct Own(Mutex<BTreeMap<u64, u64>>);
 
 impl Own {
-    /// Notes a batch of events, of which this is the last cursor.
-    pub(crate) fn committed(&self, last: u64, events: u64) {
-        if events == 0 {
+    /// Notes a batch of events by the cursors before it and after it.
+    pub(crate) fn committed(&self, (before, last): (u64, u64)) {
+        if last <= before {
             return;
         }
         let mut batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        batches.insert(last.saturating_sub(events).saturating_add(1), last);
+        batches.insert(before.saturating_add(1), last);
         if batches.len() > MOST {
             batches.pop_first();
         }
@@ -51,8 +51,8 @@ mod tests {
     fn what_follows_at_once_is_skipped_and_the_rest_is_left_out() {
         let own = Own::default();
         assert_eq!(own.beyond(7), (7, "{}".to_owned()));
-        for (last, events) in [(10, 2), (8, 1), (20, 3), (30, 1), (30, 0)] {
-            own.committed(last, events);
+        for batch in [(8, 10), (7, 8), (17, 20), (29, 30), (30, 30)] {
+            own.committed(batch);
         }
         assert_eq!(own.beyond(6), (6, "{[8,8],[9,10],[18,20],[30,30]}".to_owned()));
         assert_eq!(own.beyond(7), (10, "{[18,20],[30,30]}".to_owned()));
@@ -64,9 +64,9 @@ mod tests {
     fn i6_the_oldest_batches_are_forgotten_at_the_limit() {
         let own = Own::default();
         let most = MOST as u64;
-        (1..=most).for_each(|cursor| own.committed(cursor, 1));
+        (1..=most).for_each(|cursor| own.committed((cursor - 1, cursor)));
         assert_eq!(own.beyond(0).0, most);
-        own.committed(most + 1, 1);
+        own.committed((most, most + 1));
         let (at, later) = own.beyond(0);
         assert_eq!((at, later.starts_with("{[2,2],[3,3],")), (0, true));
     }

@@ -6,12 +6,13 @@ use agentd_store::StoreError;
 use tokio_postgres::Client;
 
 /// One migration per version, applied in order. Never change a released migration.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The key of the lock for migrations.

@@ -1,7 +1,7 @@
 //! The writer: a bounded queue, and a task that sends all that waits as one statement. One per process: the server carries out
 //! the batches of all nodes one after another, so a second one would only make each batch smaller.
 
-use crate::batch::{Columns, Distinct, outcomes, sql};
+use crate::batch::{Batch, Distinct, SQL, outcomes};
 use crate::error::{Failure, failure};
 use crate::own::Own;
 use crate::server::Server;
@@ -263,7 +263,7 @@ impl Task {
 
     async fn connect(&self) -> Result<(Client, Statement), StoreError> {
         let client = self.shared.server.connect().await?;
-        let prepared = client.prepare(&sql()).await;
+        let prepared = client.prepare(SQL).await;
         let statement = prepared.map_err(|error| crate::error::store_error(&error))?;
         Ok((client, statement))
     }
@@ -279,11 +279,11 @@ impl Task {
         }
         let begun = Instant::now();
         let appends = || batch.iter().map(|pending| &pending.append);
-        let columns = Columns::of(appends());
+        let encoded = Batch::of(appends());
         let now = self.shared.clock.now().0;
         let (now, oldest) = (column(now), column(now.saturating_sub(KEY_LIFE_MS)));
         let node = Some(self.shared.node.load(Ordering::Acquire)).filter(|node| *node != 0);
-        let params = columns.params([&now, &oldest, &node]);
+        let params = encoded.params([&now, &oldest, &node]);
         let run = timeout(ANSWER, client.query(statement, &params)).await;
         let rows = run
             .map_err(|_| Failure::Lost("no answer in time".to_owned()))?
@@ -291,8 +291,8 @@ impl Task {
         let written = outcomes(appends(), &rows).map_err(|error| failure(&error))?;
         self.shared.counters.batch(batch.len(), begun.elapsed());
         // Before anyone hears of the commit, so that it is not read.
-        self.shared.own.committed(written.cursor, written.events);
-        crate::listener::raise(&self.shared.committed, written.cursor);
+        self.shared.own.committed(written.cursors);
+        crate::listener::raise(&self.shared.committed, written.cursors.1);
         let unknown = fault::point(fault::AFTER_COMMIT).is_err();
         let answers = written.outcomes.into_iter().map(|outcome| {
             if unknown {

@@ -39,6 +39,8 @@ macro_rules! migrations {
 }
 
 #[cfg(test)]
+mod batches;
+#[cfg(test)]
 #[path = "../../../store/src/tests/conformance.rs"]
 mod conformance;
 #[cfg(test)]
