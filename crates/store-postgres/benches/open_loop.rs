@@ -2,15 +2,18 @@
 //!
 //! Options, in this order: appends per second (1,000), events of each (2), seconds (10).
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
+#![expect(clippy::disallowed_methods, reason = "a thread of its own keeps the rate")]
 
 use agentd_process_tests::Postgres;
-use agentd_protocol::{EVENT_VERSION, Event, Principal, SessionId, SessionPaused, Stamp, Timestamp};
+use agentd_protocol::{
+    EVENT_VERSION, Event, Principal, RunState, SessionId, SessionPaused, Stamp, Status, Summary, Timestamp,
+};
 use agentd_store::{Append, Backend, EncodedEvent, Options, Outcome};
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
 
 /// Sessions that are written in turn: enough that no append waits for the one before it.
 const SESSIONS: usize = 500;
@@ -31,11 +34,23 @@ fn append((session, head): (SessionId, u64), events: u64, stamp: &mut Stamp) -> 
     let encoded = |seq| EncodedEvent::encode(&event(seq)).expect("it can be written");
     let mut append = Append::new(session, 1, head, stamp.append());
     append.events = (head + 1..=head + events).map(encoded).collect();
+    // An agent's appends carry the row of its session.
+    append.summary = Some(Summary {
+        name: "an agent".to_owned(),
+        model: "a/model".to_owned(),
+        workdir: "/a/directory".to_owned(),
+        seq: append.head(),
+        ..Summary::new(
+            session,
+            Status::new(RunState::RunningModel, "a call", Timestamp(5)),
+        )
+    });
     append
 }
 
-/// The latencies of the appends, sorted.
-async fn measure(
+/// The latencies of the appends, sorted. Sleeps in this thread: the runtime's timers are up to a millisecond late.
+fn measure(
+    runtime: &Runtime,
     log: &Arc<dyn Backend>,
     stamp: &mut Stamp,
     (rate, events): (u32, u64),
@@ -43,23 +58,24 @@ async fn measure(
 ) -> Vec<Duration> {
     let mut heads: Vec<_> = (0..SESSIONS).map(|_| (stamp.session(), 0)).collect();
     let mut running = JoinSet::new();
-    let mut ticks = interval(Duration::from_secs(1) / rate);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let appends = u64::from(rate) * span.as_secs();
+    let (begun, gap) = (Instant::now(), Duration::from_secs(1) / rate);
+    let appends = rate * u32::try_from(span.as_secs()).expect("a short time");
     for number in 0..appends {
-        let due = ticks.tick().await;
+        let due = begun + gap * number;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
         let at = usize::try_from(number).expect("a small number") % SESSIONS;
         let place = heads.get_mut(at).expect("there is one for each");
         let next = append(*place, events, stamp);
         place.1 += events;
         let log = Arc::clone(log);
-        running.spawn(async move {
+        let append = async move {
             let outcome = log.append(next).await;
             assert!(matches!(outcome, Outcome::Committed { .. }), "{outcome:?}");
             due.elapsed()
-        });
+        };
+        running.spawn_on(append, runtime.handle());
     }
-    let mut took: Vec<_> = running.join_all().await;
+    let mut took: Vec<_> = runtime.block_on(running.join_all());
     took.sort_unstable();
     took
 }
@@ -71,16 +87,13 @@ fn main() {
     let (events, span) = (option(1, 2), Duration::from_secs(option(2, 10)));
     let server = Postgres::start(&[]).expect("PostgreSQL is installed");
     let url = server.create("bench").url;
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let took = runtime.block_on(async {
-        let log = agentd_store_postgres::open(&url, None, Options::default())
-            .await
-            .expect("a store");
-        // Plans, caches and the files of the tables.
-        let mut stamp = Stamp::new(Timestamp(5), 9);
-        measure(&log, &mut stamp, (rate, events), Duration::from_secs(2)).await;
-        measure(&log, &mut stamp, (rate, events), span).await
-    });
+    let runtime = Runtime::new().expect("a runtime");
+    let log = runtime.block_on(agentd_store_postgres::open(&url, None, Options::default()));
+    let log = log.expect("a store");
+    // Plans, caches and the files of the tables.
+    let mut stamp = Stamp::new(Timestamp(5), 9);
+    measure(&runtime, &log, &mut stamp, (rate, events), Duration::from_secs(2));
+    let took = measure(&runtime, &log, &mut stamp, (rate, events), span);
     let part = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
     let _ = writeln!(
         std::io::stdout(),
