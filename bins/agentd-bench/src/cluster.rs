@@ -27,10 +27,10 @@ pub(crate) struct ClusterArgs {
     #[arg(long, default_value_t = 50)]
     active: u32,
     /// Steps of each of these
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 50)]
     steps: u32,
-    /// Waves of these; all count together
-    #[arg(long, default_value_t = 5)]
+    /// Waves of these on SQLite, at one node and at all nodes in turn; all count together
+    #[arg(long, default_value_t = 3)]
     waves: u32,
     /// Sessions of one node that are followed at another
     #[arg(long, default_value_t = 100)]
@@ -89,17 +89,9 @@ impl Cluster {
 pub(crate) async fn run(daemon: &DaemonArgs, manner: MannerArgs, args: &ClusterArgs) -> Result<Report> {
     let mut report = Report::default();
     let alone = Bench::start(daemon, manner).await?;
-    let sqlite = steps_per_second(&[&alone], args).await?;
-    report.number("steps_per_second.sqlite", sqlite);
-    drop(alone);
     let mut cluster = Cluster::start(daemon, manner, args).await?;
-    let one = steps_per_second(&[cluster.node(0)?], args).await?;
-    let all = cluster.nodes.iter().collect::<Vec<_>>();
-    let together = steps_per_second(&all, args).await?;
-    report.number("steps_per_second.one_node", one);
-    report.aim("one_node_to_sqlite", one / sqlite, Target::AtLeast(0.7));
-    report.number("steps_per_second.all_nodes", together);
-    report.aim("all_nodes_to_one", together / one, Target::AtLeast(1.0));
+    throughput(&alone, &cluster, args, &mut report).await?;
+    drop(alone);
     views::behind(&cluster, args.followed, &mut report).await?;
     moves::kill(&mut cluster, args, &mut report).await?;
     moves::stop(&cluster, args, &mut report).await?;
@@ -111,30 +103,71 @@ pub(crate) async fn run(daemon: &DaemonArgs, manner: MannerArgs, args: &ClusterA
     Ok(report)
 }
 
-/// Throughput of sessions that are spread over these nodes, after a short wave to warm up.
-async fn steps_per_second(nodes: &[&Bench], args: &ClusterArgs) -> Result<f64> {
-    let first = *nodes.first().context("there is a node")?;
-    let mut watch = Watcher::start(first).await?;
-    let share = args.active / u32::try_from(nodes.len())?;
-    let mut took = Duration::ZERO;
+/// Steps per second on SQLite, of one node and of all. Their waves take turns, because the machine's speed changes.
+async fn throughput(alone: &Bench, cluster: &Cluster, args: &ClusterArgs, report: &mut Report) -> Result<()> {
+    let first = cluster.node(0)?;
+    let (mut at_alone, mut at_first) = (Watcher::start(alone).await?, Watcher::start(first).await?);
+    let mut sqlite = Throughput::of("sqlite", vec![alone]);
+    let mut one = Throughput::of("one", vec![first]);
+    let mut all = Throughput::of("all", cluster.nodes.iter().collect());
     for wave in 0..=args.waves {
+        sqlite.wave(wave, args, &mut at_alone).await?;
+        one.wave(wave, args, &mut at_first).await?;
+        all.wave(wave, args, &mut at_first).await?;
+    }
+    at_alone.all_completed()?;
+    at_first.all_completed()?;
+    let (sqlite, one, all) = (sqlite.per_second(), one.per_second(), all.per_second());
+    report.number("steps_per_second.sqlite", sqlite);
+    report.number("steps_per_second.one_node", one);
+    report.aim("one_node_to_sqlite", one / sqlite, Target::AtLeast(0.7));
+    report.number("steps_per_second.all_nodes", all);
+    report.aim("all_nodes_to_one", all / one, Target::AtLeast(1.0));
+    Ok(())
+}
+
+/// What sessions that are spread over some nodes get done.
+struct Throughput<'a> {
+    name: &'static str,
+    nodes: Vec<&'a Bench>,
+    steps: u32,
+    took: Duration,
+}
+
+impl<'a> Throughput<'a> {
+    const fn of(name: &'static str, nodes: Vec<&'a Bench>) -> Self {
+        Self {
+            name,
+            nodes,
+            steps: 0,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// The first wave is short, warms up and does not count.
+    async fn wave(&mut self, wave: u32, args: &ClusterArgs, watch: &mut Watcher) -> Result<()> {
+        let share = args.active / u32::try_from(self.nodes.len())?;
         let steps = if wave == 0 { 2 } else { args.steps };
-        let prefix = format!("of{}.{wave}.", nodes.len());
-        let wanted = nodes
+        let wanted = self
+            .nodes
             .iter()
             .enumerate()
-            .map(|(n, node)| Wanted::fleet(node, &format!("{prefix}{n}."), share, steps))
+            .map(|(n, node)| Wanted::fleet(node, &format!("{}.{wave}.{n}.", self.name), share, steps))
             .collect::<Result<Vec<_>>>()?;
-        let turns = watch.ended() + wanted.iter().map(|wanted| wanted.len() as u64).sum::<u64>();
+        let sessions = wanted.iter().map(|wanted| wanted.len() as u64).sum::<u64>();
+        let turns = watch.ended() + sessions;
         let begun = Instant::now();
-        let creating = nodes.iter().zip(wanted);
+        let creating = self.nodes.iter().zip(wanted);
         try_join_all(creating.map(|(node, wanted)| create_all(&node.client, wanted))).await?;
         watch.until(turns).await?;
         if wave > 0 {
-            took += begun.elapsed();
+            self.took += begun.elapsed();
+            self.steps += u32::try_from(sessions)? * steps;
         }
+        Ok(())
     }
-    watch.all_completed()?;
-    let steps = share * u32::try_from(nodes.len())? * args.steps * args.waves;
-    Ok(f64::from(steps) / took.as_secs_f64())
+
+    fn per_second(&self) -> f64 {
+        f64::from(self.steps) / self.took.as_secs_f64()
+    }
 }
