@@ -1,8 +1,9 @@
-//! Batches of which the server commits a part.
+//! Batches of which the server commits a part, and those of nodes of the last version.
 
 use crate::kit::event;
 use crate::server::Database;
 use agentd_protocol::Principal;
+use agentd_store::backend::hex;
 use agentd_store::{Blob, Charge, IdempotencyKey, Outcome, Range, StoreError};
 use futures_util::future::join_all;
 
@@ -86,4 +87,33 @@ async fn i2_the_refused_appends_of_a_batch_leave_nothing_and_no_gap_in_the_curso
     assert!(matches!(left, Err(StoreError::NotFound(_))), "{left:?}");
     assert_eq!(kit.log.charged("a team").await.unwrap().tokens, 2);
     assert_eq!(database.run("SELECT count(*) FROM agentd.blob_use"), "1");
+}
+
+/// An append of one event by a node of the last version.
+const OLD: &str = "SET search_path = agentd; SELECT outcome, cursor_after FROM append_1(1, 0, NULL,
+  ARRAY['{uid}'], ARRAY[1], ARRAY[1], ARRAY[2], ARRAY['\\x01'::bytea],
+  ARRAY[NULL], ARRAY[''], ARRAY[''], ARRAY[false], ARRAY['{}'], ARRAY[false], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[],
+  ARRAY[0], ARRAY[''], ARRAY[''], ARRAY[0], ARRAY[0], ARRAY[0], ARRAY[0], ARRAY[''],
+  ARRAY[1], ARRAY[2], ARRAY[1], ARRAY['session.paused'], ARRAY[true], ARRAY['{}'], ARRAY[1],
+  '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i9_nodes_of_the_last_version_append_to_the_same_stream() {
+    let Some(database) = Database::create("two versions") else {
+        return;
+    };
+    let kit = database.kit().await;
+    let session = kit.created(1).await;
+    let old = OLD.replace("{uid}", &hex(session));
+    assert_eq!(database.run(&old), "0|2");
+    // Each sees what the other has written.
+    let stale = kit.more(session, 1, 1, 1);
+    assert_eq!(kit.log.append(stale).await, Outcome::Fenced { epoch: 1, head: 2 });
+    let next = kit.more(session, 1, 2, 1);
+    assert_eq!(
+        kit.log.append(next).await,
+        Outcome::Committed { head: 3, cursor: 3 }
+    );
+    let stale = old.replace("x01", "x02");
+    assert_eq!(database.run(&stale), "2|3");
 }
