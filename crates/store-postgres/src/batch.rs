@@ -4,6 +4,7 @@ use agentd_protocol::{Listed, RunState, SortBy, SortKey};
 use agentd_store::backend::{ROW_LIMIT, RowColumns, column, hex, size};
 use agentd_store::{Append, EncodedEvent, Outcome};
 use postgres_types::ToSql;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 
@@ -63,35 +64,35 @@ struct Appended {
 
 #[derive(Debug, ToSql)]
 #[postgres(name = "appended_event_1")]
-struct AppendedEvent {
+struct AppendedEvent<'a> {
     i: i32,
     seq: i64,
     epoch: i64,
     at_ms: i64,
-    kind: String,
+    kind: &'a str,
     /// Of the last event of an append.
-    append_id: Option<Vec<u8>>,
-    body: String,
+    append_id: Option<&'a [u8]>,
+    body: Cow<'a, str>,
     sum: i64,
 }
 
 #[derive(Debug, ToSql)]
 #[postgres(name = "appended_key_1")]
-struct AppendedKey {
+struct AppendedKey<'a> {
     i: i32,
     principal: String,
     key: String,
-    method: String,
-    body_hash: Vec<u8>,
-    answer: String,
+    method: &'a str,
+    body_hash: &'a [u8],
+    answer: &'a str,
 }
 
 #[derive(Debug, ToSql)]
 #[postgres(name = "appended_blob_1")]
-struct AppendedBlob {
+struct AppendedBlob<'a> {
     i: i32,
-    name: String,
-    bytes: Option<Vec<u8>>,
+    name: &'a str,
+    bytes: Option<&'a [u8]>,
 }
 
 #[derive(Debug, ToSql)]
@@ -105,12 +106,12 @@ struct AppendedCharge {
 
 /// The parameters after the first three, in the order of the statement.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct Batch<'a> {
     some_are_first: bool,
     appends: Vec<Appended>,
-    events: Vec<AppendedEvent>,
-    keys: Vec<AppendedKey>,
-    blobs: Vec<AppendedBlob>,
+    events: Vec<AppendedEvent<'a>>,
+    keys: Vec<AppendedKey<'a>>,
+    blobs: Vec<AppendedBlob<'a>>,
     charges: Vec<AppendedCharge>,
 }
 
@@ -156,9 +157,9 @@ impl Sorted {
     }
 }
 
-impl Batch {
+impl<'a> Batch<'a> {
     /// Encodes appends, of which none may be [`Append::malformed`].
-    pub(crate) fn of<'a>(appends: impl Iterator<Item = &'a Append>) -> Self {
+    pub(crate) fn of(appends: impl Iterator<Item = &'a Append>) -> Self {
         let mut batch = Self::default();
         for (i, append) in (1..).zip(appends) {
             batch.some_are_first |= append.expected_head == 0;
@@ -170,7 +171,7 @@ impl Batch {
     }
 
     /// The parameters in the order of the statement.
-    pub(crate) fn params<'a>(&'a self, first: [&'a (dyn ToSql + Sync); 3]) -> [&'a (dyn ToSql + Sync); 9] {
+    pub(crate) fn params<'p>(&'p self, first: [&'p (dyn ToSql + Sync); 3]) -> [&'p (dyn ToSql + Sync); 9] {
         let [now, oldest_key, node] = first;
         [
             now,
@@ -185,7 +186,7 @@ impl Batch {
         ]
     }
 
-    fn add_events(&mut self, i: i32, append: &Append) {
+    fn add_events(&mut self, i: i32, append: &'a Append) {
         for event in &append.events {
             let last = event.seq == append.head();
             self.events.push(AppendedEvent {
@@ -193,16 +194,16 @@ impl Batch {
                 seq: column(event.seq),
                 epoch: column(append.epoch),
                 at_ms: column(event.at.0),
-                kind: event.kind.clone().into_owned(),
-                append_id: last.then(|| append.append_id.as_bytes().to_vec()),
+                kind: &event.kind,
+                append_id: last.then(|| append.append_id.as_bytes().as_slice()),
                 // The lines are JSON; bytes that are not UTF-8 would show as damage, because their sum differs.
-                body: String::from_utf8_lossy(&event.body).into_owned(),
+                body: String::from_utf8_lossy(&event.body),
                 sum: EncodedEvent::sum(&event.body).into(),
             });
         }
     }
 
-    fn add_rest(&mut self, i: i32, append: &Append) {
+    fn add_rest(&mut self, i: i32, append: &'a Append) {
         let mut seen = BTreeSet::new();
         for key in &append.keys {
             if seen.insert((&key.principal, &key.key)) {
@@ -210,16 +211,16 @@ impl Batch {
                     i,
                     principal: clean(&key.principal.0),
                     key: clean(&key.key),
-                    method: key.method.clone(),
-                    body_hash: key.body_hash.to_vec(),
-                    answer: key.answer.clone(),
+                    method: &key.method,
+                    body_hash: &key.body_hash,
+                    answer: &key.answer,
                 });
             }
         }
         self.blobs.extend(append.blobs.iter().map(|blob| AppendedBlob {
             i,
-            name: blob.name().to_owned(),
-            bytes: (blob.bytes().len() <= ROW_LIMIT).then(|| blob.bytes().to_vec()),
+            name: blob.name(),
+            bytes: (blob.bytes().len() <= ROW_LIMIT).then(|| blob.bytes().as_ref()),
         }));
         self.charges
             .extend(append.charges.iter().map(|charge| AppendedCharge {
