@@ -1,21 +1,10 @@
 //! Batches of which the server commits a part, and those of nodes of the last version.
 
-use crate::kit::event;
+use crate::kit::{event, key};
 use crate::server::Database;
-use agentd_protocol::Principal;
 use agentd_store::backend::hex;
-use agentd_store::{Blob, Charge, IdempotencyKey, Outcome, Range, StoreError};
+use agentd_store::{Blob, Charge, Outcome, Range, StoreError};
 use futures_util::future::join_all;
-
-fn key() -> IdempotencyKey {
-    IdempotencyKey {
-        principal: Principal::user("ana"),
-        key: "a key".to_owned(),
-        method: "input.send".to_owned(),
-        body_hash: [1; 32],
-        answer: "{}".to_owned(),
-    }
-}
 
 fn charge(tokens: u64) -> Charge {
     Charge {
@@ -35,7 +24,7 @@ async fn i2_the_refused_appends_of_a_batch_leave_nothing_and_no_gap_in_the_curso
     let (first, second, third) = (kit.created(1).await, kit.created(1).await, kit.created(1).await);
     let repeated = kit.more(second, 1, 1, 1);
     let mut keyed = kit.more(third, 1, 1, 1);
-    keyed.keys.push(key());
+    keyed.keys.push(key(1));
     for append in [repeated.clone(), keyed] {
         assert!(kit.commits(append).await);
     }
@@ -44,7 +33,7 @@ async fn i2_the_refused_appends_of_a_batch_leave_nothing_and_no_gap_in_the_curso
     fenced.charges.push(charge(1));
     fenced.blobs.push(Blob::new("refused".into()));
     let mut taken = kit.create(kit.session(), "refused", 1);
-    taken.keys.push(key());
+    taken.keys.push(key(1));
     let mut new = kit.create(kit.session(), "new", 3);
     new.charges.push(charge(2));
     new.blobs.push(Blob::new("committed".into()));
@@ -61,7 +50,7 @@ async fn i2_the_refused_appends_of_a_batch_leave_nothing_and_no_gap_in_the_curso
             Outcome::Duplicate { head: 2 },
             Outcome::Committed { head: 3, cursor: 8 },
             Outcome::KeyTaken {
-                answer: "{}".to_owned(),
+                answer: key(1).answer,
                 same_body: true
             },
             Outcome::Committed { head: 4, cursor: 10 },

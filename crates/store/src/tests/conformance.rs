@@ -1,6 +1,6 @@
 //! One suite for all backends: the guarantees of the traits.
 
-use super::kit::Kit;
+use super::kit::{Kit, key};
 use agentd_protocol::{ListPlace, Listed, Principal, RunState, SessionId, SortBy, Timestamp, WaitReason};
 use agentd_store::{
     Blob, Charge, Direction, Filter, IdempotencyKey, Integrity, Outcome, Page, Range, StoreError, StoredKey,
@@ -530,16 +530,6 @@ async fn a_session_without_a_summary_is_hidden(kit: Kit) {
     assert_eq!(kit.log.count().await.unwrap(), 0);
     assert_eq!(kit.seqs(SessionId::NIL).await, [1]);
     assert_eq!(kit.log.claim(SessionId::NIL).await.unwrap().head, 1);
-}
-
-fn key(hash: u8) -> IdempotencyKey {
-    IdempotencyKey {
-        principal: Principal::user("ana"),
-        key: "k1".to_owned(),
-        method: "input.send".to_owned(),
-        body_hash: [hash; 32],
-        answer: format!("{{\"hash\":{hash}}}"),
-    }
 }
 
 async fn an_idempotency_key_gives_its_answer_or_a_conflict(kit: Kit) {

@@ -4,7 +4,9 @@ use agentd_protocol::{
     Budget, EVENT_VERSION, Event, LoopLimits, PermissionMode, Principal, RunState, Seq, SessionCreated,
     SessionId, SessionPaused, Stamp, Status, Summary, Timestamp,
 };
-use agentd_store::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range, open};
+use agentd_store::{
+    Append, Backend, Clock, EncodedEvent, Filter, IdempotencyKey, Options, Outcome, Range, open,
+};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -175,5 +177,16 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
         workdir: "/w".to_owned(),
         seq: 1,
         ..Summary::new(session, Status::new(RunState::Idle, "", since))
+    }
+}
+
+/// Ana's key "k1" for this request; the answer names the request.
+pub(crate) fn key(hash: u8) -> IdempotencyKey {
+    IdempotencyKey {
+        principal: Principal::user("ana"),
+        key: "k1".to_owned(),
+        method: "input.send".to_owned(),
+        body_hash: [hash; 32],
+        answer: format!("{{\"hash\":{hash}}}"),
     }
 }

@@ -1,13 +1,13 @@
 //! One suite for migrations between all backends.
 
-use super::kit::{Kit, moving_clock, summary};
+use super::kit::{Kit, key, moving_clock, summary};
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use agentd_store::migrate::{
     Cell, EVENT, Limits, Mark, Migrated, Migration, Progress, SESSION, TABLES, Task, migrate,
 };
 use agentd_store::{
-    Append, Backend, Blob, Charge, Filter, IdempotencyKey, Options, Outcome, Purpose, Range, StoreError,
-    StoredToken, Watched, open,
+    Append, Backend, Blob, Charge, Filter, Options, Outcome, Purpose, Range, StoreError, StoredToken,
+    Watched, open,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -70,16 +70,6 @@ impl Side for DatabaseFile {
 
 const LARGE: usize = 700 * 1024;
 
-fn key() -> IdempotencyKey {
-    IdempotencyKey {
-        principal: Principal::user("ana"),
-        key: "k1".to_owned(),
-        method: "input.send".to_owned(),
-        body_hash: [7; 32],
-        answer: "{\"n\":1}".to_owned(),
-    }
-}
-
 fn token() -> StoredToken {
     StoredToken {
         name: "ci".to_owned(),
@@ -117,7 +107,7 @@ async fn fill(side: &dyn Side) -> SessionId {
         tokens: 12,
         micro_usd: 34,
     }];
-    append.keys = vec![key()];
+    append.keys = vec![key(7)];
     written(&kit, append).await;
     let child = kit.session();
     let mut append = kit.create(child, "child", 2);
@@ -164,11 +154,14 @@ async fn seen(log: &dyn Backend) -> (String, Watched, Vec<Option<Bytes>>) {
         let page = log.load(row.summary.session, Range::default()).await.unwrap();
         text.push_str(&format!("{row:?} {page:?}\n"));
     }
-    let key = log.key(&Principal::user("ana"), "k1").await.unwrap();
-    assert_eq!(key.as_ref().map(|key| key.answer.as_str()), Some("{\"n\":1}"));
+    let stored = log.key(&Principal::user("ana"), "k1").await.unwrap();
+    assert_eq!(
+        stored.as_ref().map(|stored| stored.answer.as_str()),
+        Some(key(7).answer.as_str())
+    );
     let (tokens, spent) = (log.tokens().await.unwrap(), log.spent().await.unwrap());
     let charged = log.charged("team=infra").await.unwrap();
-    text.push_str(&format!("{key:?} {tokens:?} {spent:?} {charged:?}"));
+    text.push_str(&format!("{stored:?} {tokens:?} {spent:?} {charged:?}"));
     let mut contents = Vec::new();
     for blob in blobs() {
         contents.push(log.blob(blob.name()).await.unwrap());
