@@ -2,7 +2,7 @@
 
 use crate::fleet::Membership;
 use crate::listener::Listener;
-use crate::reads::Reads;
+use crate::reads::{Plans, Reads};
 use crate::server::Server;
 use crate::store::PostgresStore;
 use crate::writer::{Shared, Writer};
@@ -29,7 +29,8 @@ pub async fn open(
     let fatal = watch::channel(None).0;
     schema::migrate(&client).await?;
     drop(client);
-    let reads = Reads::new(&server, options.readers, options.read_timeout)?;
+    let pool = |plans| Reads::new(&server, plans, options.readers.div_ceil(2), options.read_timeout);
+    let (reads, pages) = (pool(Plans::ByValue)?, pool(Plans::Once)?);
     if options.purpose != Purpose::Destination {
         reads.run(crate::parts::refuse_unfinished).await?;
     }
@@ -50,7 +51,7 @@ pub async fn open(
     Ok(Arc::new(PostgresStore::new(
         shared,
         writer,
-        reads,
+        (reads, pages),
         (fleet, listener),
     )))
 }

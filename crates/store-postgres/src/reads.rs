@@ -1,4 +1,4 @@
-//! A pool of connections for reads and small changes, on the runtime that opened the store: callers may be on others.
+//! Pools of connections for reads and small changes, on the runtime that opened the store: callers may be on others.
 
 use crate::error::words;
 use crate::server::{Server, settings};
@@ -10,7 +10,30 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// The pool.
+/// When the server plans a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plans {
+    /// For the values of each call, if that may gain anything.
+    ByValue,
+    /// Once per connection, whatever the tables have then: rows in the order of an index. Left to itself, the server plans the
+    /// small pages of a log anew each time, because it expects a tenth of the table without their limit. That takes longer than
+    /// the page.
+    Once,
+}
+
+impl Plans {
+    fn settings(self) -> String {
+        let once = match self {
+            Self::ByValue => "",
+            Self::Once => {
+                "; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off"
+            }
+        };
+        settings() + once
+    }
+}
+
+/// A pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Reads {
     pool: Pool,
@@ -19,14 +42,19 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    pub(crate) fn new(server: &Server, most: usize, wait: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        server: &Server,
+        plans: Plans,
+        most: usize,
+        wait: Duration,
+    ) -> Result<Self, StoreError> {
         let config = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(server.config().clone(), server.tls(), config);
-        let set = Hook::async_fn(|client, _| {
+        let set = Hook::async_fn(move |client, _| {
             Box::pin(async move {
-                let set = client.batch_execute(&settings()).await;
+                let set = client.batch_execute(&plans.settings()).await;
                 set.map_err(HookError::Backend)
             })
         });

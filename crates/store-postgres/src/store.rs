@@ -32,6 +32,8 @@ pub(crate) struct PostgresStore {
     shared: Shared,
     writer: Writer,
     pub(crate) reads: Reads,
+    /// For pages of events.
+    pages: Reads,
     /// This node's current registration; 0: none yet.
     pub(crate) node: Arc<AtomicI64>,
     pub(crate) fleet: Arc<Membership>,
@@ -42,7 +44,7 @@ impl PostgresStore {
     pub(crate) fn new(
         shared: Shared,
         writer: Writer,
-        reads: Reads,
+        (reads, pages): (Reads, Reads),
         (fleet, listener): (Membership, Listener),
     ) -> Self {
         Self {
@@ -50,6 +52,7 @@ impl PostgresStore {
             shared,
             writer,
             reads,
+            pages,
             fleet: Arc::new(fleet),
             listener: Mutex::new(Some(listener)),
         }
@@ -108,7 +111,7 @@ impl SessionLog for PostgresStore {
     }
 
     async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
-        self.reads
+        self.pages
             .run(move |client| queries::load(client, session, range))
             .await
     }
@@ -168,7 +171,7 @@ impl SessionLog for PostgresStore {
     }
 
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
-        self.reads
+        self.pages
             .run(move |client| queries::watch(client, after, NOTHING.to_owned(), limit))
             .await
     }
@@ -181,7 +184,7 @@ impl SessionLog for PostgresStore {
                 cursor: at,
             });
         }
-        self.reads
+        self.pages
             .run(move |client| queries::watch(client, Some(at), own, limit))
             .await
     }
@@ -235,6 +238,7 @@ impl SessionLog for PostgresStore {
                 .take(),
         );
         self.reads.close();
+        self.pages.close();
         Ok(())
     }
 
