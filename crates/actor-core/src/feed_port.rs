@@ -71,6 +71,13 @@ pub struct Attached {
 pub enum FeedMsg {
     /// Events were committed.
     Committed(Vec<Published>),
+    /// Other nodes committed events.
+    Others {
+        /// The events.
+        commits: Vec<Published>,
+        /// Whether a viewer of this node waits for such events.
+        done: Done<bool>,
+    },
     /// A live fragment of a session.
     Delta {
         /// The session.
@@ -115,6 +122,8 @@ pub enum FeedMsg {
     Watch {
         /// The viewer.
         viewer: Viewer,
+        /// Whether events of other nodes may reach it a little later.
+        patient: bool,
         /// The cursor of the last event seen.
         done: Done<u64>,
     },

@@ -125,9 +125,12 @@ async fn place(feed: &Handle<FeedMsg>, id: u64, length: usize) -> Result<mpsc::R
         deltas: false,
         decides: false,
     };
-    feed.call(READ, |done| FeedMsg::Watch { viewer, done })
-        .await
-        .map_err(fault_of)?;
+    let watch = |done| FeedMsg::Watch {
+        viewer,
+        patient: false,
+        done,
+    };
+    feed.call(READ, watch).await.map_err(fault_of)?;
     Ok(frames)
 }
 

@@ -9,12 +9,16 @@ use agentd_protocol::{SessionId, Timestamp};
 use agentd_store::{Backend, EncodedEvent, StoreError, WatchedEvent};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Events per page.
 const PAGE: u32 = 512;
 /// How long to wait for news at most: a hint may be lost.
 const EVERY: Duration = Duration::from_millis(250);
+/// The pause after a page when no viewer of this node waits for the next one. The fewer pages, the less work of both sides.
+const UNHURRIED: Duration = Duration::from_millis(20);
+/// How long the feed may take for a page.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often other things that nodes share are read.
 const SHARED: Duration = Duration::from_secs(1);
 
@@ -72,19 +76,27 @@ impl FleetLog {
         }
     }
 
-    /// Announces a page; returns whether there may be more.
+    /// Announces a page, and pauses unless a viewer waits for the next one. Returns whether there may be more.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let page = self.backend.watch_others(self.cursor, PAGE).await?;
         let more = !page.events.is_empty();
-        if page.events.iter().any(|event| event.session == SessionId::NIL) {
+        let awaited = !more || self.announce(page.events).await;
+        self.cursor = page.cursor;
+        if !awaited {
+            sleep(UNHURRIED).await;
+        }
+        Ok(more)
+    }
+
+    /// Returns whether a viewer waits for more.
+    async fn announce(&self, events: Vec<WatchedEvent>) -> bool {
+        if events.iter().any(|event| event.session == SessionId::NIL) {
             self.gate.cast(GateMsg::Reread);
         }
-        let commits = page.events.into_iter().map(published).collect();
-        if more {
-            self.feed.cast(FeedMsg::Committed(commits));
-        }
-        self.cursor = page.cursor;
-        Ok(more)
+        let commits = events.into_iter().map(published).collect();
+        let others = |done| FeedMsg::Others { commits, done };
+        // Without an answer the feed restarts, and its viewers come back.
+        self.feed.call(PATIENCE, others).await.unwrap_or(true)
     }
 }
 

@@ -95,7 +95,11 @@ impl<R: LogReader> LogFollower<R> {
                 deltas: false,
                 decides: false,
             };
-            let watch = |done| FeedMsg::Watch { viewer, done };
+            let watch = |done| FeedMsg::Watch {
+                viewer,
+                patient: true,
+                done,
+            };
             match self.feed.call(PATIENCE, watch).await {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);

@@ -82,6 +82,10 @@ impl Actor for Feed {
                 fault::point(fault::FEED_PUBLISH)?;
                 commits.into_iter().for_each(|commit| feed.committed(commit));
             }
+            FeedMsg::Others { commits, done } => {
+                commits.into_iter().for_each(|commit| feed.committed(commit));
+                done.answer(feed.is_awaited());
+            }
             FeedMsg::Delta { session, delta } => feed.delta(session, delta),
             FeedMsg::Cold { session } => feed.cold(session),
             FeedMsg::Unsure { session } => feed.unsure(session),
@@ -92,7 +96,11 @@ impl Actor for Feed {
                 done,
             } => done.answer(feed.attach(session, viewer)),
             FeedMsg::Detach { session, viewer } => feed.detach(session, viewer),
-            FeedMsg::Watch { viewer, done } => done.answer(feed.fleet.watch(viewer)),
+            FeedMsg::Watch {
+                viewer,
+                patient,
+                done,
+            } => done.answer(feed.fleet.watch(viewer, patient)),
             FeedMsg::Unwatch { viewer } => feed.fleet.unwatch(viewer),
             FeedMsg::Deciders { sessions, done } => {
                 let counts = sessions.into_iter().map(|session| feed.deciders(session));

@@ -30,10 +30,17 @@ impl Fleet {
     }
 
     /// Adds a watcher. Returns the cursor after which its events begin.
-    pub(crate) fn watch(&mut self, viewer: Viewer) -> u64 {
+    pub(crate) fn watch(&mut self, viewer: Viewer, patient: bool) -> u64 {
         self.unwatch(viewer.id);
-        self.watchers.push(Follower::new(viewer));
+        let mut watcher = Follower::new(viewer);
+        watcher.patient = patient;
+        self.watchers.push(watcher);
         self.next.saturating_sub(1)
+    }
+
+    /// Whether a watcher wants events at once.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.watchers.iter().any(|watcher| !watcher.patient)
     }
 
     pub(crate) fn unwatch(&mut self, id: ViewerId) {

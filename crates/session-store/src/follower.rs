@@ -19,6 +19,8 @@ pub(crate) enum Need {
 #[derive(Debug)]
 pub(crate) struct Follower {
     pub(crate) viewer: Viewer,
+    /// Whether events of other nodes may reach it a little later.
+    pub(crate) patient: bool,
     sizes: VecDeque<usize>,
     bytes: usize,
 }
@@ -27,6 +29,7 @@ impl Follower {
     pub(crate) const fn new(viewer: Viewer) -> Self {
         Self {
             viewer,
+            patient: false,
             sizes: VecDeque::new(),
             bytes: 0,
         }

@@ -103,6 +103,16 @@ impl FeedState {
         }
     }
 
+    /// Whether a viewer waits for what other nodes write.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.fleet.is_awaited()
+            || self
+                .channels
+                .values()
+                .any(|channel| !channel.followers.is_empty())
+    }
+
     /// Handles a live fragment of a session.
     pub fn delta(&mut self, session: SessionId, delta: Delta) {
         // A sub-agent sends this to its root session, which may be cold and have no viewers.

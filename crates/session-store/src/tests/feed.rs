@@ -8,11 +8,15 @@ use agentd_protocol::{Delta, RunState, SessionId, Status, Timestamp};
 use agentd_store::{EncodedEvent, SessionLog as _};
 
 fn published(session: SessionId, cursor: u64, seqs: std::ops::RangeInclusive<u64>) -> FeedMsg {
-    FeedMsg::Committed(vec![Published {
+    FeedMsg::Committed(vec![commit(session, cursor, seqs)])
+}
+
+fn commit(session: SessionId, cursor: u64, seqs: std::ops::RangeInclusive<u64>) -> Published {
+    Published {
         session,
         cursor,
         events: seqs.map(|seq| event(session, seq)).collect(),
-    }])
+    }
 }
 
 fn status(state: RunState) -> Delta {
@@ -48,6 +52,29 @@ async fn i2_every_viewer_gets_each_event_once_and_in_order() {
     assert_eq!(kit.deciders(session).await, 2);
     assert_eq!(waiting(&mut seen_by_a), ["e1 c1", "e2 c2", "e3 c3"]);
     assert_eq!(waiting(&mut seen_by_b), ["e3 c3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reader_of_the_fleets_log_hears_whether_a_viewer_waits() {
+    let kit = Kit::new().await;
+    let session = kit.session();
+    assert!(!kit.others(vec![]).await);
+    let (patient, mut seen_by_patient) = viewer(1, 16);
+    kit.watch_as(patient, true).await;
+    assert!(!kit.others(vec![commit(session, 1, 1..=1)]).await, "nobody waits");
+    let (attached, mut seen_by_attached) = viewer(2, 16);
+    kit.attach(session, attached).await;
+    assert!(kit.others(vec![commit(session, 2, 2..=2)]).await);
+    kit.feed.cast(FeedMsg::Detach { session, viewer: 2 });
+    assert!(!kit.others(vec![]).await);
+    let (watching, mut seen_by_watching) = viewer(3, 16);
+    kit.watch(watching).await;
+    assert!(kit.others(vec![commit(session, 3, 3..=3)]).await);
+    kit.feed.cast(FeedMsg::Unwatch { viewer: 3 });
+    assert!(!kit.others(vec![]).await);
+    assert_eq!(waiting(&mut seen_by_patient), ["e1 c1", "e2 c2", "e3 c3"]);
+    assert_eq!(waiting(&mut seen_by_attached), ["e2 c2"]);
+    assert_eq!(waiting(&mut seen_by_watching), ["e3 c3"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Shared test helpers: the two actors with a counting store in memory.
 
 use crate::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_actor_core::{Attached, Done, FeedFrame, FeedMsg, Handle, StoreMsg, Viewer};
+use agentd_actor_core::{Attached, Done, FeedFrame, FeedMsg, Handle, Published, StoreMsg, Viewer};
 use agentd_protocol::{
     CallId, Delta, EVENT_VERSION, Event, Fragment, Principal, Seq, SessionId, SessionPaused, Stamp, Timestamp,
 };
@@ -109,8 +109,24 @@ impl Kit {
     }
 
     pub(crate) async fn watch(&self, viewer: Viewer) -> u64 {
+        self.watch_as(viewer, false).await
+    }
+
+    pub(crate) async fn watch_as(&self, viewer: Viewer, patient: bool) -> u64 {
         self.feed
-            .call(SOON, |done: Done<u64>| FeedMsg::Watch { viewer, done })
+            .call(SOON, |done: Done<u64>| FeedMsg::Watch {
+                viewer,
+                patient,
+                done,
+            })
+            .await
+            .unwrap()
+    }
+
+    /// Announces commits of other nodes. Returns whether a viewer waits for more.
+    pub(crate) async fn others(&self, commits: Vec<Published>) -> bool {
+        self.feed
+            .call(SOON, |done| FeedMsg::Others { commits, done })
             .await
             .unwrap()
     }
