@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep, timeout};
 const PAGE: u32 = 512;
 /// How long to wait for news at most: a hint may be lost.
 const EVERY: Duration = Duration::from_millis(250);
-/// The pause after a page when no viewer of this node waits for the next one. The fewer pages, the less work of both sides.
+/// The pause after a page when no viewer of this node waits for the next one. Fewer pages mean less work for the node and for
+/// the database.
 const UNHURRIED: Duration = Duration::from_millis(20);
 /// How long the feed may take for a page.
 const PATIENCE: Duration = Duration::from_secs(10);

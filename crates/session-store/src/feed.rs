@@ -83,6 +83,7 @@ impl Actor for Feed {
                 commits.into_iter().for_each(|commit| feed.committed(commit));
             }
             FeedMsg::Others { commits, done } => {
+                fault::point(fault::FEED_PUBLISH)?;
                 commits.into_iter().for_each(|commit| feed.committed(commit));
                 done.answer(feed.is_awaited());
             }

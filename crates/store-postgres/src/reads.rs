@@ -15,9 +15,8 @@ use tokio::sync::watch;
 pub(crate) enum Plans {
     /// For the values of each call, if that may gain anything.
     ByValue,
-    /// Once per connection, whatever the tables have then: rows in the order of an index. Left to itself, the server plans the
-    /// small pages of a log anew each time, because it expects a tenth of the table without their limit. That takes longer than
-    /// the page.
+    /// Once per connection, whatever the tables contain then; rows are read in the order of an index. By default the server plans
+    /// each page of a log again, which takes longer than a small page: it does not know the limit, and expects a tenth of the table.
     Once,
 }
 

@@ -61,7 +61,10 @@ async fn the_reader_of_the_fleets_log_hears_whether_a_viewer_waits() {
     assert!(!kit.others(vec![]).await);
     let (patient, mut seen_by_patient) = viewer(1, 16);
     kit.watch_as(patient, true).await;
-    assert!(!kit.others(vec![commit(session, 1, 1..=1)]).await, "nobody waits");
+    assert!(
+        !kit.others(vec![commit(session, 1, 1..=1)]).await,
+        "a patient viewer"
+    );
     let (attached, mut seen_by_attached) = viewer(2, 16);
     kit.attach(session, attached).await;
     assert!(kit.others(vec![commit(session, 2, 2..=2)]).await);
