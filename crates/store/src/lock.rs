@@ -54,6 +54,13 @@ impl StoreLock {
     }
 }
 
+impl Drop for StoreLock {
+    /// A process that we are about to start has a copy of the file until its exec, so closing ours is not enough.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// The process id and address in the file; older versions of agentd wrote no address.
 fn holder(file: &mut File) -> (Option<u32>, Option<String>) {
     let mut text = String::new();
@@ -62,4 +69,25 @@ fn holder(file: &mut File) -> (Option<u32>, Option<String>) {
     let pid = read.ok().and_then(|_| lines.next()?.parse().ok());
     let address = lines.next().filter(|address| !address.is_empty());
     (pid, address.map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StoreLock;
+    use crate::StoreError;
+
+    #[test]
+    fn a_lock_is_free_once_dropped_although_a_child_process_has_a_copy_of_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agentd.lock");
+        let lock = StoreLock::take(&path, "").unwrap();
+        let copy = lock.file.try_clone().unwrap();
+        assert!(matches!(
+            StoreLock::take(&path, ""),
+            Err(StoreError::InUse { .. })
+        ));
+        drop(lock);
+        StoreLock::take(&path, "").unwrap();
+        drop(copy);
+    }
 }
