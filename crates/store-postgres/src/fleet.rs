@@ -22,9 +22,6 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-/// How long a statement may take until its connection counts as lost.
-const PATIENCE: Duration = Duration::from_secs(3);
-
 /// Extends the lease, also an expired one: until another node has marked this one as dead, it still owns its sessions.
 const RENEW: &str = "UPDATE node SET lease_until = clock_timestamp() + $2 * interval '1 ms'
   WHERE id = $1 AND NOT dead RETURNING standing, (SELECT (extract(epoch FROM min(lease_until) - clock_timestamp()) * 1000)::bigint
@@ -99,16 +96,19 @@ pub(crate) struct Membership {
     /// The current incarnation; 0: none.
     node: Arc<AtomicI64>,
     connection: Mutex<Option<Client>>,
+    /// How long a statement may take until its connection counts as lost.
+    patience: Duration,
     reads: Reads,
     pub(crate) adopted: Arc<Adopted>,
 }
 
 impl Membership {
-    pub(crate) fn new(server: Server, node: Arc<AtomicI64>, reads: Reads) -> Self {
+    pub(crate) fn new(server: Server, node: Arc<AtomicI64>, patience: Duration, reads: Reads) -> Self {
         Self {
             server,
             node,
             connection: Mutex::new(None),
+            patience,
             reads,
             adopted: Arc::default(),
         }
@@ -123,11 +123,11 @@ impl Membership {
         let mut kept = self.connection.lock().await;
         let client = match kept.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => timeout(PATIENCE, self.server.connect())
+            None => timeout(self.patience, self.server.connect())
                 .await
                 .map_err(|_| self.server.unreachable("no answer in time"))??,
         };
-        let rows = timeout(PATIENCE, client.query(sql, params)).await;
+        let rows = timeout(self.patience, client.query(sql, params)).await;
         let rows = rows.map_err(|_| self.server.unreachable("no answer in time"))?;
         let rows = rows.map_err(|error| store_error(&error))?;
         *kept = Some(client);

@@ -46,7 +46,8 @@ pub async fn open(
     };
     let writer = Writer::start(shared.clone(), options.write_timeout);
     let node = Arc::clone(&shared.node);
-    let fleet = Membership::new(shared.server.clone(), node, reads.clone());
+    let patience = options.membership_timeout;
+    let fleet = Membership::new(shared.server.clone(), node, patience, reads.clone());
     let listener = Listener::start(shared.server.clone(), shared.committed.clone());
     Ok(Arc::new(PostgresStore::new(
         shared,

@@ -17,10 +17,12 @@ use futures_util::future::try_join_all;
 use std::collections::BTreeMap;
 use std::error::Error;
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-/// Nodes take this lock while they join (`schema/1.sql`), so that none can join while a migration holds it.
-const JOINING: &str = "SELECT pg_try_advisory_lock(112603926429699)";
+/// Nodes take this lock while they join (`schema/1.sql`), so that none can join while a migration holds it. The server may
+/// still hold it for a moment for a migration that has just ended.
+const JOINING: &str = "SET lock_timeout = '3s'; SELECT pg_advisory_lock(112603926429699)";
 
 /// A node without a lease is gone, whether or not another one took note.
 const REAP: &str = "UPDATE node SET dead = true WHERE NOT dead AND lease_until < clock_timestamp()";
@@ -287,14 +289,14 @@ async fn finish(mut client: Object, cursor: u64, node: Option<String>) -> Result
 impl Parts for PostgresStore {
     async fn hold(&self) -> Result<Held, StoreError> {
         let client = self.connect().await?;
-        let held = client.query_one(JOINING, &[]).await;
-        let held: bool = held.map_err(|error| store_error(&error))?.get(0);
-        if !held {
-            return Err(StoreError::Migration(format!(
+        let held = client.batch_execute(JOINING).await;
+        held.map_err(|error| match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => StoreError::Migration(format!(
                 "a node is about to join {}, or another migration uses it; try again",
                 self.server()
-            )));
-        }
+            )),
+            _ => store_error(&error),
+        })?;
         let reaped = client.batch_execute(REAP).await;
         reaped.map_err(|error| store_error(&error))?;
         let names = client

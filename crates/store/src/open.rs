@@ -27,6 +27,8 @@ pub struct Options {
     pub write_timeout: Duration,
     /// How long a read may wait for a free connection.
     pub read_timeout: Duration,
+    /// How long a statement about this node's membership of the fleet may take until its connection counts as lost.
+    pub membership_timeout: Duration,
     /// The maximum size of the database file; 0: as much as the disk allows.
     pub max_bytes: u64,
     /// Also open a database that has lost some of what it acknowledged.
@@ -44,6 +46,7 @@ impl Default for Options {
             readers: 3,
             write_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(30),
+            membership_timeout: Duration::from_secs(3),
             max_bytes: 0,
             accept_loss: false,
             address: String::new(),

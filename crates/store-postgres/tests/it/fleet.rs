@@ -158,7 +158,7 @@ async fn sessions_without_an_owner_are_shared_between_the_open_nodes() {
     let Some(database) = Database::create("shares") else {
         return;
     };
-    let long = Duration::from_secs(60);
+    let long = Duration::from_secs(3_600);
     let of = |name| Joining {
         ttl: long,
         ..joining(name)
@@ -253,7 +253,7 @@ async fn a_name_is_taken_while_its_node_lives_unless_it_is_the_same_directory() 
     };
     let a = node(&database, "a").await;
     let long = Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         ..joining("a")
     };
     let first = a.fleet.join(&long).await.unwrap();
@@ -361,7 +361,7 @@ async fn a_node_runs_sessions_of_others_only_if_their_files_are_there() {
         return;
     };
     let shares = |name, paths: &[&str]| Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         shared_paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         ..joining(name)
     };
@@ -470,7 +470,7 @@ async fn a_node_runs_only_sessions_whose_required_labels_it_has() {
         return;
     };
     let labelled = |name, pairs: &[(&str, &str)]| Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         shared_paths: vec!["/".to_owned()],
         labels: labels(pairs),
         ..joining(name)
@@ -517,7 +517,7 @@ async fn an_open_node_has_the_required_labels() {
         return;
     };
     let labelled = |name, pairs: &[(&str, &str)]| Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         labels: labels(pairs),
         address: "http://127.0.0.1:1".to_owned(),
         ..joining(name)
@@ -550,7 +550,7 @@ async fn the_open_node_with_the_least_load_that_shares_the_directory_is_found() 
         return;
     };
     let sharing = |name: &str, path: &str| Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         shared_paths: vec![path.to_owned()],
         address: "http://127.0.0.1:1".to_owned(),
         ..joining(name)
@@ -593,7 +593,7 @@ async fn i9_an_owner_without_the_files_does_not_keep_a_session_from_its_node() {
         return;
     };
     let none = |name| Joining {
-        ttl: Duration::from_secs(60),
+        ttl: Duration::from_secs(3_600),
         shared_paths: Vec::new(),
         ..joining(name)
     };

@@ -55,7 +55,7 @@ async fn i9_live_nodes_are_named_and_none_can_join_during_a_migration() {
     let node = database.open(Options::default()).await.unwrap();
     let fleet = node.fleet().unwrap();
     fleet
-        .join(&joining("web1", Duration::from_secs(60)))
+        .join(&joining("web1", Duration::from_secs(3_600)))
         .await
         .unwrap();
     // One that was killed, and whose lease has ended.
@@ -130,7 +130,10 @@ async fn only_the_named_node_runs_copied_sessions() {
     let joined = async |name| {
         let node = database.open(Options::default()).await.unwrap();
         let fleet = node.fleet().unwrap();
-        fleet.join(&joining(name, Duration::from_secs(60))).await.unwrap();
+        fleet
+            .join(&joining(name, Duration::from_secs(3_600)))
+            .await
+            .unwrap();
         node
     };
     let refused = joined("web1").await.claim(session).await.unwrap_err();

@@ -24,6 +24,11 @@ impl Database {
     }
 
     pub(crate) async fn open(&self, options: Options) -> Result<Arc<dyn Backend>, StoreError> {
+        // A test may wait for the disk for a long time while other tests create databases.
+        let options = Options {
+            membership_timeout: Duration::from_secs(300),
+            ..options
+        };
         agentd_store_postgres::open(&self.url, None, options).await
     }
 
