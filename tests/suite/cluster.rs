@@ -87,7 +87,9 @@ async fn stranger(address: &str) -> tokio::task::JoinHandle<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_waits_for_the_next_node_while_a_stranger_has_the_address_of_the_killed_one() {
-    let Some(mut fleet) = Fleet::start("address of a killed node", 2).await else {
+    // Other daemons want the default port, too.
+    let config = "[http]\nlisten = \"127.0.0.1:0\"\n";
+    let Some(mut fleet) = Fleet::with_config("address of a killed node", 2, config).await else {
         return;
     };
     let id = fleet.session(0, "s", "plan:s steps=1 text=one;").await;
@@ -102,9 +104,11 @@ async fn a_request_waits_for_the_next_node_while_a_stranger_has_the_address_of_t
     let params = SendParams {
         session: id.clone(),
         content: vec![Block::text("plan:more steps=1 text=two;")],
+        key: Some("more".to_owned()),
         ..SendParams::default()
     };
-    second.send(&params).await.unwrap();
+    // A long lease outlasts the patience of one request.
+    found("the input is accepted", async || second.send(&params).await.ok()).await;
     Follower::attach(&second, &id).await.turn_finished(2).await;
     stranger.abort();
 }
@@ -176,7 +180,7 @@ async fn groups_and_lanes_share_a_provider_over_all_nodes() {
         for number in 0..*sessions {
             let params = CreateParams {
                 workdir: fleet.local(&format!("{node}-{number}")),
-                prompt: Some(vec![Block::text("plan:busy steps=300 tool=write first=1000;")]),
+                prompt: Some(vec![Block::text("plan:busy steps=300 tool=write first=4000;")]),
                 labels: [("team", team), ("lane", lane)]
                     .map(|(key, value)| (key.to_owned(), (*value).to_owned()))
                     .into(),
@@ -205,7 +209,7 @@ async fn groups_and_lanes_share_a_provider_over_all_nodes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_on_any_node_reaches_the_session_and_every_node_shows_it() {
-    let Some(fleet) = Fleet::start("commands on any node", 2).await else {
+    let Some(fleet) = Fleet::steady("commands on any node", 2, "").await else {
         return;
     };
     let id = fleet.session(0, "s", "plan:s steps=0 text=one;").await;
@@ -283,7 +287,7 @@ async fn live_text_is_shown_by_every_node_and_the_log_goes_on_without_its_relay(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draining_node_gives_its_sessions_to_others_and_loses_no_turn() {
-    let Some(mut fleet) = Fleet::start("a draining node", 2).await else {
+    let Some(mut fleet) = Fleet::steady("a draining node", 2, "").await else {
         return;
     };
     let id = fleet.session(0, "s", &plan("s")).await;
@@ -306,7 +310,7 @@ async fn a_draining_node_gives_its_sessions_to_others_and_loses_no_turn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_drains_without_running_work_has_no_session_left() {
-    let Some(mut fleet) = Fleet::start("an idle node", 2).await else {
+    let Some(mut fleet) = Fleet::steady("an idle node", 2, "").await else {
         return;
     };
     let first = fleet.client(0).await;
@@ -323,7 +327,7 @@ async fn a_node_that_drains_without_running_work_has_no_session_left() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_node_of_the_same_name_is_refused() {
-    let Some(fleet) = Fleet::start("nodes of the same name", 1).await else {
+    let Some(fleet) = Fleet::steady("nodes of the same name", 1, "").await else {
         return;
     };
     let mut other = fleet.launch("node0");
@@ -334,7 +338,7 @@ async fn a_second_node_of_the_same_name_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_a_token_ends_on_all_nodes() {
-    let Some(mut fleet) = Fleet::start("tokens of a fleet", 2).await else {
+    let Some(mut fleet) = Fleet::steady("tokens of a fleet", 2, "").await else {
         return;
     };
     let (first, second) = (fleet.client(0).await, fleet.client(1).await);
@@ -377,7 +381,7 @@ async fn i7_a_token_ends_on_all_nodes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cordoned_node_passes_on_requests_for_new_sessions() {
-    let Some(fleet) = Fleet::start("a cordoned node", 2).await else {
+    let Some(fleet) = Fleet::steady("a cordoned node", 2, "").await else {
         return;
     };
     let cordon = async |node: &str| {
@@ -421,7 +425,7 @@ async fn a_cordoned_node_passes_on_requests_for_new_sessions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_nodes_are_listed_cordoned_and_drained_from_anywhere() {
-    let Some(mut fleet) = Fleet::start("nodes of a fleet", 2).await else {
+    let Some(mut fleet) = Fleet::steady("nodes of a fleet", 2, "").await else {
         return;
     };
     let id = fleet.session(0, "s", &plan("s")).await;

@@ -5,7 +5,7 @@ use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, Event, EventBody, NoteKind, SendParams, WorkspaceRestored};
-use agentd_tests::{Daemon, Follower, check_log, git};
+use agentd_tests::{Daemon, Follower, check_log, found, git};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +45,10 @@ async fn goes_on(client: &Client, id: &str, plan: &str) {
     let params = SendParams {
         session: id.to_owned(),
         content: vec![Block::text(plan)],
+        key: Some("second".to_owned()),
         ..SendParams::default()
     };
-    client.send(&params).await.unwrap();
+    found("the input is accepted", async || client.send(&params).await.ok()).await;
     Follower::attach(client, id).await.turn_finished(2).await;
 }
 

@@ -135,7 +135,9 @@ impl Postgres {
 
     /// Makes a standby the server.
     pub fn promote(&self) {
-        self.run("postgres", "SELECT pg_promote()");
+        let seconds = PATIENCE.as_secs();
+        let promoted = self.run("postgres", &format!("SELECT pg_promote(true, {seconds})"));
+        assert_eq!(promoted, "t", "{}", self.log());
     }
 
     fn launch(bin: &Path, dir: TempDir, settings: &[&str]) -> Self {
@@ -224,14 +226,23 @@ impl Postgres {
             .expect("psql runs")
     }
 
-    /// Ends the server at once, without a clean stop, and starts it again.
+    /// Ends the server at once, without a clean stop, and starts it again. Returns when it runs again.
     ///
     /// # Panics
-    /// The process that runs the server is gone.
+    /// The process that runs the server is gone, or the server does not come back.
     pub fn crash(&self) {
         use std::io::Write as _;
+        let start = || self.run("postgres", "SELECT pg_postmaster_start_time()");
+        let (before, deadline) = (start(), Instant::now() + PATIENCE);
         let mut pipe = self.child.stdin.as_ref().expect("a pipe");
         pipe.write_all(b"\n").expect("the server is running");
+        while start() == before {
+            assert!(
+                Instant::now() < deadline,
+                "the server does not end: {}",
+                self.log()
+            );
+        }
     }
 
     /// A new database.

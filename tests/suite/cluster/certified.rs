@@ -39,7 +39,7 @@ async fn i8_nodes_show_certificates_to_each_other_and_others_are_refused() {
     let (roots, own) = (ours.pem(), certificate(&ours));
     let dir = tempfile::tempdir().unwrap();
     let config = configured(dir.path(), &roots, &own);
-    let Some(fleet) = Fleet::with_config("certificates of nodes", 2, &config).await else {
+    let Some(fleet) = Fleet::steady("certificates of nodes", 2, &config).await else {
         return;
     };
     let id = fleet.session(0, "certified", "plan:first steps=0;").await;

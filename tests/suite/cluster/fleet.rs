@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// Calls that hang do so until their node is gone, and sessions stay where they begin, also on a slow machine.
+const LASTING: &str = "[retry]\nidle_ms = 1200000\n[tools]\nmax_running = 10000\n";
+
 /// The connections and the clock of a node that a test disturbs.
 pub(crate) struct Links {
     /// To the database.
@@ -52,7 +55,7 @@ pub(crate) struct Fleet {
     /// Directories that count as those of one node.
     local: TempDir,
     pub(crate) model: ModelServer,
-    /// The lease of a node: 2 s, or longer on a machine that starts a database slowly.
+    /// The lease of a node: 4 s, or longer on a machine that starts a database slowly.
     lease: Duration,
     /// The most model calls at once, if limited.
     calls: Option<u32>,
@@ -71,9 +74,23 @@ impl Fleet {
         Self::begin(test, nodes, None, config).await
     }
 
-    /// The same, with a provider that may have this many calls at once, and more settings.
+    /// Starts nodes of which none is killed or stopped, with more settings: no delay costs one its lease.
+    pub(crate) async fn steady(test: &str, nodes: usize, config: &str) -> Option<Self> {
+        Self::begin(test, 0, None, config).await?.steadily(nodes).await
+    }
+
+    /// The same, with a provider that may have this many calls at once.
     pub(crate) async fn limited(test: &str, nodes: usize, calls: u32, config: &str) -> Option<Self> {
-        Self::begin(test, nodes, Some(calls), config).await
+        Self::begin(test, 0, Some(calls), config)
+            .await?
+            .steadily(nodes)
+            .await
+    }
+
+    async fn steadily(mut self, nodes: usize) -> Option<Self> {
+        self.lease = Duration::from_secs(1_800);
+        self.add(nodes).await;
+        Some(self)
     }
 
     /// Starts nodes that know a standby of their database, too.
@@ -165,7 +182,7 @@ impl Fleet {
             config: format!(
                 "[store]\nurl = \"{}\"\n[node]\nname = \"{name}\"\nttl = \"{}s\"\nshared_paths = [{:?}]\n\
                  labels = {{ name = \"{name}\" }}\n[model]\ndefault = \"{default}\"\n\
-                 [permission]\nmode = \"yolo\"\n{}{}",
+                 [permission]\nmode = \"yolo\"\n{LASTING}{}{}",
                 self.url,
                 self.lease.as_secs_f64().ceil(),
                 self.shared.path().canonicalize().unwrap(),

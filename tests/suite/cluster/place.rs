@@ -233,7 +233,7 @@ async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
     let refused = first.create(&wanted("node7")).await.unwrap_err().to_string();
     assert!(refused.contains("name=node7"), "{refused}");
     let id = first.create(&wanted("node1")).await.unwrap().session.to_string();
-    hangs(&mut Follower::attach(&first, &id).await).await;
+    hangs(&mut Follower::attach(&fleet.client(1).await, &id).await).await;
     fleet.nodes[1].kill().await;
     let reason = waits(&first, &id).await;
     assert!(reason.contains("requires name=node1"), "{reason}");
@@ -257,7 +257,7 @@ async fn a_session_runs_only_on_a_node_with_the_labels_that_it_requires() {
 async fn a_new_session_begins_at_a_node_with_clearly_less_load() {
     // Each session in memory is a tenth of the load.
     let config = "[limits]\nsessions_hot = 10\n";
-    let Some(fleet) = Fleet::with_config("loads of nodes", 2, config).await else {
+    let Some(fleet) = Fleet::steady("loads of nodes", 2, config).await else {
         return;
     };
     let first = fleet.client(0).await;

@@ -3,7 +3,7 @@
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{Block, CreateParams, EndReason, ListParams};
-use agentd_tests::{Daemon, DaemonOptions, Follower, Logs, check_log, eventually, working_in};
+use agentd_tests::{Daemon, DaemonOptions, Follower, Logs, check_log, eventually, within, working_in};
 use rustix::process::Signal;
 use std::sync::Arc;
 
@@ -89,8 +89,11 @@ async fn i1_a_store_of_another_version_is_refused_and_not_a_byte_of_it_is_change
 async fn i1_sigterm_with_two_hundred_running_sessions_loses_nothing_and_a_second_one_ends_at_once() {
     const SESSIONS: usize = 200;
     let server = ModelServer::start(false).await.unwrap();
-    // A drain of this length would take too long: the second SIGTERM ends it.
-    let config = format!("{YOLO}[node]\ndrain_timeout = \"10m\"\nwake_per_second = 1000\n");
+    // A drain of this length would take too long: the second SIGTERM ends it. All calls hang at the same time, also if
+    // their sessions need minutes to begin.
+    let config = format!(
+        "{YOLO}[node]\ndrain_timeout = \"10m\"\nwake_per_second = 1000\n[retry]\nidle_ms = 1200000\n"
+    );
     let mut first = daemon(&server, &config).await;
     let client = first.client().await;
     for n in 0..SESSIONS {
@@ -103,7 +106,8 @@ async fn i1_sigterm_with_two_hundred_running_sessions_loses_nothing_and_a_second
         };
         client.create(&params).await.unwrap();
     }
-    server.until(|seen| seen.open == SESSIONS as u64).await;
+    let hang = server.until(|seen| seen.open == SESSIONS as u64);
+    within("all calls hang", hang).await;
     let before = Logs::told(&client).await.expect("the logs are told");
     first.terminate();
     eventually("it says that it stops", || first.said().contains("stopping")).await;
