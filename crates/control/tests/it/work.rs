@@ -63,9 +63,9 @@ async fn i2_a_stalled_socket_viewer_catches_up_with_every_event_once() {
         .await;
     let mut quick = server.client().await;
     quick.ok("session.attach", json!({ "session": "a" })).await;
-    let text = "x".repeat(2_000);
+    let text = "x".repeat(20_000);
     let mut seen = 0;
-    for n in 2..=400 {
+    for n in 2..=160 {
         assert_eq!(server.h.log.note(session, &text).await, n);
         while seen < n {
             if let Push::Event(event) = quick.push().await {
@@ -75,7 +75,7 @@ async fn i2_a_stalled_socket_viewer_catches_up_with_every_event_once() {
         }
     }
     let (mut seen, mut lagged) = (0, false);
-    while seen < 400 {
+    while seen < 160 {
         match stalled.push().await {
             Push::Event(event) => {
                 seen += 1;
@@ -92,7 +92,7 @@ async fn i2_a_stalled_socket_viewer_catches_up_with_every_event_once() {
     }
     assert!(
         lagged,
-        "400 events of 2 kB fit into the queues of a viewer that reads nothing"
+        "160 events of 20 kB fit into the queues of a viewer that reads nothing"
     );
 }
 
