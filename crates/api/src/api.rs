@@ -3,7 +3,7 @@
 use crate::actors::{ActorRow, IndexRow};
 use crate::approvals::KnownApprovals;
 use crate::backup::Staged;
-use crate::crowd::Crowd;
+use crate::crowd::Crowds;
 use crate::daily::DailyUsage;
 use crate::fleet::Minutes;
 use crate::methods::Scope;
@@ -178,7 +178,7 @@ pub struct Api {
     /// The copy that a client is fetching.
     pub(crate) staged: Mutex<Option<Staged>>,
     viewers: AtomicU64,
-    pub(crate) crowd: Crowd,
+    pub(crate) crowds: Crowds,
     connections: Arc<AtomicU64>,
 }
 
@@ -212,7 +212,7 @@ impl Api {
             copying: Arc::new(Semaphore::new(1)),
             staged: Mutex::default(),
             viewers: AtomicU64::new(1),
-            crowd: Crowd::default(),
+            crowds: Crowds::default(),
             connections: Arc::default(),
         }
     }

@@ -78,7 +78,7 @@ impl Api {
                 wish,
                 subscription,
                 seen,
-                member: self.crowd.join(),
+                member: self.crowds.join(wish.session),
                 _relays: self.relays(wish.session, params.deltas, params.decides),
             },
         ))

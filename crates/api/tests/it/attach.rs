@@ -224,3 +224,32 @@ async fn a_viewer_that_leaves_no_longer_counts_as_a_decider() {
     };
     timeout(Duration::from_secs(60), gone).await.unwrap();
 }
+
+/// The clock moves only when all others wait for it, so it shows who pauses.
+#[tokio::test(start_paused = true)]
+async fn i6_only_the_viewers_of_a_crowded_session_wait_for_each_other() {
+    let h = Harness::start().await;
+    let (crowded, quiet) = (h.session("a").await, h.session("b").await);
+    let mut crowd = Vec::new();
+    for _ in 0..20 {
+        let mut viewer = Viewer::attach(&h, json!({ "session": "a", "tail": 0 })).await;
+        viewer.synced().await;
+        crowd.push(viewer);
+    }
+    let mut alone = Viewer::attach(&h, json!({ "session": "b", "tail": 0 })).await;
+    alone.synced().await;
+    let follow = async |viewer: &mut Viewer, session| {
+        let begun = tokio::time::Instant::now();
+        for seq in 2..5 {
+            h.log.note(session, "more").await;
+            assert_eq!(viewer.seq().await, seq);
+        }
+        begun.elapsed()
+    };
+    assert_eq!(follow(&mut alone, quiet).await, Duration::ZERO);
+    let (one, others) = crowd.split_first_mut().unwrap();
+    assert!(follow(one, crowded).await > Duration::from_millis(10));
+    for viewer in others {
+        assert_eq!(viewer.seq().await, 2);
+    }
+}
