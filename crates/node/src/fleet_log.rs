@@ -4,12 +4,11 @@
 //! seen, and what comes out of order makes a viewer read the log; so announcing an event twice is harmless.
 
 use agentd_actor_kit::{FeedMsg, GateMsg, Handle, Published};
-use agentd_api::Api;
 use agentd_protocol::{SessionId, Timestamp};
 use agentd_store::{Backend, EncodedEvent, StoreError, WatchedEvent};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 /// Events per page.
 const PAGE: u32 = 512;
@@ -20,8 +19,6 @@ const EVERY: Duration = Duration::from_millis(250);
 const UNHURRIED: Duration = Duration::from_millis(20);
 /// How long the feed may take for a page.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often other things that nodes share are read.
-const SHARED: Duration = Duration::from_secs(1);
 
 /// The reader. It keeps its position when it is restarted.
 #[derive(Debug)]
@@ -29,24 +26,17 @@ pub(crate) struct FleetLog {
     backend: Arc<dyn Backend>,
     feed: Handle<FeedMsg>,
     gate: Handle<GateMsg>,
-    api: Arc<Api>,
     cursor: u64,
 }
 
 impl FleetLog {
     /// Reads from the end of the log as it was when the store was opened.
-    pub(crate) fn new(
-        backend: Arc<dyn Backend>,
-        feed: Handle<FeedMsg>,
-        gate: Handle<GateMsg>,
-        api: Arc<Api>,
-    ) -> Self {
+    pub(crate) fn new(backend: Arc<dyn Backend>, feed: Handle<FeedMsg>, gate: Handle<GateMsg>) -> Self {
         let cursor = *backend.committed().borrow();
         Self {
             backend,
             feed,
             gate,
-            api,
             cursor,
         }
     }
@@ -54,15 +44,8 @@ impl FleetLog {
     /// Runs until dropped.
     pub(crate) async fn run(&mut self) {
         let mut hints = self.backend.committed();
-        let mut shared = Instant::now();
         let mut failing = false;
         loop {
-            if shared.elapsed() >= SHARED {
-                shared = Instant::now();
-                if let Err(fault) = self.api.reread_tokens().await {
-                    tracing::debug!(%fault, "could not read the tokens again");
-                }
-            }
             match self.read().await {
                 Ok(true) => continue,
                 Ok(false) => failing = false,

@@ -19,10 +19,12 @@ use agentd_api::{Api, DailyUsage, StopRequest};
 use agentd_control::{Connections, Listener};
 use agentd_http::Bound;
 use agentd_mcp::Pool;
+use agentd_protocol::Fault;
 use agentd_settings::Settings;
 use agentd_store::Backend;
 use agentd_webhook::Webhooks;
 use agentd_workspace::Workspaces;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the fleet is counted.
 const MINUTE: Duration = Duration::from_secs(60);
+/// How often the tokens of the fleet are read.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What works on the API: the servers of the control socket and of HTTP, if it is on, and the counter of the fleet. The
 /// servers share the limit of connections.
@@ -74,14 +78,34 @@ fn control(listener: Listener, socket: PathBuf, connections: Arc<Connections>) -
 
 /// Counts the fleet each minute, for its history.
 fn counts(api: &Arc<Api>) -> Service {
-    Service::new("the fleet counter", Phase::Last, Arc::clone(api), |api, _| {
+    let name = "the fleet counter";
+    repeated(name, Phase::Last, MINUTE, api, |api| Box::pin(api.count_minute()))
+}
+
+/// Takes note of tokens that were created or revoked on other nodes, also while this node drains.
+fn tokens(api: &Arc<Api>) -> Service {
+    let name = "the reader of the fleet's tokens";
+    repeated(name, Phase::Log, SECOND, api, |api| Box::pin(api.reread_tokens()))
+}
+
+type Called<'a> = BoxFuture<'a, Result<(), Fault>>;
+
+/// Calls the API again and again.
+fn repeated(
+    name: &'static str,
+    phase: Phase,
+    every: Duration,
+    api: &Arc<Api>,
+    call: for<'a> fn(&'a Api) -> Called<'a>,
+) -> Service {
+    Service::new(name, phase, Arc::clone(api), move |api, _| {
         Box::pin(async move {
-            let mut minutes = interval(MINUTE);
-            minutes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut ticks = interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                minutes.tick().await;
-                if let Err(fault) = api.count_minute().await {
-                    tracing::debug!(%fault, "could not count the fleet");
+                ticks.tick().await;
+                if let Err(fault) = call(api).await {
+                    tracing::debug!(service = name, %fault, "a call failed; it will be repeated");
                 }
             }
         })
@@ -89,7 +113,7 @@ fn counts(api: &Arc<Api>) -> Service {
 }
 
 /// What a fleet needs, if there is one: takes over and gives up sessions, divides the limits of providers, reports this
-/// node's load, and reads what other nodes write.
+/// node's load, and reads what other nodes write and which tokens there are.
 pub(crate) fn of_fleet(
     opened: &Opened,
     (handles, api): (&Handles, &Arc<Api>),
@@ -105,7 +129,7 @@ pub(crate) fn of_fleet(
         fleet: Arc::clone(&member.fleet),
         models: handles.models.clone(),
     };
-    let log = FleetLog::new(Arc::clone(&opened.backend), feed, gate, Arc::clone(api));
+    let log = FleetLog::new(Arc::clone(&opened.backend), feed, gate);
     vec![
         Service::new(
             "the placement of sessions",
@@ -128,6 +152,7 @@ pub(crate) fn of_fleet(
         Service::new("the reader of the fleet's log", Phase::Log, log, |log, _| {
             Box::pin(log.run())
         }),
+        tokens(api),
     ]
 }
 
