@@ -4,7 +4,7 @@ use agentd_actor_kit::Clock;
 use agentd_protocol::{Fault, Labels, Principal, Timestamp};
 use agentd_store::{Backend, StoredToken};
 use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -155,6 +155,16 @@ struct Table {
     /// A look-up by hash takes the same time for every input, because no one can choose a hash.
     by_hash: HashMap<[u8; 32], Arc<Held>>,
     by_name: HashMap<String, Arc<Held>>,
+    /// Tokens that were revoked here while the store, as last read, still has them as live.
+    revoked: HashSet<[u8; 32]>,
+}
+
+impl Table {
+    fn end(&mut self, held: &Held) {
+        self.by_hash.remove(&held.hash);
+        self.by_name.remove(&held.name);
+        held.revoked.send_replace(true);
+    }
 }
 
 impl Tokens {
@@ -174,34 +184,45 @@ impl Tokens {
     /// Reads the store again: other nodes create and revoke tokens, too.
     pub(crate) async fn reread(&self, backend: &Arc<dyn Backend>, clock: Clock) -> Result<(), Fault> {
         for token in backend.tokens().await? {
-            let known = self.named(&token.name);
-            let same = known.as_ref().is_some_and(|held| held.hash == token.hash);
             match token.revoked {
-                Some(_) if same => self.revoke(&token.name),
-                None if !same => self.accept(token, clock),
-                Some(_) | None => {}
+                Some(_) => self.over(&token.hash),
+                None => self.accept(token, clock),
             }
         }
         Ok(())
     }
 
-    /// Accepts a token from now on.
+    /// Accepts a token from now on, unless it was revoked here. The streams of a known one stay as they are.
     pub(crate) fn accept(&self, token: StoredToken, clock: Clock) {
+        let mut table = self.write();
+        if table.by_hash.contains_key(&token.hash) || table.revoked.contains(&token.hash) {
+            return;
+        }
         agentd_text::register_token_name(&token.name);
         let held = Arc::new(Held::new(token, clock));
-        let mut table = self.write();
-        if let Some(before) = table.by_name.insert(held.name.clone(), Arc::clone(&held)) {
-            table.by_hash.remove(&before.hash);
+        // Another node may have given the name to a new token.
+        if let Some(before) = table.by_name.get(&held.name).cloned() {
+            table.end(&before);
         }
+        table.by_name.insert(held.name.clone(), Arc::clone(&held));
         table.by_hash.insert(held.hash, held);
     }
 
-    /// Accepts it no longer, and ends its streams.
+    /// Accepts it no longer, whatever the store says, and ends its streams.
     pub(crate) fn revoke(&self, name: &str) {
         let mut table = self.write();
-        if let Some(held) = table.by_name.remove(name) {
-            table.by_hash.remove(&held.hash);
-            held.revoked.send_replace(true);
+        if let Some(held) = table.by_name.get(name).cloned() {
+            table.revoked.insert(held.hash);
+            table.end(&held);
+        }
+    }
+
+    /// The store has it as revoked.
+    fn over(&self, hash: &[u8; 32]) {
+        let mut table = self.write();
+        table.revoked.remove(hash);
+        if let Some(held) = table.by_hash.get(hash).cloned() {
+            table.end(&held);
         }
     }
 
@@ -254,6 +275,7 @@ pub(crate) fn bad_token() -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_store::Options;
 
     fn stored(expires: Option<Timestamp>) -> StoredToken {
         StoredToken {
@@ -296,5 +318,36 @@ mod tests {
         held.ended().await;
         assert!(!held.is_live());
         assert_eq!(clock.now(), start.plus_ms(10 * 3_600_000));
+    }
+
+    #[tokio::test]
+    async fn i7_a_token_that_was_revoked_here_stays_so_until_the_store_agrees() {
+        let dir = tempfile::tempdir().unwrap();
+        let backend = agentd_store::open("memory:", dir.path(), Options::default()).unwrap();
+        assert!(backend.add_token(stored(None), Timestamp(0)).await.unwrap());
+        let (tokens, clock) = (Tokens::default(), Clock::System);
+        tokens.ready(&backend, clock).await.unwrap();
+        tokens.revoke("ci");
+        // The store is read before the revocation reaches it.
+        tokens.reread(&backend, clock).await.unwrap();
+        assert!(tokens.named("ci").is_none());
+        assert!(backend.revoke_token("ci", Timestamp(1)).await.unwrap());
+        tokens.reread(&backend, clock).await.unwrap();
+        assert!(tokens.named("ci").is_none() && tokens.read().revoked.is_empty());
+    }
+
+    #[test]
+    fn i7_the_streams_of_a_token_end_with_it_however_often_it_was_read() {
+        let (tokens, clock) = (Tokens::default(), Clock::System);
+        tokens.accept(stored(None), clock);
+        let first = tokens.named("ci").unwrap();
+        tokens.accept(stored(None), clock);
+        assert!(Arc::ptr_eq(&first, &tokens.named("ci").unwrap()));
+        let hash = [8; 32];
+        tokens.accept(StoredToken { hash, ..stored(None) }, clock);
+        let second = tokens.named("ci").unwrap();
+        assert!(!first.is_live() && second.is_live());
+        tokens.over(&hash);
+        assert!(!second.is_live() && tokens.named("ci").is_none());
     }
 }
