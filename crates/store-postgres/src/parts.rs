@@ -22,7 +22,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 /// Nodes take this lock while they join (`schema/1.sql`), so that none can join while a migration holds it. The server may
 /// still hold it for a moment for a migration that has just ended.
-const JOINING: &str = "SET lock_timeout = '3s'; SELECT pg_advisory_lock(112603926429699)";
+const JOINING: &str = "SELECT pg_advisory_lock(112603926429699)";
 
 /// A node without a lease is gone, whether or not another one took note.
 const REAP: &str = "UPDATE node SET dead = true WHERE NOT dead AND lease_until < clock_timestamp()";
