@@ -8,7 +8,7 @@ mod standby;
 
 use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
 use agentd_tests::{Follower, Logs, found, within};
-use fleet::Fleet;
+use fleet::{Fleet, accepted};
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -107,8 +107,7 @@ async fn a_request_waits_for_the_next_node_while_a_stranger_has_the_address_of_t
         key: Some("more".to_owned()),
         ..SendParams::default()
     };
-    // A long lease outlasts the patience of one request.
-    found("the input is accepted", async || second.send(&params).await.ok()).await;
+    accepted(&second, &params).await;
     Follower::attach(&second, &id).await.turn_finished(2).await;
     stranger.abort();
 }
@@ -250,7 +249,7 @@ async fn live_text_is_shown_by_every_node_and_the_log_goes_on_without_its_relay(
             key: Some(words.to_owned()),
             ..SendParams::default()
         };
-        agentd_tests::found("the input is accepted", async || second.send(&params).await.ok()).await;
+        accepted(&second, &params).await;
     };
     // The relay may still be on its way to the other node: each turn says the same.
     let mut turns = 1;

@@ -1,11 +1,11 @@
 //! Sessions whose workspace is lost: the store has their files (`workspace.keep = "store"`).
 
-use crate::cluster::fleet::Fleet;
+use crate::cluster::fleet::{Fleet, accepted};
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, Event, EventBody, NoteKind, SendParams, WorkspaceRestored};
-use agentd_tests::{Daemon, Follower, check_log, found, git};
+use agentd_tests::{Daemon, Follower, check_log, git};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ async fn goes_on(client: &Client, id: &str, plan: &str) {
         key: Some("second".to_owned()),
         ..SendParams::default()
     };
-    found("the input is accepted", async || client.send(&params).await.ok()).await;
+    accepted(client, &params).await;
     Follower::attach(client, id).await.turn_finished(2).await;
 }
 

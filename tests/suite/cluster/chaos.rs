@@ -157,7 +157,7 @@ async fn strike(nodes: &Mutex<Vec<Daemon>>, fleet: &Fleet, seed: u64, most: u64)
                 sleep(for_a_while).await;
                 nodes[node].signal(Signal::CONT);
             }
-            Fault::CrashDatabase => fleet.server.crash(),
+            Fault::CrashDatabase => tokio::task::block_in_place(|| fleet.server.crash()),
             Fault::Clock(jump) => links.shift_clock(&format!("{jump:+}")),
             Fault::Database(line) => {
                 links.database.set(line);

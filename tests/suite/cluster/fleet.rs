@@ -5,7 +5,8 @@ use crate::postgres::session;
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_process_tests::Postgres;
-use agentd_tests::{Daemon, DaemonOptions, Line, Link, Server, check_effects, check_log, clock_of};
+use agentd_protocol::{Fault, FaultClass, SendParams};
+use agentd_tests::{Daemon, DaemonOptions, Line, Link, Server, check_effects, check_log, clock_of, found};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,6 +45,23 @@ impl Links {
     }
 }
 
+/// Sends an input, which has a key, until it is accepted: the lease of a node that is gone may outlast the patience of one
+/// request.
+pub(crate) async fn accepted(client: &Client, params: &SendParams) {
+    use FaultClass::{Busy, Conflict, Timeout, Unavailable};
+    found("the input is accepted", async || {
+        let Err(fault) = client.send(params).await.map_err(Fault::from) else {
+            return Some(());
+        };
+        assert!(
+            matches!(fault.class, Busy | Conflict | Timeout | Unavailable),
+            "{fault}"
+        );
+        None
+    })
+    .await;
+}
+
 /// Daemons, and what they share.
 pub(crate) struct Fleet {
     pub(crate) nodes: Vec<Daemon>,
@@ -55,7 +73,7 @@ pub(crate) struct Fleet {
     /// Directories that count as those of one node.
     local: TempDir,
     pub(crate) model: ModelServer,
-    /// The lease of a node: 4 s, or longer on a machine that starts a database slowly.
+    /// The lease of a node: 4 s, or longer on a machine that starts a database slowly; half an hour if nodes are steady.
     lease: Duration,
     /// The most model calls at once, if limited.
     calls: Option<u32>,
