@@ -2,7 +2,7 @@
 //!
 //! A frame for each of 200 viewers of a session costs more than the step that it reports. So the more viewers there are, the
 //! less often each one is written to, and the more frames it gets at a time: together they cost the same as a few. Viewers of
-//! different sessions get different frames, so a node may have many more of them until they wait, too.
+//! different sessions get different frames, so a node may have many more of them before they wait, too.
 
 use agentd_protocol::SessionId;
 use std::collections::HashMap;

@@ -82,7 +82,7 @@ fn counts(api: &Arc<Api>) -> Service {
     repeated(name, Phase::Last, MINUTE, api, |api| Box::pin(api.count_minute()))
 }
 
-/// Takes note of tokens that were created or revoked on other nodes, also while this node drains.
+/// Takes note of tokens that were created or revoked on other nodes, also while this node stops.
 fn tokens(api: &Arc<Api>) -> Service {
     let name = "the reader of the fleet's tokens";
     repeated(name, Phase::Log, SECOND, api, |api| Box::pin(api.reread_tokens()))
