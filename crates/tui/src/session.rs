@@ -259,6 +259,11 @@ impl SessionView {
         self.tell(text);
     }
 
+    /// Sets the time at which the next news come.
+    pub const fn at(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
     /// Shows a message of this program.
     pub fn tell(&mut self, text: String) {
         self.notice = Some((text, self.now));

@@ -171,6 +171,24 @@ fn a_question_is_shown_with_everything_and_keys_reach_it_later() {
 }
 
 #[test]
+fn i7_keys_that_are_typed_while_a_question_appears_do_not_answer_it() {
+    let answers = |after: u64| {
+        let mut view = conversation();
+        screen(&mut view, 80, 24, NOW);
+        view.at(LATER);
+        view.synced(&Synced {
+            seq: 8,
+            status: Status::new(RunState::Waiting(WaitReason::Approval), "Bash chmod", NOW),
+            approvals: vec![question()],
+            partial: None,
+        });
+        let key = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
+        view.key(key, LATER.plus_ms(after)).is_some()
+    };
+    assert_eq!([0, 699, 700].map(answers), [false, false, true]);
+}
+
+#[test]
 fn the_questions_behind_the_open_one_are_named() {
     let mut view = conversation();
     let mut next = question();

@@ -220,6 +220,8 @@ impl Stage for Session<'_> {
     }
 
     fn news(&mut self, news: Happened) -> Result<bool, Failure> {
+        // The view may have been idle since it was drawn.
+        self.view.at(now());
         match news {
             Happened::Told(None) => return Ok(false),
             Happened::Told(Some(told)) => return self.told(told),
