@@ -4,7 +4,7 @@ use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_protocol::{CancelTurnParams, Decision, EndReason, EventBody, FailureClass, ToolStatus};
-use agentd_tests::{Follower, check_log, eventually, marked};
+use agentd_tests::{Follower, check_log, eventually, marked, within};
 
 async fn cancel(client: &Client, session: &str) {
     client
@@ -25,7 +25,8 @@ async fn a_streaming_call_is_dropped_at_once_and_its_text_is_kept() {
     let mut follower = Follower::attach(&client, &session).await;
     follower.until_text("about it").await;
     cancel(&client, &session).await;
-    server.until(|seen| seen.dropped == 1 && seen.open == 0).await;
+    let dropped = server.until(|seen| seen.dropped == 1 && seen.open == 0);
+    within("the call is dropped", dropped).await;
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Cancelled);
     let failed = follower
         .until("the end of the call", |body| {

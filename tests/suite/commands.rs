@@ -302,7 +302,7 @@ async fn a_closed_session_takes_no_input_and_a_removed_one_is_gone_also_after_a_
         (&rows[0]["session"], &rows[1]["session"]),
         (&busy.trim().into(), &id.as_str().into())
     );
-    server.until(|seen| seen.open == 0).await;
+    within("the calls are over", server.until(|seen| seen.open == 0)).await;
     first.kill().await;
     let second = first.restart(None).await;
     for session in [id.as_str(), busy.trim()] {

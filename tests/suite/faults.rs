@@ -13,7 +13,7 @@ use agentd_protocol::{
     Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, ListParams, RunState,
     ToolStatus, WaitReason,
 };
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, marked, working_in};
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, marked, within, working_in};
 
 /// Kills the daemon at `fault` while a session runs three commands, restarts it, and checks the invariants.
 async fn killed_at(fault: &str) {
@@ -124,7 +124,7 @@ async fn i1_killed_while_a_model_streams_the_call_is_made_again() {
         .until_text("Thinking")
         .await;
     first.kill().await;
-    server.until(|seen| seen.open == 0).await;
+    within("the call is over", server.until(|seen| seen.open == 0)).await;
     let second = first.restart(None).await;
     let client = second.client().await;
     let mut follower = Follower::attach(&client, &session).await;

@@ -153,9 +153,7 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
     first.turn_finished(1).await;
 
     let ice = world.disk.freeze();
-    for session in &frozen {
-        world.send(session, 1).await;
-    }
+    world.send(&frozen[1], 1).await;
     let mut second = world.viewer(&frozen[1]).await;
     second
         .until("the call", |body| matches!(body, EventBody::ToolStarted(_)))
@@ -169,6 +167,9 @@ async fn i6_a_file_system_that_stands_still_costs_only_its_own_sessions() {
         .await
         .unwrap();
     assert_eq!(second.turn_finished(1).await.reason, EndReason::Cancelled);
+    for session in frozen[..1].iter().chain(&frozen[2..]) {
+        world.send(session, 1).await;
+    }
     for session in &healthy {
         world.send(session, 20).await;
     }

@@ -197,7 +197,7 @@ async fn teams_of_weights_one_and_three_get_shares_of_one_and_three() {
         r#"[model]
 default = "shared"
 [retry]
-first_byte_ms = 120000
+first_byte_ms = 1200000
 [scheduler]
 weights = {{ research = 3.0, support = 1.0 }}
 {}"#,

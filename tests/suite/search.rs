@@ -54,7 +54,9 @@ async fn i7_a_definition_is_found_and_no_session_sees_what_it_may_not_read() {
         _ => Say::text("Done."),
     })
     .await;
-    let daemon = daemon(&server, ASKING).await;
+    // Else a slow machine would search what is indexed so far.
+    let config = format!("{ASKING}[index]\nwait_ms = 30000\nshare = 100\n");
+    let daemon = daemon(&server, &config).await;
     let client = daemon.client().await;
     let (status, text) = searched(&daemon, &client, &[]).await;
     assert_eq!(status, ToolStatus::Ok, "{text}");

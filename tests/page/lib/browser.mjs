@@ -3,6 +3,9 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
+/** Milliseconds that a slow machine may take for anything. */
+const PATIENCE = 300_000;
+
 export class Browser {
   /** @param {{modules: string, chromium: string}} options */
   static async start({ modules, chromium: executablePath }) {
@@ -11,6 +14,7 @@ export class Browser {
     const { chromium } = browser.require('playwright-core');
     browser.chromium = await chromium.launch({
       executablePath,
+      timeout: PATIENCE,
       args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
     });
     /** @type {Tab[]} */
@@ -36,7 +40,7 @@ export class Browser {
     const page = await context.newPage();
     const tab = { page, faults: [] };
     this.tabs.push(tab);
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(PATIENCE);
     page.on('console', (message) => {
       if (!['error', 'warning'].includes(message.type())) return;
       if (offline && message.text().includes('net::ERR')) return;
