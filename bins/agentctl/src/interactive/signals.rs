@@ -1,6 +1,6 @@
 //! Signals to this program while it holds the terminal.
 
-use futures_util::FutureExt as _;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The meaning of a signal.
@@ -14,6 +14,9 @@ pub(crate) enum TerminalSignal {
     Continued,
 }
 
+/// How late the handler of a signal may run on a busy machine.
+const LATE: Duration = Duration::from_secs(1);
+
 /// Handlers for signals whose default action would leave the terminal in key mode, without echo.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -21,6 +24,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     hang_up: Signal,
     continued: Signal,
+    /// Until then a Ctrl-C was for another program.
+    forgets_until: Option<Instant>,
 }
 
 impl Signals {
@@ -31,21 +36,29 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
             continued: signal(continued)?,
+            forgets_until: None,
         })
     }
 
     /// The next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> TerminalSignal {
-        tokio::select! {
-            _ = self.interrupt.recv() => TerminalSignal::Interrupt,
-            _ = self.terminate.recv() => TerminalSignal::Terminated,
-            _ = self.hang_up.recv() => TerminalSignal::Terminated,
-            _ = self.continued.recv() => TerminalSignal::Continued,
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {
+                    if self.forgets_until.is_none_or(|until| Instant::now() >= until) {
+                        return TerminalSignal::Interrupt;
+                    }
+                }
+                _ = self.terminate.recv() => return TerminalSignal::Terminated,
+                _ = self.hang_up.recv() => return TerminalSignal::Terminated,
+                _ = self.continued.recv() => return TerminalSignal::Continued,
+            }
         }
     }
 
-    /// Drops a Ctrl-C that has arrived: it was for another program.
+    /// Drops a Ctrl-C that has arrived, or is on its way: it was for another program, which may have ended before our
+    /// handler ran.
     pub(crate) fn forget_interrupt(&mut self) {
-        let _ = self.interrupt.recv().now_or_never();
+        self.forgets_until = Some(Instant::now() + LATE);
     }
 }
