@@ -90,7 +90,7 @@ golden test name:
 
 # Microbenchmarks: frames, decoder, verdict, fold and decision, append.
 bench-micro *args:
-    cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}
+    cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store-sqlite --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}
 
 # Appends to PostgreSQL at a fixed rate: `just bench-appends 1000 2 10` for 1,000 a second of 2 events each, for 10 s.
 bench-appends *args:

@@ -8,7 +8,8 @@ use agentd_protocol::{
     ApprovalKind, Block, CreateParams, DecideParams, Decision, EndReason, EventBody, OpenApproval,
     PermissionMode, Scope, SessionId, ToolStatus, UndoParams,
 };
-use agentd_store::{Options, Range, open};
+use agentd_store::{Options, Range};
+use agentd_store_sqlite::open;
 use agentd_tests::fault_server::Say;
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, found, keep_log};
 use serde_json::json;

@@ -275,7 +275,7 @@ pub(crate) fn bad_token() -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_store::Options;
+    use agentd_store::MemoryStore;
 
     fn stored(expires: Option<Timestamp>) -> StoredToken {
         StoredToken {
@@ -322,8 +322,7 @@ mod tests {
 
     #[tokio::test]
     async fn i7_a_token_that_was_revoked_here_stays_so_until_the_store_agrees() {
-        let dir = tempfile::tempdir().unwrap();
-        let backend = agentd_store::open("memory:", dir.path(), Options::default()).unwrap();
+        let backend: Arc<dyn Backend> = Arc::new(MemoryStore::default());
         assert!(backend.add_token(stored(None), Timestamp(0)).await.unwrap());
         let (tokens, clock) = (Tokens::default(), Clock::System);
         tokens.ready(&backend, clock).await.unwrap();

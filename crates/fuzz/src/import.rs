@@ -5,11 +5,10 @@ use agentd_protocol::{
     Budget, EVENT_VERSION, Event, EventBody, Labels, LoopLimits, PermissionMode, Principal, SessionCreated,
     SessionImported, Stamp, Timestamp,
 };
-use agentd_store::{EncodedEvent, ForeignLog, Options, OwnLog, export, open, restore};
+use agentd_store::{EncodedEvent, ForeignLog, MemoryStore, OwnLog, export, restore};
 use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::Runtime;
 
@@ -30,14 +29,14 @@ pub(crate) fn holds(bytes: &[u8]) {
         .map(Bytes::copy_from_slice)
         .collect();
     runtime().block_on(async {
-        let log = open("memory:", Path::new("."), Options::default()).expect("a store in memory");
+        let log = MemoryStore::default();
         let mut stamp = Stamp::new(Timestamp(1), 7);
         quoted(lines.clone());
         let own = OwnLog::vouched(lines.clone());
-        let Ok(restored) = restore(&*log, &own, &mut stamp, |_, _| Ok(None)).await else {
+        let Ok(restored) = restore(&log, &own, &mut stamp, |_, _| Ok(None)).await else {
             return;
         };
-        let stored = export(&*log, restored.session, 0, 0).await.expect("it is there");
+        let stored = export(&log, restored.session, 0, 0).await.expect("it is there");
         assert!(stored.len() >= lines.len(), "{} of {}", stored.len(), lines.len());
         let taken = stored.iter().zip(&lines);
         for (place, (stored, line)) in taken.enumerate() {

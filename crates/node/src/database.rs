@@ -34,7 +34,7 @@ pub(crate) async fn open(args: &NodeArgs, store: &StoreConfig) -> Result<Arc<dyn
         }
         Some(StoreKind::Sqlite | StoreKind::Memory) | None => {
             let (url, data_dir) = (store.url.clone(), args.paths.data_dir.clone());
-            let open = move || agentd_store::open(&url, &data_dir, options);
+            let open = move || agentd_store_sqlite::open(&url, &data_dir, options);
             Ok(joined(tokio::task::spawn_blocking(open).await)??)
         }
     }

@@ -3,9 +3,10 @@
 use crate::database::password;
 use crate::error::NodeError;
 use agentd_settings::{StoreConfig, StoreKind, mask_url};
-use agentd_store::migrate::{Limits, Migration};
-pub use agentd_store::migrate::{Migrated, Progress, Task};
+use agentd_store::parts::Limits;
 use agentd_store::{Backend, Options, Purpose, StoreError};
+use agentd_store_migrate::Migration;
+pub use agentd_store_migrate::{Migrated, Progress, Task};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +76,7 @@ pub fn migrate(
             task: migrate.task,
             limits: Limits::default(),
         };
-        let done = agentd_store::migrate::migrate(&migration, tell).await;
+        let done = agentd_store_migrate::migrate(&migration, tell).await;
         let closed = from.close().await.and(to.close().await);
         let done = done?;
         closed?;
@@ -117,7 +118,7 @@ async fn open(
         std::fs::metadata(&file).map_err(|error| NodeError::path(&file, error))?;
     }
     let data_dir = data_dir.or_else(|| file.parent()).unwrap_or(Path::new("/"));
-    Ok(agentd_store::open(
+    Ok(agentd_store_sqlite::open(
         &format!("sqlite:{}", file.display()),
         data_dir,
         options,

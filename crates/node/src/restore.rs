@@ -208,7 +208,7 @@ fn write(from: &mut impl Read, path: &Path) -> io::Result<String> {
 fn check(url: &str, dir: &Path) -> Result<Vec<String>, NodeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| NodeError::path(dir, error))?;
-    let store = agentd_store::open(url, dir, Options::default())?;
+    let store = agentd_store_sqlite::open(url, dir, Options::default())?;
     let checked = runtime.block_on(async {
         let found = store.check().await;
         store.close().await?;

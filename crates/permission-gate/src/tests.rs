@@ -8,9 +8,8 @@ use agentd_protocol::{
     ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Stamp, Timestamp, VerdictKind,
 };
 use agentd_settings::{PermissionConfig, RuleConfig};
-use agentd_store::{Append, Backend, EncodedEvent, Options, Outcome, Range, open};
+use agentd_store::{Append, Backend, EncodedEvent, MemoryStore, Outcome, Range};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -51,7 +50,7 @@ impl Actor for Store {
 }
 
 async fn store() -> (Arc<dyn Backend>, Handle<StoreMsg>) {
-    let backend = open("memory:", Path::new("."), Options::default()).unwrap();
+    let backend: Arc<dyn Backend> = Arc::new(MemoryStore::default());
     let (actor, _) = Actor::spawn(None, Store, Arc::clone(&backend)).await.unwrap();
     (backend, Handle::fixed("the session store", actor))
 }

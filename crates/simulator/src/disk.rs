@@ -6,13 +6,12 @@ use crate::options::Flaw;
 use agentd_loop_supervisor::wake_time;
 use agentd_protocol::{Event, Seq, SessionId, Timestamp};
 use agentd_store::{
-    Append, Backend, Claim, Clock, EncodedEvent, Filter, Options, Outcome, Range, Row, StoreError, open,
+    Append, Backend, Claim, Clock, EncodedEvent, Filter, MemoryStore, Outcome, Range, Row, StoreError,
 };
 use agentd_turn::{Held, Violation};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,15 +43,12 @@ fn i1(what: String) -> Violation {
 }
 
 impl Disk {
-    pub(crate) fn new(flaw: Flaw) -> Result<Self, StoreError> {
+    pub(crate) fn new(flaw: Flaw) -> Self {
         let clock = Arc::new(AtomicU64::new(0));
         let now = Arc::clone(&clock);
-        let options = Options {
-            clock: Clock::new(move || Timestamp(now.load(Ordering::Relaxed))),
-            ..Options::default()
-        };
-        Ok(Self {
-            backend: open("memory:", Path::new("."), options)?,
+        let read = Clock::new(move || Timestamp(now.load(Ordering::Relaxed)));
+        Self {
+            backend: Arc::new(MemoryStore::new(read)),
             clock,
             epochs: BTreeMap::new(),
             kept: BTreeMap::new(),
@@ -61,7 +57,7 @@ impl Disk {
             flaw,
             nodes: Nodes::new(flaw),
             refused: 0,
-        })
+        }
     }
 
     pub(crate) fn tell_time(&self, now: u64) {

@@ -74,7 +74,7 @@ impl World {
             schedule: BTreeMap::new(),
             number: 0,
             trace: Trace::new(keep_all),
-            disk: Disk::new(options.flaw).map_err(|error| error.to_string())?,
+            disk: Disk::new(options.flaw),
             here: Node::new(0, &options, now),
             others: (1..options.get(Knob::Nodes).into())
                 .map(|number| (number, Node::new(number, &options, now)))

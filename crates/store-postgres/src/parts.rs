@@ -6,7 +6,7 @@ use crate::queries::{all, count_of, first, get};
 use crate::store::PostgresStore;
 use agentd_protocol::{Listed, Summary};
 use agentd_store::backend::{column, hex};
-use agentd_store::migrate::{
+use agentd_store::parts::{
     Cell, Cells, Column, Facts, Held, Kind, Limits, Mark, Parts, SESSION, TABLES, Table,
 };
 use agentd_store::{Blob, StoreError};

@@ -9,7 +9,7 @@ use crate::{blobs, list, queries, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{ROW_LIMIT, is_name};
-use agentd_store::migrate::Parts;
+use agentd_store::parts::Parts;
 use agentd_store::{
     Append, Blob, Charge, Copied, Filter, Fleet as _, Integrity, Outcome, Page, Range, Row, SessionLog,
     Spending, StoreError, StoreMetrics, StoredKey, Watched,

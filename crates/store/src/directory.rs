@@ -7,13 +7,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// Creates a directory and its parents, accessible only to the current user.
-pub(crate) fn private_dir(path: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// A directory cannot be created.
+pub fn private_dir(path: &Path) -> Result<(), StoreError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| StoreError::io(path, error))
 }
 
 /// Like the above, and synced to disk: a log is worthless in a directory that is lost itself.
-pub(crate) fn durable_dir(path: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// A directory cannot be created or synced.
+pub fn durable_dir(path: &Path) -> Result<(), StoreError> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
     private_dir(path)?;
     // An existing directory may have been created right before a power loss.
@@ -23,7 +29,10 @@ pub(crate) fn durable_dir(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Syncs a directory, so that its entries survive. Skips directories that we may not read: others created those.
-pub(crate) fn sync_names(dir: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// The directory cannot be synced.
+pub fn sync_names(dir: &Path) -> Result<(), StoreError> {
     let dir = if dir.as_os_str().is_empty() {
         Path::new(".")
     } else {

@@ -162,9 +162,9 @@ pub enum StoreError {
     /// The store stopped after an earlier failure or was closed.
     #[error("the store has stopped: {0}")]
     Stopped(String),
-    /// The database returned an error.
+    /// The embedded database returned an error.
     #[error("database: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A file or directory could not be used.
     #[error("{}: {source}", path.display())]
     Io {
@@ -245,7 +245,8 @@ impl StoreError {
     }
 
     /// The error for a file.
-    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+    #[must_use]
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             path: path.into(),
             source,

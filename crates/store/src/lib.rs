@@ -1,5 +1,6 @@
 //! The durable log of every session, behind three traits: [`SessionLog`] (what happened), [`Placement`] (who may write
-//! it), and [`Access`] (the tokens of programs and people).
+//! it), and [`Access`] (the tokens of programs and people). Backends over a database have crates of their own; only
+//! [`MemoryStore`], which needs none, is here.
 //!
 //! Invariants: I1, an [`Outcome::Committed`] is on disk; I2, a log has no gap and no duplicate, and a repeated
 //! `append_id` writes once; I6, a bad append of one session does not fail the appends of others; I9, an append whose
@@ -22,16 +23,15 @@ mod log;
 mod member;
 mod memory;
 mod metrics;
-pub mod migrate;
 mod mirror;
-mod open;
+mod options;
 mod origin;
+pub mod parts;
 pub mod problem;
 mod read;
 mod row_sum;
 mod shares;
 mod spending;
-mod sqlite;
 pub mod testing;
 mod values;
 
@@ -53,9 +53,10 @@ pub use log::{Access, Away, Backend, Claim, Copied, Incarnation, Placement, Sess
 pub use member::{
     Beaten, Duty, HAND_OVER, Keeper, Load, MemberMutant, Placer, Standing, WORTH_IT, better_elsewhere,
 };
+pub use memory::MemoryStore;
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
-pub use open::{Options, Purpose, open};
+pub use options::{Options, Purpose};
 pub use origin::{ForeignLog, OwnLog};
 pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, StoredKey, Watched,

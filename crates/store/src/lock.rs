@@ -49,7 +49,8 @@ impl StoreLock {
 
     /// Whether the lock file was deleted, most likely with the store. Anything written now would be lost, and another
     /// daemon could lock a new file of the same name.
-    pub(crate) fn is_gone(&self) -> bool {
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
         self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 }

@@ -1,6 +1,6 @@
 //! The three traits that every backend implements.
 
-use crate::migrate::Parts;
+use crate::parts::Parts;
 use crate::{
     Append, Charge, Filter, Fleet, Integrity, Loss, Outcome, Page, Range, Row, Spending, StoreError,
     StoreMetrics, StoredKey, StoredToken, Watched,

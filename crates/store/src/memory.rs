@@ -1,4 +1,5 @@
-//! The `memory:` backend: nothing outlives the process. Serves tests, and keeps the traits independent of SQLite.
+//! The `memory:` backend: nothing outlives the process. It keeps the traits independent of any database, and it is here
+//! because it needs no more than they do: tests of the crates above get a store without linking one.
 
 mod lists;
 mod state;
@@ -17,9 +18,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A store in memory.
-#[derive(Debug)]
-pub(crate) struct MemoryStore {
+/// A store in memory. The default one uses the system's clock.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
     state: Mutex<State>,
     clock: Clock,
     committed: watch::Sender<u64>,
@@ -27,13 +28,12 @@ pub(crate) struct MemoryStore {
 }
 
 impl MemoryStore {
-    pub(crate) fn new(clock: Clock) -> Self {
-        let (committed, fatal) = (watch::channel(0).0, watch::channel(None).0);
+    /// An empty store.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
         Self {
-            state: Mutex::default(),
             clock,
-            committed,
-            fatal,
+            ..Self::default()
         }
     }
 

@@ -7,11 +7,16 @@ use bytes::Bytes;
 
 /// A column of a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Column<'a> {
+pub enum Column<'a> {
+    /// Nothing.
     Null,
+    /// A number.
     Integer(i64),
+    /// A number with a fraction.
     Real(f64),
+    /// The bytes of a text.
     Text(&'a [u8]),
+    /// Bytes.
     Blob(&'a [u8]),
 }
 
@@ -23,10 +28,11 @@ impl<'a> Column<'a> {
 
 /// The CRC-32 of columns, each with its type and length.
 #[derive(Debug, Default)]
-pub(crate) struct RowSum(crc32fast::Hasher);
+pub struct RowSum(crc32fast::Hasher);
 
 impl RowSum {
-    pub(crate) fn add(&mut self, column: Column<'_>) {
+    /// Adds the next column.
+    pub fn add(&mut self, column: Column<'_>) {
         let (kind, bytes): (u8, &[u8]) = match column {
             Column::Null => (0, &[]),
             Column::Integer(number) => return self.add_fixed(1, number.to_be_bytes()),
@@ -44,7 +50,9 @@ impl RowSum {
         self.0.update(&bytes);
     }
 
-    pub(crate) fn finish(self) -> i64 {
+    /// The checksum as a column.
+    #[must_use]
+    pub fn finish(self) -> i64 {
         self.0.finalize().into()
     }
 }

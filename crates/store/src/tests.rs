@@ -1,30 +1,24 @@
-//! Tests of every backend, and shared helpers.
+//! The suite of all backends over the one in memory, and its helpers.
 
-/// Runs each function over every backend.
+/// Runs each function over a store in memory.
 macro_rules! conformance {
     ($($name:ident),* $(,)?) => {
         mod memory {
             $(#[tokio::test] async fn $name() { super::$name(super::Kit::memory()).await; })*
         }
-        mod sqlite {
-            $(#[tokio::test] async fn $name() { super::$name(super::Kit::sqlite()).await; })*
-        }
     };
 }
 
-/// Runs each function over a migration between two files: the tests of PostgreSQL run them in both directions.
-macro_rules! migrations {
+/// Runs each function over a source of new stores.
+macro_rules! jsonl {
     ($($name:ident),* $(,)?) => {
-        mod sqlite_to_sqlite {
-            $(#[tokio::test] async fn $name() {
-                super::$name(super::DatabaseFile::default(), super::DatabaseFile::default()).await;
-            })*
+        mod memory {
+            $(#[tokio::test] async fn $name() { super::$name(super::Kit::memory).await; })*
         }
     };
 }
 
 mod conformance;
 mod jsonl;
-pub(crate) mod kit;
-mod migrations;
+mod kit;
 mod tokens;

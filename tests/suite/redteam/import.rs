@@ -14,7 +14,8 @@ use agentd_client::Client;
 use agentd_protocol::{
     ApprovalListParams, Block, EventBody, ExportParams, PermissionMode, SendParams, SessionId, Summary,
 };
-use agentd_store::{EncodedEvent, Options, OwnLog, open, restore};
+use agentd_store::{EncodedEvent, Options, OwnLog, restore};
+use agentd_store_sqlite::open;
 use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, Follower, check_log, eventually};
 use agentd_turn::{Agent, Config};

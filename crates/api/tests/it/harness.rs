@@ -11,7 +11,7 @@ use agentd_checkpoint::Keeper;
 use agentd_protocol::*;
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::{Live, Settings};
-use agentd_store::{Backend, Options};
+use agentd_store::{Backend, MemoryStore};
 use agentd_tools::Registry;
 use agentd_workspace::{GitEnvironment, Workspaces};
 use log::Log;
@@ -85,7 +85,7 @@ impl Harness {
     /// Starts with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let backend = agentd_store::open("memory:", dir.path(), Options::default()).unwrap();
+        let backend: Arc<dyn Backend> = Arc::new(MemoryStore::default());
         let (store, feed) = storage(&backend).await;
         let clock = Clock::System;
         let log = Log {

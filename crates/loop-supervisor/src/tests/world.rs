@@ -14,7 +14,7 @@ use agentd_provider::{ModelSpec, Registry as Models_, Script};
 use agentd_session_loop::{ModelJob, Models, Services, Sharing, Timing, ToolJob, Workers};
 use agentd_settings::{HookConfig, HooksConfig, Live};
 use agentd_store::testing::CountingLog;
-use agentd_store::{EncodedEvent, Options, Range, SessionLog as _, open};
+use agentd_store::{EncodedEvent, MemoryStore, Range, SessionLog as _};
 use agentd_turn::{Command, Config, NewInput, Reply, SideRules};
 use async_trait::async_trait;
 use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
@@ -154,13 +154,12 @@ impl World {
     }
 
     async fn build(bounds: Bounds, hooks: Vec<HookConfig>, side: SideRules) -> Self {
-        let log = open("memory:", Path::new("/"), Options::default()).unwrap();
         let (commits_tx, commits) = unbounded_channel();
         let (cold_tx, cold) = unbounded_channel();
         let (jobs_tx, jobs) = unbounded_channel();
         let (states_tx, states) = unbounded_channel();
         let strings = Arc::new(Strings {
-            log: Arc::new(CountingLog::new(log)),
+            log: Arc::new(CountingLog::new(Arc::new(MemoryStore::default()))),
             tricks: Mutex::default(),
             swallowed: Mutex::default(),
             queued: Mutex::default(),

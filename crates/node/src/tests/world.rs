@@ -17,7 +17,7 @@ use agentd_protocol::{
 use agentd_sandbox::Environment;
 use agentd_settings::Settings;
 use agentd_store::testing::CountingLog;
-use agentd_store::{EncodedEvent, Options, Range, SessionLog, open};
+use agentd_store::{EncodedEvent, MemoryStore, Range, SessionLog};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use agentd_turn::{Command, NewInput, Reply};
@@ -59,8 +59,7 @@ impl World {
     pub(super) async fn with(services: Vec<Service>) -> (Self, ActorRef<RootMsg>) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.txt"), "forty-two").unwrap();
-        let log = open("memory:", Path::new("/"), Options::default()).unwrap();
-        let log = Arc::new(CountingLog::new(log));
+        let log = Arc::new(CountingLog::new(Arc::new(MemoryStore::default())));
         let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
         let mut settings = Settings::default();
         settings.tools.max_running = PERMITS;

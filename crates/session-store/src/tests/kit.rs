@@ -6,9 +6,8 @@ use agentd_protocol::{
     CallId, Delta, EVENT_VERSION, Event, Fragment, Principal, Seq, SessionId, SessionPaused, Stamp, Timestamp,
 };
 use agentd_store::testing::CountingLog;
-use agentd_store::{Append, EncodedEvent, Options, Outcome, SessionLog as _, open};
+use agentd_store::{Append, EncodedEvent, MemoryStore, Outcome, SessionLog as _};
 use ractor::{Actor, ActorRef};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -29,8 +28,7 @@ impl Kit {
     }
 
     pub(crate) async fn with(limits: StoreLimits, feed_limits: FeedLimits) -> Self {
-        let log = open("memory:", Path::new("/"), Options::default()).unwrap();
-        let log = Arc::new(CountingLog::new(log));
+        let log = Arc::new(CountingLog::new(Arc::new(MemoryStore::default())));
         let feed_args = FeedArgs {
             committed: log.committed(),
             limits: feed_limits,

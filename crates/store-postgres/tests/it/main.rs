@@ -55,7 +55,7 @@ mod kit;
 #[cfg(test)]
 mod migrating;
 #[cfg(test)]
-#[path = "../../../store/src/tests/migrations.rs"]
+#[path = "../../../store-migrate/src/tests/migrations.rs"]
 mod migrations;
 #[cfg(test)]
 mod opening;

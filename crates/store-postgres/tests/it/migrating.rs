@@ -2,8 +2,9 @@
 
 use crate::migrations::{DatabaseFile, Side};
 use crate::server::Database;
-use agentd_store::migrate::{Cell, EVENT, Limits, Mark, Migrated, Migration, SESSION, Task, migrate};
+use agentd_store::parts::{Cell, EVENT, Limits, Mark, SESSION};
 use agentd_store::{Backend, Joining, Options, Purpose, Range, StoreError};
+use agentd_store_migrate::{Migrated, Migration, Task, migrate};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,21 @@
-//! Tests of export, import, rebuild and mirror with both backends.
+//! One suite for all backends: export, import, rebuild and mirror.
 
 use super::kit::{Kit, event, summary};
-use crate::{EncodedEvent, Filter, Mirror, OwnLog, Restored, StoreError, export, rebuild, restore};
 use agentd_protocol::{Seq, SessionId, Summary};
+use agentd_store::{EncodedEvent, Filter, Mirror, OwnLog, Restored, StoreError, export, rebuild, restore};
 use bytes::Bytes;
 use std::io::Write as _;
 use std::sync::Arc;
+
+jsonl!(
+    i2_an_export_imported_elsewhere_is_the_same_bytes,
+    an_import_under_a_taken_id_changes_the_id_and_nothing_else,
+    i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing,
+    an_unknown_event_type_survives_an_import,
+    the_mirror_follows_and_a_store_is_rebuilt_from_it,
+    the_mirror_mends_a_torn_line_and_a_lost_file,
+    i1_the_mirror_keeps_a_file_that_goes_further_than_the_log,
+);
 
 fn row(session: SessionId, _: &[EncodedEvent]) -> Result<Option<Summary>, String> {
     Ok((session != SessionId::NIL).then(|| summary(session, "imported")))
@@ -20,9 +30,8 @@ async fn follows(mirror: &Mirror, kit: &Kit) {
     mirror.written().wait_for(|cursor| *cursor >= end).await.unwrap();
 }
 
-#[tokio::test]
-async fn i2_an_export_imported_elsewhere_is_the_same_bytes() {
-    for (here, there) in [(Kit::memory(), Kit::sqlite()), (Kit::sqlite(), Kit::memory())] {
+async fn i2_an_export_imported_elsewhere_is_the_same_bytes(fresh: fn() -> Kit) {
+    for (here, there) in [(Kit::memory(), fresh()), (fresh(), Kit::memory())] {
         let session = here.created(1_200).await;
         let exported = export(&*here.log, session, 0, 0).await.unwrap();
         let imported = restore(
@@ -46,10 +55,9 @@ async fn i2_an_export_imported_elsewhere_is_the_same_bytes() {
     }
 }
 
-#[tokio::test]
-async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else() {
+async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else(fresh: fn() -> Kit) {
     for deleted in [false, true] {
-        let kit = Kit::sqlite();
+        let kit = fresh();
         let session = kit.created(3).await;
         let exported = export(&*kit.log, session, 0, 0).await.unwrap();
         if deleted {
@@ -69,9 +77,8 @@ async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else() {
     }
 }
 
-#[tokio::test]
-async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing() {
-    let kit = Kit::memory();
+async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing(fresh: fn() -> Kit) {
+    let kit = fresh();
     let (a, b) = (kit.session(), kit.session());
     let reason = async |lines: Vec<Bytes>| match restore(
         &*kit.log,
@@ -133,9 +140,8 @@ async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing() {
     );
 }
 
-#[tokio::test]
-async fn an_unknown_event_type_survives_an_import() {
-    let kit = Kit::sqlite();
+async fn an_unknown_event_type_survives_an_import(fresh: fn() -> Kit) {
+    let kit = fresh();
     let session = kit.session();
     let mut all = lines(session, 1);
     let newer = format!(
@@ -152,9 +158,8 @@ async fn an_unknown_event_type_survives_an_import() {
     );
 }
 
-#[tokio::test]
-async fn the_mirror_follows_and_a_store_is_rebuilt_from_it() {
-    for kit in [Kit::memory(), Kit::sqlite()] {
+async fn the_mirror_follows_and_a_store_is_rebuilt_from_it(fresh: fn() -> Kit) {
+    for kit in [Kit::memory(), fresh()] {
         let old = kit.created(3).await;
         let mirrors = kit.dir().join("jsonl");
         let mirror = Mirror::start(Arc::clone(&kit.log), &mirrors).unwrap();
@@ -171,7 +176,7 @@ async fn the_mirror_follows_and_a_store_is_rebuilt_from_it() {
         assert_eq!(file(old), text(old, 5));
         assert_eq!(file(new), text(new, 2));
 
-        let there = Kit::sqlite();
+        let there = fresh();
         let made = rebuild(&*there.log, &mirrors, &mut there.stamp(), row)
             .await
             .unwrap();
@@ -181,9 +186,8 @@ async fn the_mirror_follows_and_a_store_is_rebuilt_from_it() {
     }
 }
 
-#[tokio::test]
-async fn the_mirror_mends_a_torn_line_and_a_lost_file() {
-    let kit = Kit::sqlite();
+async fn the_mirror_mends_a_torn_line_and_a_lost_file(fresh: fn() -> Kit) {
+    let kit = fresh();
     let (torn, lost) = (kit.created(2).await, kit.created(2).await);
     let mirrors = kit.dir().join("jsonl");
     let mirror = Mirror::start(Arc::clone(&kit.log), &mirrors).unwrap();
@@ -208,9 +212,8 @@ async fn the_mirror_mends_a_torn_line_and_a_lost_file() {
     );
 }
 
-#[tokio::test]
-async fn i1_the_mirror_keeps_a_file_that_goes_further_than_the_log() {
-    let (kit, shorter) = (Kit::memory(), Kit::memory());
+async fn i1_the_mirror_keeps_a_file_that_goes_further_than_the_log(fresh: fn() -> Kit) {
+    let (kit, shorter) = (fresh(), fresh());
     let session = kit.created(5).await;
     let mirrors = kit.dir().join("jsonl");
     let mirror = Mirror::start(Arc::clone(&kit.log), &mirrors).unwrap();

@@ -5,7 +5,7 @@ use agentd_protocol::{
     SessionId, SessionPaused, Stamp, Status, Summary, Timestamp,
 };
 use agentd_store::{
-    Append, Backend, Clock, EncodedEvent, Filter, IdempotencyKey, Options, Outcome, Range, open,
+    Append, Backend, Clock, EncodedEvent, Filter, IdempotencyKey, MemoryStore, Outcome, Range,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,28 +39,10 @@ impl Kit {
         }
     }
 
-    fn at(url: &str, max_bytes: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (clock, now) = moving_clock();
-        let options = Options {
-            clock,
-            max_bytes,
-            ..Options::default()
-        };
-        let log = open(url, dir.path(), options).unwrap();
-        Self::new(dir, log, now)
-    }
-
     pub(crate) fn memory() -> Self {
-        Self::at("memory:", 0)
-    }
-
-    pub(crate) fn sqlite() -> Self {
-        Self::sqlite_with(0)
-    }
-
-    pub(crate) fn sqlite_with(max_bytes: u64) -> Self {
-        Self::at("sqlite:agentd.db", max_bytes)
+        let (clock, now) = moving_clock();
+        let log = Arc::new(MemoryStore::new(clock));
+        Self::new(tempfile::tempdir().unwrap(), log, now)
     }
 
     pub(crate) fn dir(&self) -> &Path {

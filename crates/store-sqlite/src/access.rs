@@ -1,0 +1,113 @@
+//! The table of tokens, and the look-up of a blob within labels.
+
+use crate::error::Error;
+use crate::queries::carries;
+use crate::store::{SMALL, SqliteStore};
+use crate::values::{column, size};
+use agentd_protocol::{Labels, Principal, Timestamp};
+use agentd_store::{Access, MAX_TOKENS, StoreError, StoredToken};
+use async_trait::async_trait;
+use rusqlite::{Connection, Row, params};
+
+#[async_trait]
+impl Access for SqliteStore {
+    async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
+        self.readers.read(tokens).await
+    }
+
+    async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
+        let scopes = serde_json::to_string(&token.scopes)?;
+        let labels = serde_json::to_string(&token.labels)?;
+        let most = i64::try_from(MAX_TOKENS).unwrap_or(i64::MAX);
+        let add = move |writer: &Connection| {
+            let forget_old = "DELETE FROM token WHERE revoked_ms < ?1 OR expires_ms < ?1";
+            writer.execute(forget_old, [column(forget.0)])?;
+            let mut insert = writer.prepare_cached(
+                "INSERT INTO token SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+                 WHERE (SELECT count(*) FROM token) < ?10 ON CONFLICT(name) DO NOTHING",
+            )?;
+            let time = |time: Option<Timestamp>| time.map(|time| column(time.0));
+            insert.execute(params![
+                token.name,
+                token.hash,
+                scopes,
+                labels,
+                column(token.created.0),
+                token.by.0,
+                time(token.expires),
+                time(token.used),
+                time(token.revoked),
+                most,
+            ])
+        };
+        Ok(self.writer.change(SMALL, add).await? == 1)
+    }
+
+    async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        let revoke = move |writer: &Connection| {
+            let sql = "UPDATE token SET revoked_ms = ?2 WHERE name = ?1 AND revoked_ms IS NULL";
+            writer.prepare_cached(sql)?.execute(params![name, column(at.0)])
+        };
+        Ok(self.writer.change(SMALL, revoke).await? == 1)
+    }
+
+    async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
+        let name = name.to_owned();
+        let used = move |writer: &Connection| {
+            let sql = "UPDATE token SET used_ms = max(coalesce(used_ms, 0), ?2) WHERE name = ?1";
+            writer.prepare_cached(sql)?.execute(params![name, column(at.0)])
+        };
+        self.writer.change(SMALL, used).await.map(drop)
+    }
+
+    async fn blob_within(&self, name: &str, labels: &Labels) -> Result<bool, StoreError> {
+        let (name, labels) = (name.to_owned(), serde_json::to_string(labels)?);
+        let within = move |reader: &Connection| {
+            let mut select = reader.prepare_cached(&format!(
+                "SELECT 1 FROM blob_use JOIN session ON session.id = blob_use.session_id
+                 WHERE blob_use.name = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",
+                carries("?2")
+            ))?;
+            Ok(select.exists(params![name, labels])?)
+        };
+        self.readers.read(within).await
+    }
+}
+
+fn tokens(reader: &Connection) -> Result<Vec<StoredToken>, Error> {
+    let mut select = reader.prepare_cached(
+        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms FROM token
+         ORDER BY name",
+    )?;
+    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, token(row))))?;
+    let mut tokens = Vec::new();
+    for found in rows {
+        match found? {
+            (_, Ok(Some(token))) => tokens.push(token),
+            (name, _) => tracing::error!(name, "a stored token is unreadable and opens nothing"),
+        }
+    }
+    Ok(tokens)
+}
+
+/// `None`: its scopes or labels are unreadable.
+fn token(row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
+    let time =
+        |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.map(|ms| Timestamp(size(ms))));
+    let (scopes, labels): (String, String) = (row.get(2)?, row.get(3)?);
+    let (Ok(scopes), Ok(labels)) = (serde_json::from_str(&scopes), serde_json::from_str(&labels)) else {
+        return Ok(None);
+    };
+    Ok(Some(StoredToken {
+        name: row.get(0)?,
+        hash: row.get(1)?,
+        scopes,
+        labels,
+        created: Timestamp(size(row.get(4)?)),
+        by: Principal(row.get(5)?),
+        expires: time(6)?,
+        used: time(7)?,
+        revoked: time(8)?,
+    }))
+}

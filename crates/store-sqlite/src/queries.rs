@@ -1,0 +1,307 @@
+//! The read queries, each short.
+
+use crate::error::Error;
+use crate::order;
+use crate::row_sum::WHOLE;
+use crate::values::{column, session_of, size, uid};
+use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_store::MAX_LIST;
+use agentd_store::backend::{ID_DIGITS, KEY_LIFE_MS, PageBuilder, WatchedBuilder, clamp, id_part};
+use agentd_store::{
+    Charge, Direction, EncodedEvent, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
+};
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::BTreeMap;
+
+/// A text column, read without checking its encoding.
+fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
+    Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
+}
+
+/// Whether a line matches its checksum. Lines without one are older than checksums.
+pub(crate) fn is_whole(row: &rusqlite::Row<'_>, index: usize, body: &[u8]) -> rusqlite::Result<bool> {
+    Ok(EncodedEvent::is_whole(body, row.get(index)?))
+}
+
+pub(crate) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, Error> {
+    let mut select =
+        reader.prepare_cached("SELECT id, head FROM session WHERE uid = ?1 AND deleted_ms IS NULL")?;
+    let found = select.query_row([uid(session)], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    });
+    let (id, head) = found.optional()?.ok_or(StoreError::NotFound(session))?;
+    let mut select = reader.prepare_cached(match range.direction {
+        Direction::Forward => {
+            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
+        }
+        Direction::Backward => {
+            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq DESC"
+        }
+    })?;
+    let upto = range.upto.map_or(head, column);
+    let mut rows = select.query(params![id, column(range.after), upto])?;
+    let mut page = PageBuilder::new(size(head), &range);
+    while let Some(row) = rows.next()? {
+        if !page.add(size(row.get(0)?), line(row, 1)?, row.get(2)?) {
+            break;
+        }
+    }
+    Ok(page.done())
+}
+
+/// The columns of a list row.
+struct Found {
+    uid: String,
+    /// Absent: the row differs from what its owner wrote.
+    summary: Option<Bytes>,
+    epoch: u64,
+    head: u64,
+}
+
+/// Parses the columns `uid, epoch, head, whole, summary`.
+fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    let whole: bool = row.get(3)?;
+    Ok(Found {
+        uid: row.get(0)?,
+        summary: if whole { Some(line(row, 4)?) } else { None },
+        epoch: size(row.get(1)?),
+        head: size(row.get(2)?),
+    })
+}
+
+fn parse_row(found: &Found) -> Result<Row, Error> {
+    let session = session_of(&found.uid)?;
+    Ok(Row::stored(
+        session,
+        found.epoch,
+        found.head,
+        found.summary.as_ref(),
+    ))
+}
+
+pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, Error> {
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT uid, epoch, head, {WHOLE}, summary FROM session
+         WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL",
+    ))?;
+    let found = select.query_row([uid(session)], list_row).optional()?;
+    match found.as_ref().map(parse_row).transpose()? {
+        Some(row) if row.damaged => Err(StoreError::DamagedRow(session).into()),
+        row => Ok(row),
+    }
+}
+
+/// The condition that a session has all labels of a JSON object; an empty object matches every session.
+pub(crate) fn carries(object: &str) -> String {
+    format!(
+        "({object} = '{{}}' OR NOT EXISTS (SELECT 1 FROM json_each({object}) AS want WHERE NOT EXISTS
+       (SELECT 1 FROM json_each(iif(json_valid(session.labels), session.labels, '{{}}')) AS has
+        WHERE has.key = want.key AND has.value = want.value)))"
+    )
+}
+
+/// Conditions that read a column of a damaged row must not fail the whole list.
+fn list_sql(filter: &Filter) -> String {
+    let carries = carries("?3");
+    let (beyond, direction) = if filter.ascending {
+        (">", "ASC")
+    } else {
+        ("<", "DESC")
+    };
+    let (place, order) = match order::expression(filter.sort) {
+        None => (format!("uid {beyond} ?8"), String::new()),
+        Some(key) => (
+            format!("({key}, uid) {beyond} (?7, ?8)"),
+            format!("{key} {direction}, "),
+        ),
+    };
+    format!(
+        "SELECT uid, epoch, head, {WHOLE} AS whole, summary FROM session
+WHERE {place} AND deleted_ms IS NULL AND summary IS NOT NULL
+  AND (?1 OR closed = 0 OR NOT whole)
+  AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
+       WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
+  AND {carries}
+  AND (NOT ?4 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
+  AND (?5 = '' OR agentd_has(?5, summary))
+ORDER BY {order}uid {direction} LIMIT ?6"
+    )
+}
+
+pub(crate) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Error> {
+    let (key, before) = order::beginning(reader, filter)?;
+    let closed_too = filter.all || !filter.states.is_empty();
+    let states = serde_json::to_string(&filter.states)?;
+    let labels = serde_json::to_string(&filter.labels)?;
+    let limit = i64::try_from(clamp(filter.limit, MAX_LIST)).unwrap_or(i64::MAX);
+    let mut select = reader.prepare_cached(&list_sql(filter))?;
+    let found = params![
+        closed_too,
+        states,
+        labels,
+        filter.resumable_or_timed,
+        filter.search,
+        limit,
+        key,
+        before
+    ];
+    let rows = select.query_map(found, list_row)?;
+    let mut list = Vec::new();
+    for found in rows {
+        match parse_row(&found?) {
+            Ok(row) => list.push(row),
+            Err(error) => {
+                tracing::error!(error = %StoreError::from(error), "skipping a list row without a readable session id")
+            }
+        }
+    }
+    Ok(list)
+}
+
+fn resolve_sql() -> String {
+    format!(
+        "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
+WHERE deleted_ms IS NULL AND summary IS NOT NULL
+  AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
+                            OR substr(uid, 21, length(?3)) = ?3)))
+  AND {}
+ORDER BY rank DESC, uid DESC LIMIT 10",
+        carries("?4")
+    )
+}
+
+/// A full id takes precedence over an exact name, and a name over a part of an id: its start, its end, or the start of
+/// its last 12 digits, which the user interfaces show.
+pub(crate) fn resolve(
+    reader: &Connection,
+    text: &str,
+    labels: &str,
+) -> Result<Vec<(SessionId, String)>, Error> {
+    let hex = id_part(text);
+    // Programs give whole ids. Other references need a look at every row.
+    if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
+        let sql = format!(
+            "SELECT uid, name FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",
+            carries("?2")
+        );
+        let mut select = reader.prepare_cached(&sql)?;
+        let found = select.query_row(params![id, labels], |row| {
+            Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?))
+        });
+        if let Some(found) = found.optional()? {
+            return Ok(vec![found]);
+        }
+    }
+    let mut select = reader.prepare_cached(&resolve_sql())?;
+    let wanted = params![text, hex.is_some(), hex.unwrap_or_default(), labels];
+    let rows = select.query_map(wanted, |row| {
+        Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?, row.get(2)?))
+    })?;
+    let rows: Vec<(SessionId, String, i64)> = rows.collect::<Result<_, _>>()?;
+    let best = rows.first().map_or(0, |(_, _, rank)| *rank);
+    let best = rows.into_iter().filter(|(_, _, rank)| *rank == best);
+    Ok(best.map(|(session, name, _)| (session, name)).collect())
+}
+
+pub(crate) fn count(reader: &Connection) -> Result<u64, Error> {
+    let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
+    Ok(size(reader.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+}
+
+/// Reads no summaries: only the columns that are stored with them.
+pub(crate) fn states(reader: &Connection, of: Option<&[SessionId]>) -> Result<BTreeMap<String, u64>, Error> {
+    const OPEN: &str = "deleted_ms IS NULL AND summary IS NOT NULL AND closed = 0";
+    let mut select;
+    let mut rows = match of {
+        None => {
+            let sql = format!("SELECT state, count(*) FROM session WHERE {OPEN} GROUP BY state");
+            select = reader.prepare_cached(&sql)?;
+            select.query([])?
+        }
+        Some(of) => {
+            let sql = format!(
+                "SELECT state, count(*) FROM session WHERE {OPEN} AND uid IN (SELECT value FROM json_each(?1)) GROUP BY state"
+            );
+            let of = serde_json::to_string(&of.iter().map(|id| uid(*id)).collect::<Vec<_>>())?;
+            select = reader.prepare_cached(&sql)?;
+            select.query([of])?
+        }
+    };
+    let mut counts = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        counts.insert(row.get(0)?, size(row.get(1)?));
+    }
+    Ok(counts)
+}
+
+pub(crate) fn key(
+    reader: &Connection,
+    principal: &Principal,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<StoredKey>, Error> {
+    let mut select = reader.prepare_cached(
+        "SELECT method, body_hash, answer FROM idempotency WHERE principal = ?1 AND key = ?2 AND at_ms > ?3",
+    )?;
+    let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
+    let found = select.query_row(params![principal.0, key, oldest], |row| {
+        Ok(StoredKey {
+            method: row.get(0)?,
+            body_hash: row.get(1)?,
+            answer: row.get(2)?,
+        })
+    });
+    Ok(found.optional()?)
+}
+
+/// `Some(None)`: the blob is known, but stored in a file.
+pub(crate) fn blob(reader: &Connection, name: &str) -> Result<Option<Option<Bytes>>, Error> {
+    let mut select = reader.prepare_cached("SELECT bytes FROM blob WHERE name = ?1")?;
+    let found = select
+        .query_row([name], |row| row.get::<_, Option<Vec<u8>>>(0))
+        .optional()?;
+    Ok(found.map(|bytes| bytes.map(Bytes::from)))
+}
+
+pub(crate) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Result<Watched, Error> {
+    let mut newest = reader.prepare_cached("SELECT coalesce(max(cursor), 0) FROM event")?;
+    let Some(after) = after else {
+        return Ok(Watched {
+            events: Vec::new(),
+            cursor: size(newest.query_row([], |row| row.get(0))?),
+        });
+    };
+    let mut select = reader.prepare_cached(
+        "SELECT cursor, uid, seq, kind, body FROM event JOIN session ON session.id = session_id
+         WHERE cursor > ?1 AND deleted_ms IS NULL ORDER BY cursor",
+    )?;
+    let mut rows = select.query([column(after)])?;
+    let mut watched = WatchedBuilder::new(after, limit);
+    while let Some(row) = rows.next()? {
+        let event = WatchedEvent {
+            cursor: size(row.get(0)?),
+            session: session_of(&row.get::<_, String>(1)?)?,
+            seq: size(row.get(2)?),
+            kind: row.get(3)?,
+            body: line(row, 4)?,
+        };
+        if !watched.add(event) {
+            break;
+        }
+    }
+    Ok(watched.done())
+}
+
+pub(crate) fn charged(reader: &Connection, account: &str) -> Result<Charge, Error> {
+    let mut select = reader.prepare_cached("SELECT tokens, micro_usd FROM charge WHERE account = ?1")?;
+    let found = select
+        .query_row([account], |row| Ok((size(row.get(0)?), size(row.get(1)?))))
+        .optional()?;
+    let (tokens, micro_usd) = found.unwrap_or_default();
+    Ok(Charge {
+        account: account.to_owned(),
+        tokens,
+        micro_usd,
+    })
+}
