@@ -90,6 +90,16 @@ pub enum Content {
 }
 
 impl Content {
+    /// The content of a question about a call of this tool, which is named by its canonical name.
+    #[must_use]
+    pub fn of_tool(name: &str) -> Self {
+        match name {
+            "Bash" | "BashStart" | "BashWrite" | "Job" => Self::Command,
+            "ApplyPatch" | "Edit" | "MultiEdit" | "UndoPatch" | "Write" => Self::Change,
+            _ => Self::Arguments,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Command => "the command",

@@ -1,9 +1,8 @@
 //! The full text of an open approval. `agentd_text::Question` does the layout.
 
 use crate::paint::Paint;
-use agentd_protocol::{ApprovalKind, EffectClass, OpenApproval, Scope};
+use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
 use agentd_text::{Content, Line, Mark, Question};
-use agentd_tools::builtin;
 
 /// The full text of a question, in lines of the given width.
 pub fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
@@ -44,11 +43,7 @@ fn content_of(open: &OpenApproval) -> Content {
     match (open.kind, open.tool.as_deref()) {
         (ApprovalKind::Plan, _) => Content::Plan,
         (ApprovalKind::Question, _) => Content::Words,
-        (ApprovalKind::Tool, Some(tool)) => match builtin(tool).map(|tool| tool.effect()) {
-            Some(EffectClass::Exec) => Content::Command,
-            Some(EffectClass::Write) => Content::Change,
-            _ => Content::Arguments,
-        },
+        (ApprovalKind::Tool, Some(tool)) => Content::of_tool(tool),
         (ApprovalKind::Tool | ApprovalKind::Limit, _) => Content::Arguments,
     }
 }

@@ -6,6 +6,7 @@ use crate::catalog;
 use crate::{About, Prepared, Registry, Runs, Subject, Tool, ToolEntry, ToolLimits, ToolSpec, run};
 use agentd_policy::{Policy, Request, Rule, Source, judge};
 use agentd_protocol::{EffectClass, PermissionMode, ToolOutcome, ToolStatus, Verdict, VerdictKind};
+use agentd_text::Content;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -138,5 +139,18 @@ fn i7_the_subject_of_every_tool_fits_its_effect() {
         let asked = verdict(&call, PermissionMode::Default, &[]).kind;
         let harmless = matches!(spec.effect, EffectClass::None | EffectClass::Read);
         assert_eq!(asked == VerdictKind::Allow, harmless, "{}", tool.name());
+    }
+}
+
+/// Programs that show questions do not contain the tools; they know the tools that run commands or change files by name.
+#[test]
+fn a_question_shows_what_the_tool_does() {
+    for tool in catalog::all() {
+        let content = match tool.effect() {
+            EffectClass::Exec => Content::Command,
+            EffectClass::Write => Content::Change,
+            EffectClass::None | EffectClass::Read | EffectClass::Network => Content::Arguments,
+        };
+        assert_eq!(Content::of_tool(tool.name()), content, "{}", tool.name());
     }
 }
