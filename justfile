@@ -54,7 +54,7 @@ bench *args:
     target/release/agentd-bench {{args}}
 
 # The programs that packages ship, in target/dist: stripped, with fat LTO. The build takes half an hour on two cores. One
-# after the other: in one build, agentctl would get the grammars and the HTML parser of agentd.
+# after the other: in one build, agentctl would get all features of its dependencies that only agentd needs.
 dist:
     cargo build --profile dist --locked -p agentd
     cargo build --profile dist --locked -p agentctl

@@ -41,6 +41,31 @@ async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
             said.stderr
         );
     }
+    // The program agentd knows the tools; agentctl does not contain them.
+    let check = async |tool: &str| {
+        let words = [
+            "policy",
+            "check",
+            "--session",
+            &id,
+            "--tool",
+            tool,
+            "--path",
+            "a",
+            "-q",
+        ];
+        daemon.agentctl(&words).await
+    };
+    let said = check("edit").await;
+    assert_eq!(
+        (said.code, said.stdout.trim()),
+        (Some(0), "ask"),
+        "{}",
+        said.stderr
+    );
+    let said = check("Reed").await;
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("Did you mean `Read`?"), "{}", said.stderr);
     let file = daemon.dir.path().join("new.toml");
     std::fs::write(&file, "[permission]\nrules = [{ deny = \"Bash(echo:*)\" }]\n").unwrap();
     let file = file.to_string_lossy().into_owned();

@@ -21,7 +21,9 @@ mod fullscreen;
 mod images;
 mod interactive;
 mod output;
+mod recorded;
 mod render;
+mod tool_program;
 mod values;
 mod verbs;
 

@@ -4,6 +4,7 @@ mod args;
 mod demo;
 mod migrate;
 mod serve;
+mod tools;
 
 use agentd_node::Surroundings;
 use agentd_settings::Sources;
@@ -26,11 +27,12 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // The daemon starts itself again as the warden that runs commands. This must happen before any thread starts.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|arg| arg == agentd_sandbox::WARDEN_ARG)
-    {
+    let is = |arg: &str| std::env::args_os().nth(1).is_some_and(|first| first == arg);
+    if is(agentd_sandbox::WARDEN_ARG) {
         return agentd_sandbox::warden_main();
+    }
+    if is(agentd_policy::TOOLS_ARG) {
+        return tools::answer();
     }
     let args = match Args::try_parse() {
         Ok(args) => args,

@@ -3,13 +3,13 @@
 use crate::error::NodeError;
 use crate::paths::Paths;
 use agentd_permission_gate::configured_rules;
-use agentd_policy::Policy;
+use agentd_policy::{Policy, RISK_OF_NONE, Wanted, choose_level, gaps_in_words, level_in_words};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use agentd_proxy::{Proxy, Rules};
 use agentd_sandbox::{
-    Bounds, Environment, Findings, Hidden, Network, ProbeSpec, RISK_OF_NONE, Refusal, Sandboxing, Wanted,
-    choose, gaps_in_words, half_of_the_machine, level_in_words, note_choice, probe, readable,
+    Bounds, Environment, Findings, Hidden, Network, ProbeSpec, Refusal, Sandboxing, half_of_the_machine,
+    note_choice, probe, readable,
 };
 use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig};
 use agentd_web::SystemResolver;
@@ -34,7 +34,7 @@ pub(crate) async fn decide(
     }
     let found = found(settings, environment, paths).await?;
     let choice = match &found {
-        Some(found) => choose(wanted(settings.level), settings.require, found),
+        Some(found) => choose_level(wanted(settings.level), settings.require, found),
         None => Ok(SandboxLevel::None),
     };
     let choice = choice.and_then(|level| with_network(settings, level));

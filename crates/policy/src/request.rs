@@ -1,9 +1,11 @@
 //! A request for a verdict, and the judgement.
 
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
+use serde::{Deserialize, Serialize};
 
 /// The part of a call that the rules check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// A file or directory.
     Path {

@@ -4,6 +4,8 @@
 //! refuses it to commands. Paths are relative to the working directory, and the caller resolves links first: a name tells
 //! nothing about a link's target.
 //!
+//! It also says which settings files in the home directory hold credentials, so that commands must not read them.
+//!
 //! Invariant: I7. Any path that is not plainly harmless is protected: in a git directory only names on a short list are
 //! data, and a path with `..` in it is protected.
 
@@ -13,6 +15,7 @@ mod git;
 mod git_config;
 mod named;
 mod paths;
+mod settings_files;
 #[cfg(test)]
 mod tests;
 
@@ -20,3 +23,4 @@ pub use config_change::{ConfigChange, check_config_change, may_remove_config};
 pub use exception::{BadException, DEFAULT_EXCEPTIONS};
 pub use named::{Named, named_by_git};
 pub use paths::{Class, Guard, ProtectedPaths, Reason};
+pub use settings_files::{SETTINGS_FILES, holds_secret, is_secret_line, secret_settings};

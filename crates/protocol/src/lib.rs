@@ -50,6 +50,7 @@ mod payload_turn;
 mod principal;
 mod reloaded;
 mod rule_row;
+pub mod sandbox;
 #[cfg(feature = "schema")]
 mod schema;
 mod selector;

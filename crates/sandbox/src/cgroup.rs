@@ -5,10 +5,10 @@ mod parent;
 
 use crate::bounds::Bounds;
 use crate::processes::signal;
+use agentd_protocol::sandbox::KernelLimits;
 use parent::{Parent, find};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,6 @@ const AGAIN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
-
-/// The limits that the kernel enforces on this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct KernelLimits {
-    /// The number of processes per session.
-    pub processes: bool,
-    /// The memory per session.
-    pub memory: bool,
-}
 
 /// Determined once: a program's parent in the cgroup tree does not change by itself.
 static PLACE: LazyLock<Option<Parent>> = LazyLock::new(find);

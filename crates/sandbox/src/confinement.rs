@@ -3,9 +3,9 @@
 use crate::annex::Annex;
 use crate::environment::Environment;
 use crate::hidden::Hidden;
-use crate::settings_files::{BELOW_HOME, is_open};
-use agentd_protected::ProtectedPaths;
+use agentd_protected::{ProtectedPaths, SETTINGS_FILES, holds_secret};
 use agentd_protocol::SandboxLevel;
+use agentd_protocol::sandbox::Builder;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -36,17 +36,6 @@ pub struct Confinement {
     /// What the workspace needs beyond its tree; found when the warden starts.
     #[serde(default)]
     pub annex: Annex,
-}
-
-/// What creates the namespaces of an isolated session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Builder {
-    /// The warden itself.
-    #[default]
-    Warden,
-    /// The program `bwrap`. Some systems let only programs with a profile create user namespaces, and have one for it.
-    Bubblewrap,
 }
 
 impl Confinement {
@@ -137,7 +126,7 @@ const SETTINGS: [&str; 44] = [
     "ssl/openssl.cnf",
 ];
 
-/// Below the home directory: toolchains. Settings that may hold credentials are in [`BELOW_HOME`].
+/// Below the home directory: toolchains. Settings that may hold credentials are in [`SETTINGS_FILES`].
 const HOME: [&str; 9] = [
     ".cargo/bin",
     ".cargo/env",
@@ -167,8 +156,8 @@ pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
     );
     let settings = home
         .iter()
-        .flat_map(|home| BELOW_HOME.iter().map(|name| home.join(name)));
-    paths.extend(settings.filter(|path| is_open(path)));
+        .flat_map(|home| SETTINGS_FILES.iter().map(|name| home.join(name)));
+    paths.extend(settings.filter(|path| !holds_secret(path)));
     for entry in value("PATH").unwrap_or_default().split(':').map(Path::new) {
         paths.extend(toolchain(entry));
     }
@@ -180,7 +169,7 @@ pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
         paths.extend(
             root.iter()
                 .flat_map(|root| parts.iter().map(|part| root.join(part)))
-                .filter(|path| !path.ends_with("config.toml") || is_open(path)),
+                .filter(|path| !path.ends_with("config.toml") || !holds_secret(path)),
         );
     }
     paths.extend(extra.iter().cloned());

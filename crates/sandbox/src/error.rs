@@ -1,5 +1,6 @@
 //! What can go wrong between a tool and the operating system.
 
+use agentd_protocol::sandbox::Refusal;
 use std::io;
 use std::path::PathBuf;
 
@@ -175,6 +176,15 @@ impl SandboxError {
         Self::Unsupported {
             message: message.into(),
             fix: "run `agentctl doctor` to see what this machine supports".to_owned(),
+        }
+    }
+}
+
+impl From<Refusal> for SandboxError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Unsupported {
+            message: refusal.message,
+            fix: refusal.fix,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::beneath::Beneath;
 use crate::bubble;
 use crate::cgroup::Cgroup;
-use crate::confinement::{Builder, Confinement};
+use crate::confinement::Confinement;
 use crate::entry::ENTER_ARG;
 use crate::environment::Environment;
 use crate::error::SandboxError;
@@ -19,6 +19,7 @@ use crate::strays;
 use crate::workdir::keep_apart;
 use agentd_file_work::FileWork;
 use agentd_protocol::SandboxLevel;
+use agentd_protocol::sandbox::Builder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};

@@ -4,17 +4,18 @@ use crate::attempt::{ATTEMPT_ARG, HELD};
 use crate::bounds::Bounds;
 use crate::bubble;
 use crate::cgroup::kernel_limits;
-use crate::confinement::{Builder, Confinement, readable};
+use crate::confinement::{Confinement, readable};
 use crate::controlling::OWN_PROGRAM;
 use crate::environment::Environment;
 use crate::error::SandboxError;
-use crate::level::{Finding, Findings, Refusal};
 use crate::resident::WARDEN_ARG;
 use crate::running::Exit;
 use crate::slot::WardenSpec;
 use crate::warden::{CommandSpec, Warden};
 use agentd_protocol::SandboxLevel;
-use serde::{Deserialize, Serialize};
+use agentd_protocol::sandbox::{
+    Builder, CHOICE_FILE, Choice, Finding, Findings, RECORD_FILE, Record, Refusal,
+};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,8 +23,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-/// The file in the data directory that holds the findings.
-const FILE: &str = "sandbox.json";
 /// How to fix a broker that does not work.
 const BROKER_FIX: &str = "run agentd where seccomp user notification works: on Linux 5.19 or later, with \
                           kernel.yama.ptrace_scope at most 1, and not under a tool that has such a filter itself \
@@ -46,13 +45,6 @@ pub struct ProbeSpec {
     pub data_dir: PathBuf,
 }
 
-/// The findings, and the conditions under which they hold.
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    circumstances: String,
-    findings: Findings,
-}
-
 /// The findings at the start of this data directory's daemon.
 #[must_use]
 pub fn recorded(data_dir: &Path) -> Option<Findings> {
@@ -60,24 +52,15 @@ pub fn recorded(data_dir: &Path) -> Option<Findings> {
 }
 
 fn read(data_dir: &Path) -> Option<Record> {
-    serde_json::from_slice(&fs::read(data_dir.join(FILE)).ok()?).ok()
+    serde_json::from_slice(&fs::read(data_dir.join(RECORD_FILE)).ok()?).ok()
 }
-
-/// The choice of the running daemon.
-const IN_USE: &str = "sandbox-in-use.json";
 
 /// Records the level at which a daemon runs commands, or why it runs none, for later queries.
 ///
 /// # Errors
 /// When the data directory cannot be used.
-pub fn note_choice(data_dir: &Path, choice: &Result<SandboxLevel, Refusal>) -> io::Result<()> {
-    fs::write(data_dir.join(IN_USE), serde_json::to_vec(choice)?)
-}
-
-/// The choice of this data directory's daemon at its last start.
-#[must_use]
-pub fn noted_choice(data_dir: &Path) -> Option<Result<SandboxLevel, Refusal>> {
-    serde_json::from_slice(&fs::read(data_dir.join(IN_USE)).ok()?).ok()
+pub fn note_choice(data_dir: &Path, choice: &Choice) -> io::Result<()> {
+    fs::write(data_dir.join(CHOICE_FILE), serde_json::to_vec(choice)?)
 }
 
 /// Which levels work here. Probes once per boot of the machine and version of the program; then reads the data directory.
@@ -130,7 +113,7 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         findings: findings.clone(),
     };
     let bytes = serde_json::to_vec_pretty(&record).map_err(|error| failed(error.into()))?;
-    fs::write(spec.data_dir.join(FILE), bytes).map_err(failed)?;
+    fs::write(spec.data_dir.join(RECORD_FILE), bytes).map_err(failed)?;
     Ok(findings)
 }
 

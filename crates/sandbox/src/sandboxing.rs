@@ -1,11 +1,11 @@
 //! How a node confines the commands of its sessions: decided once, at its start.
 
-use crate::confinement::{Builder, Confinement};
+use crate::confinement::Confinement;
 use crate::hidden::Hidden;
-use crate::level::Refusal;
 use crate::slot::{WardenSlot, WardenSpec};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
+use agentd_protocol::sandbox::{Builder, Refusal};
 use std::path::PathBuf;
 
 /// The confinement of all commands on a node.

@@ -9,6 +9,7 @@
 //!
 //! Flow: name and arguments -> [`Registry::prepare`] -> [`Prepared`] (judged by the gate) -> [`run`] -> [`Finished`].
 
+mod answers;
 mod apply_patch;
 mod arguments;
 mod bash;
@@ -70,7 +71,7 @@ mod yielding;
 #[cfg(test)]
 mod tests;
 
-pub use agentd_policy::Subject;
+pub use agentd_policy::{REMOTE_PREFIX, Subject};
 pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
 pub use agentd_web::Hop;
 pub use binding::{likeness, partly_watched};
@@ -87,7 +88,7 @@ pub use pre_image::PreImage;
 pub use prepared::Prepared;
 pub use prompt_map::{PromptMap, map_dir};
 pub use put_back::{Contents, file_now, kept_content, put_back};
-pub use remote::{Offered, REMOTE_PREFIX, Remote, RemoteCall};
+pub use remote::{Offered, Remote, RemoteCall};
 pub use repo_map::REPO_MAP;
 pub use run::{Abandoned, run, unanswered};
 pub use search::{Search, SearchFound, SearchHit, SearchQuery};

@@ -9,9 +9,6 @@ use serde_json::{Map, Value};
 use std::fmt::Debug;
 use std::path::Path;
 
-/// The prefix of all their tool names: `mcp__SERVER__TOOL`.
-pub const REMOTE_PREFIX: &str = "mcp__";
-
 /// The tools of one tool server, or why they are unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offered {

@@ -8,13 +8,17 @@ use crate::cli::{CheckArgs, PolicyVerb};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::recorded;
+use crate::tool_program::ToolProgram;
 use crate::verbs::config::loaded;
 use agentd_client::Client;
-use agentd_policy::{Policy, Request, Rule, Source, Subject, by_text_only, explain};
-use agentd_protocol::{EffectClass, Event, Fault, PermissionMode, SandboxLevel};
-use agentd_settings::{PermissionConfig, ToolsConfig};
-use agentd_tools::Registry;
-use case::Case;
+use agentd_policy::{
+    BASH, CallFacts, Policy, REMOTE_PREFIX, Request, Rule, Source, Subject, ToolAnswer, ToolQuestion,
+    by_text_only, explain,
+};
+use agentd_protocol::{EffectClass, Fault, PermissionMode, SandboxLevel};
+use agentd_settings::PermissionConfig;
+use case::{Case, Events};
 use explained::Explained;
 
 pub(crate) async fn policy(ctx: &mut Ctx, verb: &PolicyVerb) -> Result<Exit, Failure> {
@@ -30,8 +34,8 @@ async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
         None => here(ctx, args)?,
     };
     let mode = args.mode.map_or(mode, Into::into);
-    known(args.tool.as_deref().unwrap_or(agentd_policy::BASH))?;
-    let (tool, subject, effect) = call(args);
+    let (tool, effect) = tool(ctx, args.tool.as_deref().unwrap_or(BASH)).await?;
+    let subject = subject(args, &tool, effect);
     let request = Request {
         tool: &tool,
         subject: &subject,
@@ -55,7 +59,7 @@ async fn level(ctx: &mut Ctx) -> SandboxLevel {
         return SandboxLevel::Confined;
     };
     let dir = client.status().await.ok().map(|status| status.data_dir);
-    let noted = dir.and_then(|dir| agentd_sandbox::noted_choice(dir.as_ref()));
+    let noted = dir.and_then(|dir| recorded::choice(dir.as_ref()));
     noted.and_then(Result::ok).unwrap_or(SandboxLevel::Confined)
 }
 
@@ -77,7 +81,10 @@ async fn in_session(ctx: &Ctx, session: &str) -> Result<(Policy, PermissionMode,
     let client = ctx.connect().await?;
     let session = client.get(session).await?.session.to_string();
     let mut case = Case::default();
-    case::each_event(&client, &session, |event: &Event| case.learn(event)).await?;
+    let mut log = Events::of(&session);
+    while let Some(events) = log.next(&client).await? {
+        events.iter().for_each(|event| case.learn(event));
+    }
     let policy = case.policy(&Policy::new(home(ctx)).with(in_force(&client).await?))?;
     let (mode, workdir) = (case.mode(), case.workdir().to_owned());
     Ok((policy, mode, workdir))
@@ -127,33 +134,35 @@ fn home(ctx: &Ctx) -> Option<&str> {
     ctx.environment.get("HOME")
 }
 
-/// The built-in tools, for their names and effects.
-fn tools() -> Registry {
-    Registry::builtin(&ToolsConfig::default())
-}
-
-/// Rejects an unknown tool, because a verdict for a misspelt name means nothing.
-fn known(asked: &str) -> Result<(), Failure> {
-    let registry = tools();
-    if asked.starts_with(agentd_tools::REMOTE_PREFIX) || registry.get(asked).is_some() {
-        return Ok(());
+/// A tool's canonical name and effect. Rejects an unknown tool, because a verdict for a misspelt name means nothing.
+async fn tool(ctx: &Ctx, asked: &str) -> Result<(String, EffectClass), Failure> {
+    if let Some(effect) = obvious(asked) {
+        return Ok((asked.to_owned(), effect));
     }
-    let why = registry.prepare(asked, &serde_json::Value::Null).err();
-    let why = why.map_or_else(|| format!("unknown tool {asked:?}"), |refusal| refusal.llm_text);
-    Err(Failure::invalid(
-        why,
-        "server tools are named mcp__SERVER__TOOL; `agentctl tools` lists the tools of a daemon",
-    ))
+    let question = ToolQuestion::Tool(asked.to_owned());
+    known(ToolProgram::new(&ctx.environment).answer(question).await?)
 }
 
-/// The call that the arguments describe. A tool that is not built in may have any effect.
-fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
-    let asked = args.tool.as_deref().unwrap_or(agentd_policy::BASH);
-    let registry = tools();
-    let spec = registry.get(asked);
-    let tool = spec.map_or(asked, |spec| spec.name.as_ref()).to_owned();
-    let effect = spec.map_or(EffectClass::Exec, |spec| spec.effect);
-    let subject = match (&args.command, &args.path, &args.url) {
+/// The effect of a tool that need not be looked up. A tool that is not built in may have any effect.
+fn obvious(asked: &str) -> Option<EffectClass> {
+    (asked == BASH || asked.starts_with(REMOTE_PREFIX)).then_some(EffectClass::Exec)
+}
+
+fn known(answer: ToolAnswer) -> Result<(String, EffectClass), Failure> {
+    match answer {
+        ToolAnswer::Tool { name, effect } | ToolAnswer::Call(CallFacts { name, effect, .. }) => {
+            Ok((name, effect))
+        }
+        ToolAnswer::Refused(why) => Err(Failure::invalid(
+            why,
+            "server tools are named mcp__SERVER__TOOL; `agentctl tools` lists the tools of a daemon",
+        )),
+    }
+}
+
+/// The target of the call that the arguments describe.
+fn subject(args: &CheckArgs, tool: &str, effect: EffectClass) -> Subject {
+    match (&args.command, &args.path, &args.url) {
         (Some(command), ..) => Subject::Command {
             command: command.clone(),
         },
@@ -162,26 +171,40 @@ fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
             path: path.clone(),
         },
         (None, None, Some(url)) => Subject::Url(url.clone()),
-        (None, None, None) if tool.starts_with(agentd_tools::REMOTE_PREFIX) => Subject::Remote {
+        (None, None, None) if tool.starts_with(REMOTE_PREFIX) => Subject::Remote {
             arguments: "{}".to_owned(),
             version: String::new(),
             undeclared: Vec::new(),
         },
         (None, None, None) => Subject::Nothing,
-    };
-    (tool, subject, effect)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_settings::ToolsConfig;
+    use agentd_tools::Registry;
+
+    fn asked(name: &str) -> Result<(String, EffectClass), Failure> {
+        let tools = Registry::builtin(&ToolsConfig::default());
+        known(tools.answer(&ToolQuestion::Tool(name.to_owned())))
+    }
 
     #[test]
     fn an_unknown_tool_is_refused_with_a_suggestion() {
-        for name in ["Bash", "read", "SemanticSearch", "mcp__any__tool"] {
-            assert!(known(name).is_ok(), "{name}");
+        for name in ["Bash", "read", "SemanticSearch"] {
+            assert!(asked(name).is_ok(), "{name}");
         }
-        let why = known("Reed").unwrap_err().to_string();
+        assert_eq!(asked("read").unwrap(), ("Read".to_owned(), EffectClass::Read));
+        assert!(obvious("mcp__any__tool").is_some());
+        let why = asked("Reed").unwrap_err().to_string();
         assert!(why.contains("Did you mean `Read`?"), "{why}");
+    }
+
+    #[test]
+    fn what_is_obvious_is_what_the_tools_say() {
+        assert_eq!(obvious(BASH), Some(asked(BASH).unwrap().1));
+        assert_eq!(obvious("Read"), None);
     }
 }

@@ -1,11 +1,12 @@
 //! Checks of the sandbox that confines agents' commands on this machine.
 
 use crate::verbs::doctor::Check;
-use agentd_policy::{Policy, Rule, Source, by_text_only};
-use agentd_protocol::SandboxLevel;
-use agentd_sandbox::{
-    Finding, Findings, RISK_OF_NONE, Refusal, Wanted, choose, gaps, gaps_in_words, guards, secret_settings,
+use agentd_policy::{
+    Policy, RISK_OF_NONE, Rule, Source, Wanted, by_text_only, choose_level, gaps, gaps_in_words, guards,
 };
+use agentd_protected::secret_settings;
+use agentd_protocol::SandboxLevel;
+use agentd_protocol::sandbox::{Choice, Finding, Findings};
 use agentd_settings::{Network, SandboxChoice, SandboxConfig};
 use std::path::Path;
 
@@ -15,7 +16,7 @@ const SCOPES: u32 = 6;
 /// The level in use, and what a better one lacks. `in_use` is the choice of a running daemon; without one, the settings
 /// tell which level it would choose.
 pub(super) fn checks(
-    in_use: Option<Result<SandboxLevel, Refusal>>,
+    in_use: Option<Choice>,
     settings: Option<&SandboxConfig>,
     found: Option<&Findings>,
 ) -> Vec<Check> {
@@ -50,7 +51,7 @@ pub(super) fn checks(
     }
 }
 
-fn would_use(settings: &SandboxConfig, found: Option<&Findings>) -> Option<Result<SandboxLevel, Refusal>> {
+fn would_use(settings: &SandboxConfig, found: Option<&Findings>) -> Option<Choice> {
     let wanted = match settings.level {
         SandboxChoice::Auto => Wanted::Best,
         SandboxChoice::Isolated => Wanted::Exactly(SandboxLevel::Isolated),
@@ -58,7 +59,7 @@ fn would_use(settings: &SandboxConfig, found: Option<&Findings>) -> Option<Resul
         SandboxChoice::None if settings.require == SandboxLevel::None => return Some(Ok(SandboxLevel::None)),
         SandboxChoice::None => Wanted::Exactly(SandboxLevel::None),
     };
-    found.map(|found| choose(wanted, settings.require, found))
+    found.map(|found| choose_level(wanted, settings.require, found))
 }
 
 fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&SandboxConfig>) -> Check {
@@ -222,7 +223,7 @@ fn bounds(found: &Findings) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_sandbox::KernelLimits;
+    use agentd_protocol::sandbox::{Builder, KernelLimits, Refusal};
 
     fn found(isolated: bool, confined: bool, root: bool) -> Findings {
         let finding = |works, name: &str| {
@@ -236,7 +237,7 @@ mod tests {
         };
         Findings {
             isolated: finding(isolated, "namespaces"),
-            builder: agentd_sandbox::Builder::default(),
+            builder: Builder::default(),
             confined: finding(confined, "Landlock"),
             landlock_abi: 7,
             root,

@@ -67,17 +67,19 @@ impl Case {
     }
 }
 
-/// Reads a session's log from its beginning. Skips lines of a newer version.
-pub(super) async fn each_event(
-    client: &Client,
-    session: &str,
-    mut each: impl FnMut(&Event),
-) -> Result<(), Failure> {
-    let mut pages = Pages::new(session, 0);
-    while let Some(lines) = pages.next(client).await? {
-        for event in lines.iter().filter_map(|line| serde_json::from_str(line).ok()) {
-            each(&event);
-        }
+/// A session's log from its beginning, in pages. Skips lines of a newer version.
+#[derive(Debug)]
+pub(super) struct Events(Pages);
+
+impl Events {
+    pub(super) fn of(session: &str) -> Self {
+        Self(Pages::new(session, 0))
     }
-    Ok(())
+
+    /// The next page; `None` at the current end of the log.
+    pub(super) async fn next(&mut self, client: &Client) -> Result<Option<Vec<Event>>, Failure> {
+        let lines = self.0.next(client).await?;
+        let read = |line: &String| serde_json::from_str(line).ok();
+        Ok(lines.map(|lines| lines.iter().filter_map(read).collect()))
+    }
 }

@@ -6,19 +6,18 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
 use crate::render::{Column, clean};
-use crate::verbs::policy::case::{Case, each_event};
+use crate::tool_program::ToolProgram;
+use crate::verbs::policy::case::{Case, Events};
 use crate::verbs::policy::explained::word;
-use crate::verbs::policy::{configured, home, in_force, tools};
-use agentd_policy::{Policy, Request, Source, Subject, judge};
+use crate::verbs::policy::{configured, home, in_force};
+use agentd_policy::{CallFacts, Policy, Request, Source, Subject, ToolAnswer, ToolQuestion, judge};
 use agentd_protocol::{
     EffectClass, Event, EventBody, Fault, ListParams, Seq, SessionId, Timestamp, ToolCallId, Verdict,
-    VerdictKind,
+    VerdictGiven, VerdictKind,
 };
 use agentd_settings::{Sources, load};
-use agentd_tools::{Prepared, Registry};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// A call whose verdict would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -92,10 +91,15 @@ pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Fa
             rows.into_iter().map(|row| row.session).collect()
         }
     };
+    let mut tools = ToolProgram::new(&ctx.environment);
     let (mut judged, mut passed_over, mut changes) = (0, 0, Vec::new());
     for session in sessions {
         let mut replay = Replay::new(&base);
-        each_event(&client, &session.to_string(), |event| replay.take(event)).await?;
+        let mut log = Events::of(&session.to_string());
+        while let Some(events) = log.next(&client).await? {
+            let answers = tools.answers(&replay.questions(&events)).await?;
+            replay.take(&events, answers);
+        }
         judged += replay.judged;
         passed_over += replay.passed_over;
         changes.append(&mut replay.changes);
@@ -117,10 +121,9 @@ pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Fa
 /// One session's log, event by event.
 struct Replay<'a> {
     base: &'a Policy,
-    tools: Registry,
     case: Case,
     /// Calls that were proposed but not judged yet.
-    proposed: BTreeMap<ToolCallId, Result<Prepared, String>>,
+    proposed: BTreeMap<ToolCallId, ToolAnswer>,
     judged: u64,
     passed_over: u64,
     changes: Vec<Change>,
@@ -130,7 +133,6 @@ impl<'a> Replay<'a> {
     fn new(base: &'a Policy) -> Self {
         Self {
             base,
-            tools: tools(),
             case: Case::default(),
             proposed: BTreeMap::new(),
             judged: 0,
@@ -139,45 +141,67 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn take(&mut self, event: &Event) {
-        self.case.learn(event);
-        match &event.body {
-            EventBody::ToolProposed(call) => {
-                let prepared = self.tools.prepare(&call.name, &call.input);
-                let prepared = prepared.map(|prepared| prepared.within(Path::new(self.case.workdir())));
-                self.proposed
-                    .insert(call.tool_call, prepared.map_err(|outcome| outcome.llm_text));
+    /// What to ask about the calls in the next events, one question per proposed call.
+    fn questions(&self, events: &[Event]) -> Vec<ToolQuestion> {
+        let mut workdir = self.case.workdir();
+        let mut questions = Vec::new();
+        for event in events {
+            match &event.body {
+                EventBody::SessionCreated(created) => workdir = &created.workdir,
+                EventBody::ToolProposed(call) => questions.push(ToolQuestion::Call {
+                    tool: call.name.clone(),
+                    input: call.input.clone(),
+                    workdir: workdir.to_owned(),
+                }),
+                _ => {}
             }
-            EventBody::VerdictGiven(given) => {
-                // A call that was judged again after a restart already has its verdict.
-                let Some(prepared) = self.proposed.remove(&given.tool_call) else {
-                    return;
-                };
-                let failed = given.verdict.rule == "gate:error" || given.verdict.rule == "gate:timeout";
-                // The files that an undo changes are known only in the session's memory, not in its log.
-                let failed = failed
-                    || matches!(&prepared, Ok(call) if call.effect == EffectClass::Write && call.subject == Subject::Nothing);
-                match (prepared, failed) {
-                    (Ok(prepared), false) => self.judge(event, given.tool_call, &prepared, &given.verdict),
-                    (Ok(_) | Err(_), _) => self.passed_over += 1,
+        }
+        questions
+    }
+
+    /// Takes the next events, with the answers to their questions.
+    fn take(&mut self, events: &[Event], answers: Vec<ToolAnswer>) {
+        let mut answers = answers.into_iter();
+        for event in events {
+            self.case.learn(event);
+            match &event.body {
+                EventBody::ToolProposed(call) => {
+                    if let Some(answer) = answers.next() {
+                        self.proposed.insert(call.tool_call, answer);
+                    }
                 }
+                EventBody::VerdictGiven(given) => self.given(event, given),
+                EventBody::ToolFinished(finished) => {
+                    self.proposed.remove(&finished.tool_call);
+                }
+                _ => {}
             }
-            EventBody::ToolFinished(finished) => {
-                self.proposed.remove(&finished.tool_call);
-            }
-            _ => {}
         }
     }
 
-    fn judge(&mut self, event: &Event, tool_call: ToolCallId, prepared: &Prepared, before: &Verdict) {
+    fn given(&mut self, event: &Event, given: &VerdictGiven) {
+        // A call that was judged again after a restart already has its verdict.
+        let Some(answer) = self.proposed.remove(&given.tool_call) else {
+            return;
+        };
+        let failed = given.verdict.rule == "gate:error" || given.verdict.rule == "gate:timeout";
+        match answer {
+            ToolAnswer::Call(call) if !failed && !is_undo(&call) => {
+                self.judge(event, given.tool_call, &call, &given.verdict);
+            }
+            ToolAnswer::Call(_) | ToolAnswer::Tool { .. } | ToolAnswer::Refused(_) => self.passed_over += 1,
+        }
+    }
+
+    fn judge(&mut self, event: &Event, tool_call: ToolCallId, call: &CallFacts, before: &Verdict) {
         let Ok(policy) = self.case.policy(self.base) else {
             self.passed_over += 1;
             return;
         };
         let request = Request {
-            tool: &prepared.name,
-            subject: &prepared.subject,
-            effect: prepared.effect,
+            tool: &call.name,
+            subject: &call.subject,
+            effect: call.effect,
             mode: self.case.mode(),
             workdir: self.case.workdir(),
         };
@@ -189,8 +213,8 @@ impl<'a> Replay<'a> {
                 seq: event.seq,
                 at: event.at,
                 tool_call,
-                tool: prepared.name.clone().into_owned(),
-                title: prepared.title.clone(),
+                tool: call.name.clone(),
+                title: call.title.clone(),
                 before: before.kind,
                 before_rule: before.rule.clone(),
                 after: after.kind,
@@ -198,6 +222,11 @@ impl<'a> Replay<'a> {
             });
         }
     }
+}
+
+/// The files that an undo changes are known only in the session's memory, not in its log.
+fn is_undo(call: &CallFacts) -> bool {
+    call.effect == EffectClass::Write && call.subject == Subject::Nothing
 }
 
 #[cfg(test)]

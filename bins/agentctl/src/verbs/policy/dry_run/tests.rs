@@ -3,6 +3,8 @@
 use super::*;
 use agentd_policy::Rule;
 use agentd_protocol::*;
+use agentd_settings::ToolsConfig;
+use agentd_tools::Registry;
 use serde_json::{Value, json};
 
 struct Log {
@@ -67,7 +69,13 @@ impl Log {
             .map(|rule| Rule::parse(rule, Source::Operator).unwrap());
         let base = Policy::new(None).with(rules.collect());
         let mut replay = Replay::new(&base);
-        self.events.iter().for_each(|event| replay.take(event));
+        // What the program agentd answers, page by page.
+        let tools = Registry::builtin(&ToolsConfig::default());
+        for page in self.events.chunks(2) {
+            let questions = replay.questions(page);
+            let answers = questions.iter().map(|question| tools.answer(question)).collect();
+            replay.take(page, answers);
+        }
         let changes = replay.changes.iter().map(|change| {
             format!(
                 "{}: {} -> {}",

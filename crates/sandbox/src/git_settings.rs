@@ -1,89 +1,11 @@
-//! Checks toolchain settings that may hold credentials: `.gitconfig`, cargo's `config.toml`.
-//!
-//! Commands may read them if nothing in them looks like a secret. A file that cannot be checked is not readable.
+//! The environment of a git that must not read the user's settings.
 
 use crate::environment::Environment;
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use agentd_protected::{holds_secret, is_secret_line};
+use std::path::PathBuf;
 
-/// The longest settings file to check.
-const LONGEST: u64 = 256 << 10;
-/// The files below the home directory.
-pub(crate) const BELOW_HOME: [&str; 3] = [".cargo/config.toml", ".config/git/config", ".gitconfig"];
 /// The files that git reads for a user.
 const GIT: [&str; 2] = [".gitconfig", ".config/git/config"];
-/// Parts of keys and values that indicate secrets, in lower case.
-const SECRET: [&str; 15] = [
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "extraheader",
-    "authorization",
-    "smtppass",
-    "oauth",
-    "bearer",
-    "apikey",
-    "api_key",
-    "api-key",
-    "private_key",
-    "privatekey",
-];
-/// Prefixes of the tokens of well-known services.
-const TOKENS: [&str; 9] = [
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "akia",
-    "eyj",
-];
-
-/// Whether to hide a settings file from commands: it seems to contain a secret, or cannot be checked.
-fn holds_secret(path: &Path) -> bool {
-    let mut bytes = Vec::new();
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) => return error.kind() != ErrorKind::NotFound,
-    };
-    if file.take(LONGEST + 1).read_to_end(&mut bytes).is_err() {
-        return true;
-    }
-    let long = u64::try_from(bytes.len()).is_ok_and(|length| length > LONGEST);
-    long || std::str::from_utf8(&bytes).map_or(true, |text| text.lines().any(is_secret))
-}
-
-/// Whether a line contains a secret: by its words, or by a user in front of a URL's host.
-fn is_secret(line: &str) -> bool {
-    let line = line.trim().to_ascii_lowercase();
-    if line.starts_with(['#', ';']) && !TOKENS.iter().any(|token| line.contains(token)) {
-        return false;
-    }
-    let user = line.split("://").skip(1).any(|rest| {
-        let end = rest.find(['/', '"', '\'', ' ']).unwrap_or(rest.len());
-        rest.get(..end).is_some_and(|place| place.contains('@'))
-    });
-    // The user in `ssh://git@host` is no secret.
-    let plain = line.contains("://git@") && line.matches('@').count() == 1;
-    (user && !plain) || SECRET.iter().chain(&TOKENS).any(|word| line.contains(word))
-}
-
-/// The settings files below a home directory that commands must not read.
-#[must_use]
-pub fn secret_settings(home: &Path) -> Vec<PathBuf> {
-    let files = BELOW_HOME.iter().map(|name| home.join(name));
-    files.filter(|path| holds_secret(path)).collect()
-}
-
-/// Whether commands may read cargo's settings in a directory.
-pub(crate) fn is_open(path: &Path) -> bool {
-    !holds_secret(path)
-}
 
 impl Environment {
     /// Returns the same environment for a git that skips the user's settings that it must not read, and still knows the
@@ -131,7 +53,7 @@ fn identity(text: &str) -> Vec<(String, String)> {
         if let Some((key, value)) = line.split_once('=').filter(|_| user) {
             let key = key.trim().to_ascii_lowercase();
             let value = value.trim().trim_matches('"');
-            if matches!(key.as_str(), "name" | "email") && !is_secret(value) {
+            if matches!(key.as_str(), "name" | "email") && !is_secret_line(value) {
                 found.push((format!("user.{key}"), value.to_owned()));
             }
         }
@@ -143,6 +65,7 @@ fn identity(text: &str) -> Vec<(String, String)> {
 mod tests {
     use super::*;
     use crate::confinement::readable;
+    use agentd_protected::secret_settings;
 
     fn home(file: &str, text: &str) -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! The table of guards: for each level, which mechanism enforces a guard. `agentctl doctor`, the daemon's start,
 //! `ps -o wide` and docs/security.md read this one table.
 
-use crate::level::Findings;
 use agentd_protocol::SandboxLevel;
+use agentd_protocol::sandbox::Findings;
 use std::fmt;
 
 /// How a guard is enforced at a level.
@@ -309,14 +309,13 @@ pub fn level_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cgroup::KernelLimits;
-    use crate::level::Finding;
     use SandboxLevel::{Confined, Isolated, None};
+    use agentd_protocol::sandbox::{Builder, Finding, KernelLimits, Refusal};
 
     fn machine(landlock_abi: u32, limits: bool) -> Findings {
         Findings {
             isolated: Finding::Works,
-            builder: crate::Builder::default(),
+            builder: Builder::default(),
             confined: Finding::Works,
             landlock_abi,
             root: false,
@@ -346,7 +345,7 @@ mod tests {
         assert!(gaps_in_words(Confined, Some(&machine(5, true))).contains(signals));
         assert!(!gaps_in_words(Isolated, Some(&machine(5, true))).contains(signals));
         let lacking = Findings {
-            broker: Finding::Missing(crate::Refusal {
+            broker: Finding::Missing(Refusal {
                 message: String::new(),
                 fix: String::new(),
             }),
