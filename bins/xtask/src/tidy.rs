@@ -16,7 +16,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 14] = [
+pub(crate) const RULES: [(&str, Rule); 15] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -28,6 +28,10 @@ pub(crate) const RULES: [(&str, Rule); 14] = [
     (
         "dependencies comply with deny.toml",
         dependencies::licences_and_bans,
+    ),
+    (
+        "agentctl links nothing that only a daemon needs",
+        dependencies::small_program,
     ),
     ("a file fits on a few screens", sources::file_sizes),
     ("lib.rs holds docs, modules and re-exports", sources::lib_files),

@@ -4,7 +4,7 @@ use super::layers::metadata;
 use super::tree::Tree;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
 
 pub(crate) fn licences_and_bans(tree: &Tree) -> Result<Vec<String>> {
@@ -83,4 +83,66 @@ pub(crate) fn acceptable(expression: &str, allowed: &BTreeSet<String>) -> bool {
     } else {
         expression.split(" OR ").any(all)
     }
+}
+
+/// The program that people also install where no daemon runs.
+const SMALL: &str = "agentctl";
+/// What it does not link: it is small, and the program `agentd` answers what only these know.
+const HEAVY: [&str; 6] = [
+    "agentd-prompt",
+    "agentd-repo-map",
+    "agentd-sandbox",
+    "agentd-tools",
+    "agentd-web",
+    "jsonschema",
+];
+
+pub(crate) fn small_program(tree: &Tree) -> Result<Vec<String>> {
+    Ok(heavy(&metadata(tree, &[])?))
+}
+
+/// The heavy packages that the small program links, each with the package that first needs it.
+pub(crate) fn heavy(metadata: &Value) -> Vec<String> {
+    let list = |at: &str| metadata.pointer(at).and_then(Value::as_array);
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let packages = list("/packages").into_iter().flatten();
+    let names: BTreeMap<String, String> = packages
+        .filter_map(|package| Some((text(package, "id")?, text(package, "name")?)))
+        .collect();
+    let nodes = list("/resolve/nodes").into_iter().flatten();
+    let needs: BTreeMap<String, Vec<String>> = nodes
+        .filter_map(|node| Some((text(node, "id")?, linked(node))))
+        .collect();
+    let Some((root, _)) = names.iter().find(|(_, name)| name.as_str() == SMALL) else {
+        return vec![format!("there is no package {SMALL}")];
+    };
+    let mut todo = vec![root];
+    let (mut seen, mut findings) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(id) = todo.pop() {
+        for need in needs.get(id).into_iter().flatten() {
+            let name = names.get(need).map_or("", String::as_str);
+            if HEAVY.contains(&name) {
+                let by = names.get(id).map_or("", String::as_str);
+                findings.insert(format!("{SMALL} links {name}, which {by} needs"));
+            } else if seen.insert(need) {
+                todo.push(need);
+            }
+        }
+    }
+    findings.into_iter().collect()
+}
+
+/// The packages that a package links; those that only its tests or its build need are not among them.
+fn linked(node: &Value) -> Vec<String> {
+    let dependencies = node.get("deps").and_then(Value::as_array);
+    let links = |dependency: &&Value| {
+        let kinds = dependency.get("dep_kinds").and_then(Value::as_array);
+        kinds
+            .into_iter()
+            .flatten()
+            .any(|kind| kind.get("kind").is_some_and(Value::is_null))
+    };
+    let ids = dependencies.into_iter().flatten().filter(links);
+    ids.filter_map(|dependency| dependency.get("pkg")?.as_str().map(str::to_owned))
+        .collect()
 }

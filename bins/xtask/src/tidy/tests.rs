@@ -1,9 +1,10 @@
-use super::dependencies::acceptable;
+use super::dependencies::{acceptable, heavy};
 use super::documents::undocumented;
 use super::layers::{Member, upward};
 use super::redteam::{ROWS, covered, rows};
 use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, one_machine, words};
 use super::tree::{Source, Tree};
+use serde_json::{Value, json};
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     let sources = files.iter().map(|(path, text)| Source {
@@ -37,6 +38,36 @@ fn a_planted_upward_dependency_is_found() {
         member("same", 2, &[("high", true)]),
     ];
     assert_eq!(upward(&members), ["low (layer 1) depends on high (layer 2)"]);
+}
+
+#[test]
+fn a_heavy_dependency_of_agentctl_is_found_wherever_it_comes_from() {
+    let package = |name: &str| json!({ "id": format!("{name}-id"), "name": name });
+    let node = |name: &str, needs: &[(&str, Option<&str>)]| {
+        let need = |(name, kind): &(&str, Option<&str>)| {
+            json!({ "pkg": format!("{name}-id"), "dep_kinds": [{ "kind": kind }] })
+        };
+        let deps: Vec<Value> = needs.iter().map(need).collect();
+        json!({ "id": format!("{name}-id"), "deps": deps })
+    };
+    let names = ["agentctl", "agentd", "agentd-viewer", "agentd-tools", "jsonschema"];
+    let found = |viewer: &[(&str, Option<&str>)]| {
+        heavy(&json!({
+            "packages": names.map(package),
+            "resolve": { "nodes": [
+                node("agentctl", &[("agentd-viewer", None), ("agentd-tools", Some("dev"))]),
+                node("agentd", &[("agentd-tools", None)]),
+                node("agentd-viewer", viewer),
+                node("agentd-tools", &[("jsonschema", None)]),
+            ] }
+        }))
+    };
+    assert_eq!(found(&[]), [""; 0]);
+    assert_eq!(found(&[("jsonschema", Some("build"))]), [""; 0]);
+    assert_eq!(
+        found(&[("agentd-tools", None)]),
+        ["agentctl links agentd-tools, which agentd-viewer needs"]
+    );
 }
 
 #[test]
