@@ -152,7 +152,8 @@ pub(crate) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Err
         match parse_row(&found?) {
             Ok(row) => list.push(row),
             Err(error) => {
-                tracing::error!(error = %StoreError::from(error), "skipping a list row without a readable session id")
+                let error = StoreError::from(error);
+                tracing::error!(%error, "skipping a list row without a readable session id");
             }
         }
     }

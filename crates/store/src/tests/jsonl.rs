@@ -77,20 +77,18 @@ async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else(fresh: fn() 
     }
 }
 
+/// The line of an import that is refused, and the reason.
+async fn refusal(kit: &Kit, lines: Vec<Bytes>) -> (Seq, String) {
+    match restore(&*kit.log, &OwnLog::vouched(lines), &mut kit.stamp(), row).await {
+        Err(StoreError::BadImport { line, reason }) => (line, reason),
+        other => panic!("{other:?}"),
+    }
+}
+
 async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing(fresh: fn() -> Kit) {
     let kit = fresh();
     let (a, b) = (kit.session(), kit.session());
-    let reason = async |lines: Vec<Bytes>| match restore(
-        &*kit.log,
-        &OwnLog::vouched(lines.clone()),
-        &mut kit.stamp(),
-        row,
-    )
-    .await
-    {
-        Err(StoreError::BadImport { line, reason }) => (line, reason),
-        other => panic!("{other:?}"),
-    };
+    let reason = async |lines: Vec<Bytes>| refusal(&kit, lines).await;
     let mut gap = lines(a, 4);
     gap.remove(2);
     assert_eq!(reason(gap).await, (3, "seq is 4, expected 3".to_owned()));
