@@ -5,7 +5,6 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Chosen;
 use crate::failure::Failure;
-use crate::recorded;
 use crate::render::{count, hanging, word};
 use crate::verbs::config::{loaded, of_daemon};
 use crate::verbs::doctor::Check;
@@ -40,12 +39,12 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
     }
     let dir = data_dir(ctx, settings.as_ref().ok(), status.as_ref());
     checks.extend(dir.iter().flat_map(|dir| [permissions(dir), disk(dir)]));
-    let found = dir.as_deref().and_then(recorded::findings);
+    let found = dir.as_deref().and_then(crate::recorded::findings);
     // A running daemon may use other settings than this program reads.
     let in_use = dir
         .as_deref()
         .filter(|_| status.is_some())
-        .and_then(recorded::choice);
+        .and_then(crate::recorded::choice);
     let theirs = theirs.as_ref().map(|theirs| &theirs.settings);
     let in_force = theirs.or_else(|| settings.as_ref().ok().map(|loaded| &loaded.settings));
     let level = in_use.as_ref().and_then(|level| level.as_ref().ok()).copied();
