@@ -4,6 +4,7 @@
 mod cluster;
 mod conformance;
 mod tidy;
+mod verdict;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
@@ -32,6 +33,8 @@ enum Task {
     Cluster(cluster::Args),
     /// Runs the suites of recorded traffic and scenarios in a directory
     Conformance(conformance::Args),
+    /// Runs `cargo test`, and each test that fails once more, alone: what passes then is flaky
+    Verdict(verdict::Args),
 }
 
 fn main() -> Result<ExitCode> {
@@ -39,6 +42,7 @@ fn main() -> Result<ExitCode> {
     match Args::parse().task {
         Task::Cluster(args) => cluster::run(&root, &args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Verdict(args) => verdict::run(&root, &args),
         Task::Redteam => print(&tidy::redteam(&root)?),
         Task::Faults => print(&tidy::faults(&root)?),
         Task::Openapi => {
