@@ -1,5 +1,41 @@
-# The checks that CI runs, fastest first. `.ci/run` also installs what the tests need.
-check: fmt-check lint tidy doc test
+# xtask with the features of `cargo test --workspace`: `cargo xtask` selects others, and compiles a hundred packages again.
+xtask := "cargo build --quiet --workspace --locked --test arming --bin xtask && target/debug/xtask"
+
+# What the changes since the main line concern: format, house rules, lints, unit tests.
+check *args:
+    {{xtask}} check {{args}}
+
+# `.ci/run` in a fresh clone of HEAD. If it passes, target/ci-passed gets the hash of the tree.
+ci:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if [ -n "$(git status --porcelain)" ]; then
+        git status --short
+        echo "just ci tests HEAD: commit or stash these changes first"
+        exit 1
+    fi
+    if [ -z "${AGENTD_FIXTURES:-}" ] && [ -d ../shared/fixtures ]; then
+        AGENTD_FIXTURES="$(cd ../shared/fixtures && pwd)"
+        export AGENTD_FIXTURES
+    fi
+    clone="$PWD/target/ci-clone"
+    rm -rf "$clone"
+    git clone --quiet . "$clone"
+    tree="$(git -C "$clone" rev-parse 'HEAD^{tree}')"
+    if ! CI=true bash "$clone/.ci/run" </dev/null; then
+        echo "just ci: $tree failed; its clone is in $clone"
+        exit 1
+    fi
+    echo "$tree" >>target/ci-passed
+    rm -rf "$clone"
+    echo "just ci: $tree passed"
+
+# Everything that CI checks apart from other languages, in this tree.
+check-all: fmt-check tidy doc lint test
+
+# Tests many times with little of the processor and a busy disk: `just stress cancel:: --times 20`.
+stress *args:
+    {{xtask}} stress {{args}}
 
 # Format everything.
 fmt:
@@ -13,7 +49,7 @@ lint:
 
 # The house rules: layers, sizes, names, invariants, documented keys.
 tidy:
-    cargo xtask tidy
+    {{xtask}} tidy
 
 test *args:
     cargo test --workspace --locked {{args}}
@@ -28,7 +64,7 @@ demo n="3":
 # A PostgreSQL server and nodes that share it, in one command; Ctrl-C ends them. Needs PostgreSQL's programs.
 cluster nodes="3":
     cargo build -p agentd -p agentctl
-    cargo xtask cluster {{nodes}}
+    {{xtask}} cluster {{nodes}}
 
 # Random faults of three nodes, their database, connections and clocks: the seed, the number of faults and of sessions. CI runs
 # seed 1 with 16 and 30.

@@ -32,6 +32,11 @@ pub fn binaries() -> &'static Binaries {
     reason = "the harness of tests starts cargo"
 )]
 fn build() -> Binaries {
+    // `cargo xtask stress` has built them.
+    if let Ok(dir) = std::env::var("AGENTD_TEST_PROGRAMS") {
+        let built = |name: &str| Path::new(&dir).join(name);
+        return kept_beside([built("agentd"), built("agentctl"), built("agentd-bench")]);
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the tests live in the workspace");
@@ -61,7 +66,6 @@ fn build() -> Binaries {
         "the binaries do not build:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // A directory of our own: a later plain build must not replace a binary that tests still run.
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();
     let built = |name: &str| {
         let path = messages
@@ -71,7 +75,12 @@ fn build() -> Binaries {
             .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from));
         path.unwrap_or_else(|| panic!("cargo built no {name}"))
     };
-    let (agentd, agentctl, bench) = (built("agentd"), built("agentctl"), built("agentd-bench"));
+    kept_beside([built("agentd"), built("agentctl"), built("agentd-bench")])
+}
+
+/// Copies the binaries to a directory of our own: a later plain build must not replace a binary that tests still run.
+#[expect(clippy::expect_used, reason = "the harness of tests copies what was built")]
+fn kept_beside([agentd, agentctl, bench]: [PathBuf; 3]) -> Binaries {
     let dir = agentd
         .parent()
         .expect("a binary is in a directory")

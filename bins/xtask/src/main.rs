@@ -1,8 +1,10 @@
 //! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks; `cargo xtask conformance`
 //! compares the real code with recorded traffic.
 
+mod check;
 mod cluster;
 mod conformance;
+mod stress;
 mod tidy;
 mod verdict;
 
@@ -33,6 +35,16 @@ enum Task {
     Cluster(cluster::Args),
     /// Runs the suites of recorded traffic and scenarios in a directory
     Conformance(conformance::Args),
+    /// Checks what the changes since the main line concern: format, house rules, lints, unit tests
+    Check(check::Args),
+    /// For cargo: runs a test executable if it is one of the packages
+    #[command(hide = true)]
+    Only(check::RunnerArgs),
+    /// Runs tests many times with little of the processor and a busy disk
+    Stress(stress::Args),
+    /// For cargo: runs the tests of an executable under pressure
+    #[command(hide = true)]
+    Stressed(stress::RunnerArgs),
     /// Runs `cargo test`, and each test that fails once more, alone: what passes then is flaky
     Verdict(verdict::Args),
 }
@@ -42,6 +54,10 @@ fn main() -> Result<ExitCode> {
     match Args::parse().task {
         Task::Cluster(args) => cluster::run(&root, &args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::Check(args) => check::run(&root, &args),
+        Task::Only(args) => check::runner(&args),
+        Task::Stress(args) => stress::run(&root, &args),
+        Task::Stressed(args) => stress::runner(&args),
         Task::Verdict(args) => verdict::run(&root, &args),
         Task::Redteam => print(&tidy::redteam(&root)?),
         Task::Faults => print(&tidy::faults(&root)?),

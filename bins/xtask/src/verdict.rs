@@ -8,6 +8,7 @@ mod report;
 use anyhow::{Context as _, Result, bail};
 use judge::{Again, First, MOST_FLAKY, Suspect, again, closing, first, passes};
 use relay::relay;
+pub(crate) use report::message;
 use report::report;
 use std::fs;
 use std::io::Write as _;

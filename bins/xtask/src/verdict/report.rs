@@ -177,8 +177,20 @@ impl Reader {
     }
 }
 
+/// A line without the number of the thread that panicked, which differs each time.
+fn without_thread(line: &str) -> String {
+    let number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    match line.split_once(") panicked at ") {
+        Some((before, after)) => match before.rsplit_once(" (") {
+            Some((thread, id)) if number(id) => format!("{thread} panicked at {after}"),
+            _ => line.to_owned(),
+        },
+        None => line.to_owned(),
+    }
+}
+
 /// Why a test failed: its first panic, or all that it printed; bounded.
-fn message(captured: &str) -> String {
+pub(crate) fn message(captured: &str) -> String {
     let lines: Vec<&str> = captured.lines().collect();
     let from = lines.iter().position(|line| line.contains("panicked at "));
     let lines = lines.into_iter().skip(from.unwrap_or_default());
@@ -186,6 +198,11 @@ fn message(captured: &str) -> String {
         .take_while(|line| !line.starts_with("note: ") && !line.starts_with("stack backtrace:"))
         .skip_while(|line| line.trim().is_empty())
         .take(MESSAGE_LINES);
-    let cut = |line: &str| line.chars().take(MESSAGE_COLUMNS).collect::<String>();
-    told.map(cut).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    let cut = |line: String| line.chars().take(MESSAGE_COLUMNS).collect::<String>();
+    told.map(without_thread)
+        .map(cut)
+        .collect::<Vec<_>>()
+        .join("\n")
+        .trim_end()
+        .to_owned()
 }
