@@ -1,7 +1,7 @@
-//! `just check`: what a change concerns, in the time of a coffee. The packages come from git and from cargo's metadata.
+//! `just check`: checks the packages that a change concerns, which git and cargo's metadata tell.
 //!
 //! All cargo commands select the whole workspace, as `cargo test --workspace` does: with single packages, cargo would select
-//! other features, and compile most dependencies again. What a change does not concern is up to date, and is not run.
+//! other features, and compile most dependencies again. The tests of other packages are up to date, and do not run.
 
 mod affected;
 
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// What the changes are compared with, the first that exists.
+/// The branches to compare with; the first that exists counts.
 const BASES: [&str; 2] = ["origin/main", "main"];
 
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What cargo runs test executables with: it runs those of some packages only.
+/// The arguments of cargo's runner, which runs the test executables of some packages only.
 #[derive(clap::Args)]
 pub(crate) struct RunnerArgs {
     /// The names of packages, with commas

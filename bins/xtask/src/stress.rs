@@ -48,12 +48,12 @@ pub(crate) struct Args {
     /// How many seconds one run may take
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=3600))]
     limit: u64,
-    /// After so many minutes, no more runs start
+    /// No run starts later than this many minutes after the first
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1440))]
     minutes: u64,
 }
 
-/// What the program between cargo and the test executables has to do.
+/// The task of the program between cargo and the test executables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Plan {
     names: Vec<String>,
@@ -68,7 +68,7 @@ struct Plan {
     dir: PathBuf,
 }
 
-/// What became of the runs of one test with one share.
+/// The results of the runs of one test with one share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Outcome {
     name: String,

@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<ExitCode> {
         repeated.push((suspect.clone(), again));
     }
     let passed = passes(&first, &repeated);
-    tell(&flaky, &first, &repeated)?;
+    tell(&flaky, &first, &repeated, passed)?;
     Ok(if passed {
         ExitCode::SUCCESS
     } else {
@@ -90,14 +90,10 @@ fn repeat(words: &[String], suspect: &Suspect) -> Result<Again> {
     Ok(again(&report, suspect))
 }
 
-fn tell(flaky: &Path, first: &First, repeated: &[(Suspect, Again)]) -> Result<()> {
+fn tell(flaky: &Path, first: &First, repeated: &[(Suspect, Again)], all_good: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let clean = first.problems.is_empty() && first.suspects.is_empty();
-    writeln!(
-        out,
-        "\n=== verdict{}",
-        if clean { ": no test failed" } else { "" }
-    )?;
+    let verdict = if all_good { "passed" } else { "failed" };
+    writeln!(out, "\n=== verdict: {verdict}")?;
     for problem in &first.problems {
         writeln!(out, "cannot be repeated: {problem}")?;
     }

@@ -23,7 +23,7 @@ pub(crate) struct Package {
     pub(crate) includes: BTreeSet<String>,
 }
 
-/// What has to be tested.
+/// The packages to test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Affected {
     /// All packages, because of this path.
