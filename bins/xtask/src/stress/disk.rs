@@ -40,7 +40,7 @@ impl BusyDisk {
             Some(Ok(Ok(syncs))) if syncs.count > 0 => {
                 let took = syncs.time / syncs.count;
                 format!(
-                    "beside {} syncs of 4 MiB, {} ms each",
+                    "with {} syncs of 4 MiB, {} ms each",
                     syncs.count,
                     took.as_millis()
                 )

@@ -1,4 +1,5 @@
-//! Gives programs a small share of the processor: with a control group, or else beside programs that do nothing but compute.
+//! Gives programs a small share of the processor: with a control group, or else with programs that
+//! compete for one core.
 
 use super::hierarchy::{Group, Version, groups};
 use anyhow::{Context as _, Result};
@@ -76,7 +77,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         match self {
-            // What cannot be removed is empty, and disappears with the machine.
+            // If it cannot be removed, an empty group remains until the next boot.
             Self::Limited(dir) => drop(fs::remove_dir(dir)),
             Self::Shared(competitors) => {
                 for competitor in competitors {

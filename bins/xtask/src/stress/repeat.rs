@@ -51,7 +51,7 @@ pub(crate) fn runner(args: &RunnerArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the runners of all executables have written.
+/// The results of all executables.
 pub(super) fn results(dir: &Path) -> Result<Vec<Outcome>> {
     let text = fs::read_to_string(dir.join("results.jsonl")).unwrap_or_default();
     let outcome = |line| serde_json::from_str(line).context("a result");
@@ -152,7 +152,7 @@ fn once(place: &Place, program: &OsStr, name: &str, log: &Path, limit: Duration)
     let mut child = command.spawn().context("cannot start the tests")?;
     let pid = child.id();
     let (tell, ended) = mpsc::channel();
-    // If the limit is over, nobody waits for this message.
+    // After the limit, this message has no reader.
     std::thread::spawn(move || drop(tell.send(child.wait())));
     let status = ended.recv_timeout(limit).ok().transpose()?;
     let took = start.elapsed();

@@ -1,4 +1,4 @@
-//! What the outputs of a run and of its repetitions mean: pure functions of reports.
+//! Judges a run and its repetitions: pure functions of reports.
 
 use super::report::{Executable, Report};
 
@@ -49,12 +49,12 @@ impl Suspect {
     }
 }
 
-/// What the first run means.
+/// The meaning of the first run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct First {
     /// The tests that failed.
     pub(crate) suspects: Vec<Suspect>,
-    /// What no repetition can excuse: an executable that died, or an output that makes no sense.
+    /// Problems that a repetition cannot resolve: an executable that died, or an output that makes no sense.
     pub(crate) problems: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl Executable {
     }
 }
 
-/// What became of a test that was repeated.
+/// The result of a test that was repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Again {
     /// It passed: it is flaky.

@@ -34,7 +34,7 @@ pub(crate) fn relay(mut command: Command, show: bool) -> Result<(ExitStatus, Str
                 return;
             }
         }
-        // Nobody listens any more if the wait for the end was given up.
+        // After the wait for the end, this message has no reader.
         let _ = output.send(Heard::EndOfOutput);
     });
     thread::spawn(move || tell.send(Heard::Exit(child.wait())));

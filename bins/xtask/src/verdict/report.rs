@@ -29,7 +29,7 @@ pub(crate) struct Executable {
     pub(crate) passed: usize,
     /// The tests that failed.
     pub(crate) failures: Vec<Failure>,
-    /// What is contradictory in its output.
+    /// Contradictions in its output.
     pub(crate) problems: Vec<String>,
     /// All that it printed.
     pub(crate) text: String,
