@@ -1,8 +1,7 @@
-//! Runs the test cases of one program, one after the other.
+//! Test cases by name, and what a case does when it cannot run.
 
 use std::io::Write as _;
 use std::pin::Pin;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// A case: its name and its function. It fails by panicking.
@@ -16,30 +15,40 @@ macro_rules! cases {
     };
 }
 
-/// Runs the cases whose name contains the filter (all if it is empty or an option), each for at most `within`.
-#[must_use]
-pub fn run(cases: &[Case], filter: &str, within: Duration) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            say(&format!("no runtime: {error}"));
-            return ExitCode::FAILURE;
-        }
-    };
-    let wanted = |name: &str| name.contains(filter) || filter.starts_with('-');
-    for (name, case) in cases.iter().filter(|(name, _)| wanted(name)) {
-        say(&format!("case {name}"));
-        let done = runtime.block_on(async { tokio::time::timeout(within, case()).await });
-        if done.is_err() {
-            say(&format!("{name} did not end within {} s", within.as_secs()));
-            return ExitCode::FAILURE;
+/// Cases that share a process: they run one after the other.
+#[derive(Debug, Clone)]
+pub struct Group {
+    name: &'static str,
+    within: Duration,
+    cases: Vec<Case>,
+}
+
+impl Group {
+    /// Cases of a module, each of which may take as long as `within`. A case is called `NAME::CASE`; without a name, `CASE`.
+    #[must_use]
+    pub fn new(name: &'static str, within: Duration, cases: &[Case]) -> Self {
+        let cases = cases.to_vec();
+        Self { name, within, cases }
+    }
+
+    /// The full names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        self.cases.iter().map(|(case, _)| self.full(case))
+    }
+
+    /// The case with this full name, and its time.
+    pub(crate) fn find(&self, name: &str) -> Option<(&Case, Duration)> {
+        let found = self.cases.iter().find(|(case, _)| self.full(case) == name)?;
+        Some((found, self.within))
+    }
+
+    fn full(&self, case: &str) -> String {
+        if self.name.is_empty() {
+            case.to_owned()
+        } else {
+            format!("{}::{case}", self.name)
         }
     }
-    ExitCode::SUCCESS
 }
 
 /// Reports a test that cannot run here, to people and to the list that CI checks.
@@ -54,7 +63,7 @@ pub fn skipped(reason: &str, what: &str) {
     }
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     // If our output is closed, this message has no reader.
     let _ = writeln!(std::io::stdout(), "{line}");
 }

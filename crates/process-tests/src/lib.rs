@@ -1,12 +1,15 @@
-//! For tests whose program starts itself as a helper process: libtest owns `main` and its threads, so such a test has its
-//! own `main`, which passes its cases to [`run`].
+//! For tests whose program starts itself as a helper process: libtest owns `main` and its threads, so such a program has its
+//! own `main`, which passes its cases to [`main`] in [`Group`]s. Its arguments and its output are those of libtest.
 //!
 //! Invariants: I6 (a case has a deadline; a late case fails instead of hanging).
 
 mod cases;
+mod options;
 mod postgres;
 mod processes;
+mod run;
 
-pub use cases::{Case, run, skipped};
+pub use cases::{Case, Group, skipped};
 pub use postgres::{Database, Postgres};
 pub use processes::{gone, is_gone};
+pub use run::main;
