@@ -122,7 +122,7 @@ golden test name:
     rm -rf target/kept-logs
     AGENTD_KEEP_LOGS={{justfile_directory()}}/target/kept-logs cargo test -p agentd-tests --test suite {{test}}
     cp target/kept-logs/*.jsonl tests/golden/logs/{{name}}.jsonl
-    INSTA_UPDATE=always cargo test -p agentd-tests --test golden
+    INSTA_UPDATE=always cargo test -p agentd-tests --test suite golden::
 
 # Microbenchmarks: frames, decoder, verdict, fold and decision, append.
 bench-micro *args:

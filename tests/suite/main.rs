@@ -26,6 +26,7 @@ mod faults;
 mod fleet;
 mod frozen;
 mod fullscreen;
+mod golden;
 mod herd;
 mod history;
 mod hooks;

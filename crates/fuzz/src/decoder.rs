@@ -1,4 +1,4 @@
-//! Model streams: chunk boundaries do not matter. (`crates/conformance/tests/fuzz.rs` does more, with recordings.)
+//! Model streams: chunk boundaries do not matter. (`crates/conformance/tests/it/fuzz.rs` does more, with recordings.)
 
 use agentd_provider::{Decoder, Dialect, ModelError, ModelReply, ModelSpec, Script};
 use std::sync::Arc;

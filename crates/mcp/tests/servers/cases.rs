@@ -4,6 +4,7 @@ use crate::npm;
 use agentd_mcp::{
     Call, CallAnswer, Command, Limits, McpError, OnProgress, Pool, ServerSpec, Transport, Walls, WardenLaunch,
 };
+use agentd_process_tests::{Case, Group, cases};
 use agentd_protocol::{SandboxLevel, ToolStatus};
 use agentd_sandbox::{Environment, Finding, ProbeSpec, Refusal, Sandboxing, probe, readable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,18 +12,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
-
-macro_rules! cases {
-    ($($name:path),* $(,)?) => { [$((stringify!($name), || Box::pin($name()))),*] };
-}
-
-pub(crate) fn run(filter: &str) -> ExitCode {
+pub(crate) fn group() -> Group {
     let all: &[Case] = &cases![
         a_server_runs_in_its_working_directory_and_words_before_it_are_passed_over,
         i3_a_crash_in_a_call_is_told_with_the_last_error_line,
@@ -41,21 +34,7 @@ pub(crate) fn run(filter: &str) -> ExitCode {
         npm::the_filesystem_server_works,
         npm::the_client_passes_the_core_of_the_conformance_suite,
     ];
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    for (name, case) in all
-        .iter()
-        .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
-    {
-        println!("case {name}");
-        runtime
-            .block_on(async { tokio::time::timeout(Duration::from_secs(300), case()).await })
-            .unwrap();
-    }
-    ExitCode::SUCCESS
+    Group::new("", Duration::from_secs(300), all)
 }
 
 /// A pool whose servers see these variables in addition to PATH and HOME.

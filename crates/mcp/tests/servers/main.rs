@@ -9,7 +9,7 @@ fn main() -> ExitCode {
         Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
         Some("__server") => played::serve(&arguments.next().unwrap_or_default()),
         Some("__client") => npm::be_client(&arguments.next().unwrap_or_default()),
-        filter => cases::run(filter.unwrap_or_default()),
+        _ => agentd_process_tests::main(&[cases::group()]),
     }
 }
 

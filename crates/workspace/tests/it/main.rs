@@ -6,6 +6,8 @@
     reason = "these are tests; the lints' own exception for tests does not reach their support functions"
 )]
 
+#[cfg(feature = "fault-points")]
+mod kill;
 mod kit;
 mod life;
 mod making;

@@ -2,8 +2,6 @@
 //!
 //! `PROPTEST_CASES` sets the number of cases; `AGENTD_FIXTURES` adds recordings to the seeds.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot read its seeds must fail")]
-
 use agentd_conformance::{Route, exchanges, files, route};
 use agentd_protocol::Block;
 use agentd_provider::{Decoder, Dialect, ModelError, ModelEvent, ModelReply, ModelSpec, Script};

@@ -1,11 +1,17 @@
 //! The daemon kills children that nobody started, and spares the git processes that it runs itself.
 
 use agentd_git::{GitEnvironment, Run};
+use agentd_process_tests::{Case, Group, cases};
 use agentd_sandbox::Strays;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+pub(crate) fn group() -> Group {
+    let all: &[Case] = &cases![i5_a_stray_is_killed_and_a_running_git_is_not];
+    Group::new("strays", Duration::from_secs(120), all)
+}
 
 static TOLD: Mutex<Option<UnboundedSender<usize>>> = Mutex::new(None);
 
@@ -15,7 +21,6 @@ fn stray() -> std::io::Result<std::process::Child> {
     command.arg("600").stdin(Stdio::null()).spawn()
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn i5_a_stray_is_killed_and_a_running_git_is_not() {
     let (to, mut told) = unbounded_channel();
     *TOLD.lock().unwrap() = Some(to);

@@ -1,8 +1,7 @@
-//! Logs that daemons of earlier builds wrote, in `logs/`: every build folds them to the same state, sends the same
+//! Logs that daemons of earlier builds wrote, in `tests/golden/logs`: every build folds them to the same state, sends the same
 //! bytes to a model, shows the same row. A snapshot that differs is a log that means something else to its owner after an
 //! upgrade: fix the build, not the snapshot. `just golden TEST` adds the log of an end-to-end test.
 #![expect(
-    clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "these are tests; the lints' own exception for tests does not reach their support functions"
 )]
@@ -172,7 +171,7 @@ fn state(lines: &[String]) -> String {
 #[test]
 fn i2_every_build_folds_the_golden_logs_to_the_same_state() {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("snapshots");
+    settings.set_snapshot_path("../golden/snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     for (name, lines) in logs() {

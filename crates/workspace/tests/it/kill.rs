@@ -1,19 +1,10 @@
 //! Runs `kill -9` exactly at each step of making and removing a workspace, in a separate process, and cleans up as the next
 //! start of the daemon does.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "these are tests; the lints' own exception for tests does not reach their support functions"
-)]
 
-#[path = "it/kit.rs"]
-#[expect(dead_code, reason = "the other tests use the rest of it")]
-mod kit;
-
+use crate::kit::{Kit, environment, git, limits, of};
 use agentd_fault_points as fault;
 use agentd_protocol::{SessionId, Stamp, Timestamp, WorkspaceChoice};
 use agentd_workspace::{Asked, Workspaces, plan};
-use kit::{Kit, environment, git, limits, of};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -81,7 +72,7 @@ async fn i5_a_kill_between_any_two_steps_of_making_or_removing_leaves_nothing_be
             let before = git(&kit.app(), &["for-each-ref"]);
             let mut child = std::process::Command::new(std::env::current_exe().unwrap());
             child
-                .args(["--exact", "child", "--nocapture"])
+                .args(["--exact", "kill::child", "--nocapture"])
                 .stderr(Stdio::null())
                 .stdout(Stdio::null());
             child

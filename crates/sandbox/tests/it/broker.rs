@@ -1,25 +1,22 @@
-//! The cases, and their shared helpers.
+//! The broker with real processes: protected names in the working directory, and modes, times and owners outside of it.
+//! Each attack succeeds without a sandbox (the control) and fails inside it, at each level of this machine. The costs and
+//! reasons: docs/decisions/path-broker.md; the attacks as a table: docs/security/walls.md.
 
 mod attacks;
 mod works;
 mod world;
 
+use agentd_process_tests::{Case, Group, skipped};
 use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
 use agentd_sandbox::{Finding, Findings};
 use std::path::Path;
-use std::pin::Pin;
-use std::process::ExitCode;
 use std::time::Duration;
-use world::{World, command, find_out, is_here, repository, skipped};
+use tokio::sync::OnceCell;
+use world::{World, command, find_out, is_here, repository};
 
-type Case = (&'static str, fn(Findings) -> Pin<Box<dyn Future<Output = ()>>>);
-
-macro_rules! cases {
-    ($($name:ident),* $(,)?) => { [$((stringify!($name), |found| Box::pin($name(found)))),*] };
-}
-
-pub(super) fn run(filter: &str) -> ExitCode {
-    let all: &[Case] = &cases![
+pub(crate) fn group() -> Group {
+    let all: &[Case] = &cases_with![
+        found,
         what_commands_do_with_files_works,
         files_are_opened_as_the_kernel_opens_them,
         git_works_in_a_repository_that_was_there,
@@ -32,36 +29,28 @@ pub(super) fn run(filter: &str) -> ExitCode {
         redteam_37_calls_whose_arguments_no_filter_sees_are_refused,
         redteam_39_an_open_that_waits_holds_nobody_up,
     ];
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    let found = runtime.block_on(find_out());
+    Group::new("broker", Duration::from_secs(300), all)
+}
+
+/// What the kernel offers; what it lacks is reported once. `None`: the broker does not work, so there is nothing to test.
+async fn found() -> Option<Findings> {
+    static FOUND: OnceCell<Findings> = OnceCell::const_new();
+    let found = FOUND.get_or_init(reported).await;
+    found.broker.works().then(|| found.clone())
+}
+
+async fn reported() -> Findings {
+    let found = find_out().await;
     for (level, finding) in [
         ("isolated", &found.isolated),
         ("confined", &found.confined),
         ("broker", &found.broker),
     ] {
         if let Finding::Missing(why) = finding {
-            skipped(&format!("kernel: {}", why.message), level);
+            skipped(&format!("kernel: {}", why.message), &format!("broker: {level}"));
         }
     }
-    if !found.broker.works() {
-        return ExitCode::SUCCESS;
-    }
-    for (name, case) in all
-        .iter()
-        .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
-    {
-        println!("case {name}");
-        let found = found.clone();
-        let limit = Duration::from_secs(300);
-        runtime
-            .block_on(async { tokio::time::timeout(limit, case(found)).await })
-            .unwrap();
-    }
-    ExitCode::SUCCESS
+    found
 }
 
 fn levels(found: &Findings) -> Vec<SandboxLevel> {
@@ -223,7 +212,7 @@ async fn i7_no_command_runs_where_the_hooks_are_unknown(found: Findings) {
 /// The classic race of user notification: another thread changes the path between its check and its use.
 async fn redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else(found: Findings) {
     if !is_here("gcc") {
-        skipped("gcc is not on the PATH", "row 22");
+        skipped("gcc is not on the PATH", "broker: row 22");
         return;
     }
     for (name, source, script) in attacks::RACES {
@@ -262,7 +251,7 @@ async fn redteam_37_calls_whose_arguments_no_filter_sees_are_refused(found: Find
     if std::env::consts::ARCH != "x86_64" {
         skipped(
             "kernel: the numbers of system calls in this test are those of x86_64",
-            "row 37",
+            "broker: row 37",
         );
         return;
     }

@@ -5,7 +5,6 @@ use agentd_sandbox::{
     Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Findings, ProbeSpec,
     SandboxError, Warden, WardenSpec, probe, readable,
 };
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -114,14 +113,4 @@ pub(super) async fn find_out() -> Findings {
         data_dir: dir.path().to_owned(),
     };
     probe(&spec).await.unwrap()
-}
-
-#[expect(clippy::disallowed_methods, reason = "a skip must be seen")]
-pub(super) fn skipped(reason: &str, what: &str) {
-    println!("SKIPPED {what}: {reason}");
-    if let Ok(path) = std::env::var("AGENTD_SKIPS")
-        && let Ok(mut file) = std::fs::OpenOptions::new().append(true).open(path)
-    {
-        let _ = writeln!(file, "{reason} (broker: {what})");
-    }
 }

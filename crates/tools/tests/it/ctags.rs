@@ -1,0 +1,198 @@
+//! RepoMap with ctags as a real process.
+
+use agentd_file_work::FileWork;
+use agentd_process_tests::{Case, Group, cases, skipped};
+use agentd_sandbox::{Environment, WardenSpec};
+use agentd_tools::{
+    AddressGate, Beneath, BlobSource, FileGate, FilesSeen, Jobs, OnStart, ProgressSink, Registry,
+    ToolContext, ToolLimits, WardenSlot,
+};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) fn group() -> Group {
+    let all: &[Case] = &cases![
+        languages_without_a_grammar_are_mapped_once,
+        options_that_a_tree_brings_along_are_not_followed,
+        without_ctags_its_languages_are_left_out,
+        another_program_of_the_name_is_not_used,
+        i6_one_that_ends_or_never_stops_talking_costs_only_its_file,
+    ];
+    Group::new("ctags", Duration::from_secs(60), all)
+}
+
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const LUA: &str = "local M = {}\nfunction M.open_session(name)\nend\nfunction lonely_thing() end\nreturn M\n";
+
+struct World {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+    ctx: ToolContext,
+}
+
+/// A tree next to a directory `bin`, which can be the path.
+fn world(path: Option<&str>) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, bin) = (dir.path().join("tree"), dir.path().join("bin"));
+    fs::create_dir(&root).unwrap();
+    fs::create_dir(&bin).unwrap();
+    let path = path.map_or_else(|| bin.to_str().unwrap().to_owned(), str::to_owned);
+    let spec = WardenSpec {
+        exe: PathBuf::from("/proc/self/exe"),
+        workdir: root.clone(),
+        environment: Environment::allowed([("PATH".into(), path.into())], &[]),
+        bounds: agentd_sandbox::Bounds::default(),
+        network: None,
+    };
+    let ctx = ToolContext {
+        guarding: agentd_tools::Guarding::default(),
+        workdir: Arc::new(Beneath::open(&root).unwrap()),
+        seen: Arc::new(FilesSeen::default()),
+        warden: WardenSlot::new(spec),
+        limits: Arc::new(ToolLimits::default()),
+        spill_dir: dir.path().join("spill"),
+        map_dir: dir.path().join("maps"),
+        jobs: Jobs::unheard(),
+        blobs: BlobSource::empty(),
+        addresses: AddressGate::nobody(),
+        files: FileGate::new(|_| std::future::ready(true)),
+        file_work: FileWork::of_session("test"),
+        search: None,
+        remote: None,
+        progress: ProgressSink::nobody(),
+        on_start: OnStart::default(),
+    };
+    World { _dir: dir, root, ctx }
+}
+
+/// A world with the ctags of this machine, if it is installed.
+fn with_ctags(what: &str) -> Option<World> {
+    let there = |dir: &str| Path::new(dir).join("ctags").exists();
+    if !PATH.split(':').any(there) {
+        skipped("universal-ctags is not installed", what);
+        return None;
+    }
+    Some(world(Some(PATH)))
+}
+
+/// A world with a script in place of ctags.
+fn with_script(script: &str) -> World {
+    let world = world(None);
+    let program = world.root.with_file_name("bin").join("ctags");
+    fs::write(&program, format!("#!/bin/sh\nPATH={PATH}\n{script}")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    world
+}
+
+impl World {
+    fn put(&self, path: &str, content: &str) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    async fn map(&self) -> (String, Value) {
+        let prepared = Registry::builtin(&self.ctx.limits)
+            .prepare("RepoMap", &json!({}))
+            .unwrap();
+        let outcome = agentd_tools::run(&prepared, self.ctx.clone()).await.outcome;
+        (outcome.llm_text, outcome.details.unwrap_or_default())
+    }
+}
+
+async fn languages_without_a_grammar_are_mapped_once() {
+    let Some(world) = with_ctags("languages_without_a_grammar_are_mapped_once") else {
+        return;
+    };
+    world.put("z.lua", LUA);
+    world.put(
+        "a.lua",
+        "local z = require('z')\nfunction start_up() z.open_session('x') end\n",
+    );
+    world.put("m.kt", "class Moon(val a: Int) { fun rise() {} }\n");
+    let (text, details) = world.map().await;
+    let place = |needle: &str| {
+        text.find(needle)
+            .unwrap_or_else(|| panic!("{needle} is missing in {text}"))
+    };
+    assert!(
+        place("z.lua:\n    2| function M.open_session(name)") < place("a.lua:"),
+        "{text}"
+    );
+    assert!(text.contains("class Moon"), "{text}");
+    assert_eq!((&details["files"], &details["parsed"]), (&json!(3), &json!(3)));
+    world.put("m.kt", "class Sun { fun rise() {} }\n");
+    let (text, details) = world.map().await;
+    assert!(
+        text.contains("class Sun") && text.contains("open_session"),
+        "{text}"
+    );
+    assert_eq!((&details["files"], &details["parsed"]), (&json!(3), &json!(1)));
+}
+
+async fn options_that_a_tree_brings_along_are_not_followed() {
+    let Some(world) = with_ctags("options_that_a_tree_brings_along_are_not_followed") else {
+        return;
+    };
+    world.put("a.lua", LUA);
+    for options in [".ctags.d/own.ctags", "ctags.d/own.ctags", ".ctags"] {
+        world.put(
+            options,
+            "--exclude=*\n--kinddef-Lua=x,hijack,hijacks\n--regex-Lua=/return (M)/\\1/x/\n",
+        );
+    }
+    let (text, _) = world.map().await;
+    assert!(
+        text.contains("open_session") && !text.contains("return M"),
+        "{text}"
+    );
+}
+
+async fn without_ctags_its_languages_are_left_out() {
+    let world = world(None);
+    world.put("a.lua", LUA);
+    world.put("b.rs", "fn here() {}\n");
+    let (text, details) = world.map().await;
+    assert!(
+        text.contains("fn here()") && !text.contains("open_session"),
+        "{text}"
+    );
+    assert_eq!(
+        (&details["files"], &details["complete"]),
+        (&json!(1), &json!(true))
+    );
+}
+
+async fn another_program_of_the_name_is_not_used() {
+    let tag = r#"{"_type": "tag", "name": "open_session", "line": 2, "kind": "function"}"#;
+    let world = with_script(&format!("echo 'ctags of another kind'; echo '{tag}'; cat\n"));
+    world.put("a.lua", LUA);
+    let (text, details) = world.map().await;
+    assert!(!text.contains("open_session"), "{text}");
+    assert_eq!(details["files"], json!(0));
+}
+
+async fn i6_one_that_ends_or_never_stops_talking_costs_only_its_file() {
+    let hello = r#"echo '{"_type": "program", "name": "Universal Ctags"}'; read question"#;
+    let tag = r#"{"_type": "tag", "name": "open_session", "line": 2, "kind": "function"}"#;
+    let talks = format!("case $question in *bad_end*) exit 1;; *bad_talk*) yes '{tag}';; esac");
+    let world = with_script(&format!(
+        "{hello}\n{talks}\necho '{tag}'; echo '{{\"_type\": \"completed\"}}'; cat\n"
+    ));
+    world.put("bad_end.lua", "x");
+    world.put("bad_talk.lua", "x");
+    world.put("good.lua", LUA);
+    let (text, details) = world.map().await;
+    assert!(
+        text.starts_with("good.lua:\n    2| function M.open_session(name)"),
+        "{text}"
+    );
+    assert_eq!(
+        (&details["failed"], &details["complete"]),
+        (&json!(2), &json!(true))
+    );
+}
