@@ -6,6 +6,7 @@ mod faults;
 mod layers;
 mod redteam;
 mod sources;
+mod targets;
 mod tree;
 
 use anyhow::Result;
@@ -16,7 +17,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 15] = [
+pub(crate) const RULES: [(&str, Rule); 17] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -32,6 +33,14 @@ pub(crate) const RULES: [(&str, Rule); 15] = [
     (
         "agentctl links nothing that only a daemon needs",
         dependencies::small_program,
+    ),
+    (
+        "a library has `doctest = false` exactly if its documentation has no example",
+        targets::documentation_tests,
+    ),
+    (
+        "a package has one program of integration tests at most",
+        targets::one_test_program,
     ),
     ("a file fits on a few screens", sources::file_sizes),
     ("lib.rs holds docs, modules and re-exports", sources::lib_files),

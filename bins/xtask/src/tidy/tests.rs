@@ -3,6 +3,7 @@ use super::documents::undocumented;
 use super::layers::{Member, upward};
 use super::redteam::{ROWS, covered, rows};
 use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, one_machine, words};
+use super::targets::{Package, has_example, several_test_programs, wrong_doctests};
 use super::tree::{Source, Tree};
 use serde_json::{Value, json};
 
@@ -67,6 +68,75 @@ fn a_heavy_dependency_of_agentctl_is_found_wherever_it_comes_from() {
     assert_eq!(
         found(&[("agentd-tools", None)]),
         ["agentctl links agentd-tools, which agentd-viewer needs"]
+    );
+}
+
+#[test]
+fn a_library_whose_examples_and_doctests_differ_is_found() {
+    let library = |name: &str, doctest| Package {
+        name: name.to_owned(),
+        folder: format!("crates/{name}"),
+        doctest,
+        ..Package::default()
+    };
+    let packages = [
+        library("plain", Some(true)),
+        library("shown", Some(false)),
+        library("plain-well", Some(false)),
+        library("shown-well", Some(true)),
+        library("program", None),
+    ];
+    let example = "//! Docs.\n//!\n//! ```\n//! assert!(true);\n//! ```\n";
+    let sources = tree(&[
+        ("crates/plain/src/lib.rs", "//! Docs.\n"),
+        ("crates/shown/src/a.rs", example),
+        ("crates/shown-well/src/a.rs", example),
+        ("crates/plain-well/tests/it/main.rs", example),
+        ("crates/program/src/main.rs", example),
+    ]);
+    assert_eq!(
+        wrong_doctests(&packages, &sources.sources),
+        [
+            "plain: no documentation has an example: add `doctest = false` to [lib]",
+            "shown: the example in crates/shown/src/a.rs does not run: remove `doctest = false`",
+        ]
+    );
+}
+
+#[test]
+fn an_example_is_what_rustdoc_compiles() {
+    for good in [
+        "```",
+        "```rust",
+        "```no_run",
+        "```compile_fail,E0046",
+        "``` should_panic",
+    ] {
+        assert!(
+            has_example(&format!("    /// {good}\n    /// f();\n    /// ```\n")),
+            "{good}"
+        );
+    }
+    for bad in ["```text", "```toml", "```ignore", "```rust,ignore", "`f()`"] {
+        assert!(
+            !has_example(&format!("/// {bad}\n/// f();\n/// ```\nfn f() {{}}\n")),
+            "{bad}"
+        );
+    }
+    assert!(!has_example("// ```\n// f();\n// ```\n"));
+}
+
+#[test]
+fn a_second_program_of_integration_tests_is_found() {
+    let package = |tests: &[&str]| Package {
+        name: "a".to_owned(),
+        tests: tests.iter().map(|name| (*name).to_owned()).collect(),
+        ..Package::default()
+    };
+    assert_eq!(several_test_programs(&[package(&["it"]), package(&[])]), [""; 0]);
+    assert_eq!(
+        several_test_programs(&[package(&["it", "kill"])]),
+        ["a: 2 programs of integration tests (it, kill): make them modules of tests/it/main.rs"]
     );
 }
 
