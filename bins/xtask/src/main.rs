@@ -4,6 +4,7 @@
 mod check;
 mod cluster;
 mod conformance;
+mod help_texts;
 mod stress;
 mod tidy;
 mod verdict;
@@ -31,6 +32,8 @@ enum Task {
     Faults,
     /// Writes docs/openapi.json, the description of the HTTP API, from the code
     Openapi,
+    /// Compares the options that programs of this machine say run something with the recorded ones
+    HelpTexts(help_texts::Args),
     /// Runs a PostgreSQL server and several nodes on it, to play with
     Cluster(cluster::Args),
     /// Runs the suites of recorded traffic and scenarios in a directory
@@ -54,6 +57,7 @@ fn main() -> Result<ExitCode> {
     match Args::parse().task {
         Task::Cluster(args) => cluster::run(&root, &args),
         Task::Conformance(args) => conformance::run(&args),
+        Task::HelpTexts(args) => help_texts::run(&root, &args),
         Task::Check(args) => check::run(&root, &args),
         Task::Only(args) => check::runner(&args),
         Task::Stress(args) => stress::run(&root, &args),
