@@ -1,5 +1,5 @@
 # xtask with the features of `cargo test --workspace`: `cargo xtask` selects others, and compiles a hundred packages again.
-xtask := "cargo build --quiet --workspace --locked --test arming --bin xtask && target/debug/xtask"
+xtask := "cargo build --quiet --workspace --locked --profile test --test arming --bin xtask && target/debug/xtask"
 
 # What the changes since the main line concern: format, house rules, lints, unit tests.
 check *args:

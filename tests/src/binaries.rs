@@ -55,7 +55,8 @@ fn build() -> Binaries {
     // With a test among the targets, and in the whole workspace, cargo selects the same features as `cargo test --workspace`:
     // then everything but the binaries is built already.
     let output = command
-        .args(["build", "--locked", "--workspace", "--test", "suite"])
+        .args(["build", "--locked", "--workspace", "--profile", "test"])
+        .args(["--test", "suite"])
         .args(["--bin", "agentd", "--bin", "agentctl", "--bin", "agentd-bench"])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)

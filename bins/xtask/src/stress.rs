@@ -129,7 +129,8 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<ExitCode> {
 /// Builds the programs that the end-to-end tests start, once and without pressure; returns their directory.
 fn programs(root: &Path) -> Result<PathBuf> {
     let status = cargo(root)
-        .args(["build", "--quiet", "--locked", "--workspace", "--test", "suite"])
+        .args(["build", "--quiet", "--locked", "--workspace", "--profile", "test"])
+        .args(["--test", "suite"])
         .args(["--bin", "agentd", "--bin", "agentctl", "--bin", "agentd-bench"])
         .status();
     if !status.context("cannot start cargo")?.success() {
