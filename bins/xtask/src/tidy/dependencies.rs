@@ -87,7 +87,7 @@ pub(crate) fn acceptable(expression: &str, allowed: &BTreeSet<String>) -> bool {
 
 /// The program that people also install where no daemon runs.
 const SMALL: &str = "agentctl";
-/// What it does not link: it is small, and the program `agentd` answers what only these know.
+/// The packages that it must not link. The program `agentd` answers what only these know.
 const HEAVY: [&str; 6] = [
     "agentd-prompt",
     "agentd-repo-map",
