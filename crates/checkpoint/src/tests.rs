@@ -65,21 +65,7 @@ impl World {
 
 /// A person's git in a directory. Returns its output.
 fn git(dir: &Path, args: &[&str]) -> String {
-    #[expect(clippy::disallowed_methods, reason = "a person's own git")]
-    let mut command = std::process::Command::new("git");
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .arg("-C")
-        .arg(dir)
-        .args([
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "-c",
-            "maintenance.auto=false",
-        ]);
-    let done = command.args(args).output().unwrap();
+    let done = agentd_process_tests::git(dir).args(args).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{args:?}: {said}");
     String::from_utf8_lossy(&done.stdout).into_owned()

@@ -4,12 +4,14 @@
 //! Invariants: I6 (a case has a deadline; a late case fails instead of hanging).
 
 mod cases;
+mod git;
 mod options;
 mod postgres;
 mod processes;
 mod run;
 
 pub use cases::{Case, Group, skipped};
+pub use git::git;
 pub use postgres::{Database, Postgres};
 pub use processes::{gone, is_gone};
 pub use run::main;

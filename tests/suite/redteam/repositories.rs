@@ -6,19 +6,10 @@ use agentd_tests::fault_server::Say;
 use agentd_tests::skipped;
 use serde_json::json;
 use std::path::Path;
-use std::process::Command;
 
-#[expect(clippy::disallowed_methods, reason = "a person's own git")]
 fn git(dir: &str, args: &[&str]) -> bool {
-    let mut git = Command::new("git");
-    git.arg("-C")
-        .arg(dir)
-        .args(["-c", "user.name=ana", "-c", "user.email=ana@example.org"]);
-    let done = git
-        .args(args)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("HOME", dir)
-        .output();
+    let mut git = agentd_process_tests::git(Path::new(dir));
+    let done = git.args(args).env("HOME", dir).output();
     done.is_ok_and(|done| done.status.success())
 }
 

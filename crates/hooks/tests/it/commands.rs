@@ -144,6 +144,16 @@ async fn i7_without_the_walls_that_are_asked_for_no_hook_runs() {
     assert!(!dir.path().join("ran").exists());
 }
 
+/// A missing program is a mistake of who runs the tests, a missing feature of the kernel is not.
+fn report(level: SandboxLevel, missing: &str) {
+    let kind = if missing.contains("on the PATH") {
+        ""
+    } else {
+        "kernel: "
+    };
+    skipped(&format!("{kind}{missing}"), &format!("hooks: {level:?}"));
+}
+
 async fn behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it() {
     // Not below /tmp, which the sandbox replaces with another directory.
     let beside = std::env::current_exe().unwrap();
@@ -184,12 +194,7 @@ async fn behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it() {
         (SandboxLevel::Isolated, found.isolated),
     ] {
         if let Finding::Missing(why) = finding {
-            let kind = if why.message.contains("on the PATH") {
-                ""
-            } else {
-                "kernel: "
-            };
-            skipped(&format!("{kind}{}", why.message), &format!("hooks: {level:?}"));
+            report(level, &why.message);
             continue;
         }
         let walls = Sandboxing::Walls {

@@ -12,7 +12,7 @@ use agentd_sandbox::{Finding, Findings};
 use std::path::Path;
 use std::time::Duration;
 use tokio::sync::OnceCell;
-use world::{World, command, find_out, is_here, repository};
+use world::{World, find_out, is_here, repository};
 
 pub(crate) fn group() -> Group {
     let all: &[Case] = &cases_with![
@@ -140,9 +140,7 @@ async fn git_works_in_a_repository_that_was_there(found: Findings) {
         let world = World::new(level, repository).await;
         let said = world.says(script).await;
         assert!(said.ends_with("good"), "{level:?}: {said}");
-        let check = command("git")
-            .arg("-C")
-            .arg(world.inside(""))
+        let check = agentd_process_tests::git(&world.inside(""))
             .args(["fsck", "--strict"])
             .output();
         let check = check.unwrap();

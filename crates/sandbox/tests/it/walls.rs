@@ -310,7 +310,10 @@ async fn redteam_26_a_repository_keeps_its_hooks(found: Findings) {
 
 /// A repository that a person works in, with that person's `git`.
 fn repository(dir: &Path) {
-    let done = command("git").arg("init").arg("-q").arg(dir).status().unwrap();
+    let done = agentd_process_tests::git(dir)
+        .args(["init", "-q"])
+        .status()
+        .unwrap();
     assert!(done.success());
 }
 
@@ -319,9 +322,7 @@ async fn redteam_26_a_repository_is_not_led_to_another_configuration(found: Find
     let attack = "mkdir evil && cp -r .git/. evil/ && git config --file evil/config core.fsmonitor 'echo x > ran; false' \
                   && echo \"$PWD/evil\" > .git/commondir && echo yes";
     let ran = |world: &World| {
-        let status = command("git")
-            .arg("-C")
-            .arg(world.inside(""))
+        let status = agentd_process_tests::git(&world.inside(""))
             .arg("status")
             .output()
             .unwrap();
@@ -371,7 +372,7 @@ async fn redteam_27_a_repository_within_has_no_say_over_the_one_around_it(found:
         let world = World::prepared(level, environment(), repository).await;
         let said = world.says(attack).await;
         assert_eq!(said.contains("yes"), level == Open, "{level:?}: {said}");
-        let status = |dir: PathBuf| command("git").arg("-C").arg(dir).arg("status").output().unwrap();
+        let status = |dir: PathBuf| agentd_process_tests::git(&dir).arg("status").output().unwrap();
         assert!(status(world.inside("")).status.success());
         assert!(!world.inside("ran").exists(), "{level:?}");
         // A person enters it.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// A machine with one repository.
@@ -17,25 +16,8 @@ pub(crate) struct Kit {
 }
 
 /// Runs a person's git. Returns its output.
-#[expect(clippy::disallowed_methods, reason = "a person's own git, and an agent's")]
 pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
-    let done = Command::new("git")
-        .current_dir(dir)
-        .args([
-            "-c",
-            "user.name=ana",
-            "-c",
-            "user.email=ana@example.org",
-            "-c",
-            "init.defaultBranch=main",
-        ])
-        // Otherwise a commit starts it in the background.
-        .args(["-c", "maintenance.auto=false"])
-        .args(args)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("HOME", "/nonexistent")
-        .output()
-        .unwrap();
+    let done = agentd_process_tests::git(dir).args(args).output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(
         done.status.success(),

@@ -1,7 +1,7 @@
 //! Repositories that would make git run a program, or lead it elsewhere. Each trap has a positive control: a person's git
 //! falls into it.
 
-use crate::kit::{Kit, git, limits, of};
+use crate::kit::{Kit, environment, git, limits, of};
 use agentd_protocol::{WorkspaceChoice, WorkspaceRequest};
 use agentd_workspace::WorkspaceError;
 use std::fs;
@@ -229,6 +229,8 @@ async fn redteam_a_tree_with_names_of_gits_own_is_not_checked_out() {
     #[expect(clippy::disallowed_methods, reason = "an attacker's repository")]
     let made = std::process::Command::new("sh")
         .args(["-c", script])
+        .env_clear()
+        .env("PATH", environment().path)
         .current_dir(&app)
         .status();
     assert!(made.unwrap().success());

@@ -84,6 +84,9 @@ pub(super) fn repository(dir: &Path) {
                   echo ../.. > .git/worktrees/t/commondir && git init -q --bare fixture.git && echo 'b = 1' > AGENTS.md";
     let done = command("bash")
         .args(["-c", script])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", "/nonexistent")
         .current_dir(dir)
         .status()
         .unwrap();
@@ -91,7 +94,7 @@ pub(super) fn repository(dir: &Path) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a person's action outside the sandbox")]
-pub(super) fn command(program: &str) -> Command {
+fn command(program: &str) -> Command {
     Command::new(program)
 }
 
