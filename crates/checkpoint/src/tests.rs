@@ -34,7 +34,12 @@ impl World {
     fn write(&self, path: impl AsRef<Path>, text: &str) {
         let path = self.work.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        let new = !path.exists();
+        fs::write(&path, text).unwrap();
+        if new {
+            // The mode that a file without a known one comes back with, whatever the umask is.
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+        }
     }
 
     fn take(&self) -> Tree {
