@@ -63,7 +63,7 @@ demo n="3":
 
 # A PostgreSQL server and nodes that share it, in one command; Ctrl-C ends them. Needs PostgreSQL's programs.
 cluster nodes="3":
-    cargo build -p agentd -p agentctl
+    cargo build -p agentd -p agentctl -p agentd-tags
     {{xtask}} cluster {{nodes}}
 
 # Random faults of three nodes, their database, connections and clocks: the seed, the number of faults and of sessions. CI runs
@@ -73,12 +73,12 @@ chaos seed="1" faults="60" sessions="300":
 
 # The pictures of README.md and docs/page.md, from a scripted fleet. Needs chromium and tests/page/package.json installed in target/page.
 pictures into="docs/pictures":
-    cargo build -p agentd -p agentctl
+    cargo build -p agentd -p agentctl -p agentd-tags
     node tests/page/pictures.mjs {{into}}
 
 # The pictures of the terminal in README.md and docs/terminal.md, from the same fleet. Needs node and tmux.
 pictures-terminal into="docs/pictures":
-    cargo build -p agentd -p agentctl
+    cargo build -p agentd -p agentctl -p agentd-tags
     node tests/page/terminal.mjs {{into}}
 
 run *args:
@@ -86,15 +86,15 @@ run *args:
 
 # Benchmarks with the release build: `just bench idle`, `just bench fleet`, ...; `just bench --help` lists the modes.
 bench *args:
-    cargo build --release -p agentd -p agentd-bench
+    cargo build --release -p agentd -p agentd-bench -p agentd-tags
     target/release/agentd-bench {{args}}
 
 # The programs that packages ship, in target/dist: stripped, with fat LTO. The build takes half an hour on two cores. One
 # after the other: in one build, agentctl would get all features of its dependencies that only agentd needs.
 dist:
-    cargo build --profile dist --locked -p agentd
+    cargo build --profile dist --locked -p agentd -p agentd-tags
     cargo build --profile dist --locked -p agentctl
-    @ls -l target/dist/agentd target/dist/agentctl
+    @ls -l target/dist/agentd target/dist/agentctl target/dist/agentd-tags
 
 # Simulated runs: their number, the first seed, the nodes. `cargo run -p agentd-simulator -- --seed N` replays one.
 simulate runs="20000" from="100000" nodes="1":
@@ -137,7 +137,7 @@ bench-appends *args:
 picture:
     #!/usr/bin/env bash
     set -euo pipefail
-    cargo build --quiet -p agentd -p agentctl
+    cargo build --quiet -p agentd -p agentctl -p agentd-tags
     dir=$(mktemp -d)
     export AGENTD_SOCKET="$dir/agentd.sock" PATH="$PWD/target/debug:$PATH"
     tmux() { command tmux -L agentd-picture -f /dev/null "$@"; }

@@ -13,11 +13,16 @@ pub struct Binaries {
     pub agentctl: PathBuf,
     /// The load tool.
     pub bench: PathBuf,
+    /// The helper that parses source files; the daemon finds it beside itself.
+    pub tags: PathBuf,
 }
+
+/// The programs, in the order of [`Binaries`].
+const PROGRAMS: [&str; 4] = ["agentd", "agentctl", "agentd-bench", "agentd-tags"];
 
 static BUILT: OnceLock<Binaries> = OnceLock::new();
 
-/// Builds `agentd` and `agentctl` at the first call. `cargo test` alone does not build another package's binary.
+/// Builds `agentd`, `agentctl` and what they need at the first call. `cargo test` alone does not build another package's binary.
 ///
 /// # Panics
 /// When the build fails: no test can go on without it.
@@ -35,7 +40,7 @@ fn build() -> Binaries {
     // `cargo xtask stress` has built them.
     if let Ok(dir) = std::env::var("AGENTD_TEST_PROGRAMS") {
         let built = |name: &str| Path::new(&dir).join(name);
-        return kept_beside([built("agentd"), built("agentctl"), built("agentd-bench")]);
+        return kept_beside(PROGRAMS.map(built));
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -57,7 +62,7 @@ fn build() -> Binaries {
     let output = command
         .args(["build", "--locked", "--workspace", "--profile", "test"])
         .args(["--test", "suite"])
-        .args(["--bin", "agentd", "--bin", "agentctl", "--bin", "agentd-bench"])
+        .args(PROGRAMS.map(|name| ["--bin", name]).as_flattened())
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .output()
@@ -76,12 +81,12 @@ fn build() -> Binaries {
             .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from));
         path.unwrap_or_else(|| panic!("cargo built no {name}"))
     };
-    kept_beside([built("agentd"), built("agentctl"), built("agentd-bench")])
+    kept_beside(PROGRAMS.map(built))
 }
 
 /// Copies the binaries to a directory of our own: a later plain build must not replace a binary that tests still run.
 #[expect(clippy::expect_used, reason = "the harness of tests copies what was built")]
-fn kept_beside([agentd, agentctl, bench]: [PathBuf; 3]) -> Binaries {
+fn kept_beside([agentd, agentctl, bench, tags]: [PathBuf; 4]) -> Binaries {
     let dir = agentd
         .parent()
         .expect("a binary is in a directory")
@@ -92,6 +97,7 @@ fn kept_beside([agentd, agentctl, bench]: [PathBuf; 3]) -> Binaries {
         agentd: keep(&agentd),
         agentctl: keep(&agentctl),
         bench: keep(&bench),
+        tags: keep(&tags),
     }
 }
 

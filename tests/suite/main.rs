@@ -46,6 +46,7 @@ mod moving;
 mod operator;
 mod orphans;
 mod page;
+mod parsing;
 mod patch;
 mod people;
 mod played;

@@ -206,7 +206,15 @@ fn build() -> Result<PathBuf> {
         .nth(2)
         .context("two levels below the root")?;
     let status = Blocking::new("cargo")
-        .args(["build", "--locked", "-p", "agentd", "--target-dir"])
+        .args([
+            "build",
+            "--locked",
+            "-p",
+            "agentd",
+            "-p",
+            "agentd-tags",
+            "--target-dir",
+        ])
         .arg(target)
         // The only profile whose directory has a different name.
         .args(["--profile", if profile == "debug" { "dev" } else { profile }])

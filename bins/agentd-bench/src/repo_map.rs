@@ -1,7 +1,8 @@
 //! Measures the map of a source tree: its time cold and warm, its cost, and whether it shows the requested definitions.
 
 use crate::measure::Figures;
-use agentd_repo_map::{Cache, Focus, Language, MAX_FILE_BYTES, SourceMap, Stamp};
+use agentd_grammars::Taggers;
+use agentd_repo_map::{Cache, Focus, Language, MAX_FILE_BYTES, SourceMap, Stamp, TagFinder as _};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
     let (scanned, kept) = (
         began.elapsed(),
         cold.cache()
-            .bytes()?
+            .bytes(true)?
             .context("the map is too large for the cache")?,
     );
     let began = Instant::now();
@@ -96,12 +97,13 @@ fn sources(dir: &Path) -> Vec<Source> {
 
 fn map(cache: Cache, sources: &[Source]) -> SourceMap {
     let mut map = SourceMap::new(cache);
+    let mut taggers = Taggers::default();
     for source in sources {
         map.add(
             &source.name,
             Stamp(source.bytes),
             || std::fs::read(&source.path).ok(),
-            &|| false,
+            |language, source| taggers.tags(language, source, &|| false),
         );
     }
     map

@@ -1,14 +1,15 @@
 //! Measures the search index of a source tree: its time, its cost, and whether it finds the requested definitions.
 
 use crate::measure::Figures;
+use agentd_grammars::{InProcess, Taggers};
 use agentd_index::{Job, Limits, Pace, Progress, ReadRule, ask, bring_up_to_date};
-use agentd_repo_map::{Language, MAX_FILE_BYTES, Tagger};
+use agentd_repo_map::{Language, MAX_FILE_BYTES, TagFinder as _};
 use agentd_tools::{SearchHit, SearchQuery};
 use anyhow::{Result, ensure};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
             ..Limits::default()
         },
         rule: ReadRule::new(|_, _| true),
+        parsers: Some(Arc::new(InProcess)),
         boot: "bench".to_owned(),
     };
     let before = peak_mb("self");
@@ -122,7 +124,7 @@ fn is_at(hit: &SearchHit, (path, line): &Definition) -> bool {
 /// Compound names with one or two definitions, sampled evenly, like those that users ask for.
 fn questions(dir: &Path) -> Result<Vec<(String, Vec<Definition>)>> {
     let mut names: BTreeMap<String, Vec<Definition>> = BTreeMap::new();
-    let mut taggers: BTreeMap<Language, Tagger> = BTreeMap::new();
+    let mut taggers = Taggers::default();
     let walk = ignore::WalkBuilder::new(dir)
         .require_git(false)
         .parents(false)
@@ -140,11 +142,8 @@ fn questions(dir: &Path) -> Result<Vec<(String, Vec<Definition>)>> {
         if content.len() > MAX_FILE_BYTES || memchr::memchr(0, &content).is_some() {
             continue;
         }
-        let tagger = match taggers.entry(language) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(place) => place.insert(Tagger::new(language)?),
-        };
-        for definition in tagger.tags(&content, &|| false).unwrap_or_default().definitions {
+        let tags = taggers.tags(language, &content, &|| false);
+        for definition in tags.unwrap_or_default().definitions {
             let telling = definition.name.len() >= 10
                 && definition.name.contains('_')
                 && !definition.name.starts_with('_');

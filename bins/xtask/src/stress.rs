@@ -131,7 +131,16 @@ fn programs(root: &Path) -> Result<PathBuf> {
     let status = cargo(root)
         .args(["build", "--quiet", "--locked", "--workspace", "--profile", "test"])
         .args(["--test", "suite"])
-        .args(["--bin", "agentd", "--bin", "agentctl", "--bin", "agentd-bench"])
+        .args([
+            "--bin",
+            "agentd",
+            "--bin",
+            "agentctl",
+            "--bin",
+            "agentd-bench",
+            "--bin",
+            "agentd-tags",
+        ])
         .status();
     if !status.context("cannot start cargo")?.success() {
         bail!("the programs do not build");

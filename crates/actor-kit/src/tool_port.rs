@@ -3,7 +3,7 @@
 use agentd_actor_core::{Done, Load};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::{Binding, EffectClass, SessionId};
-use agentd_tools::{Environment, Prepared, Search, ToolLimits, WardenSlot};
+use agentd_tools::{Environment, Prepared, Search, TagFinders, ToolLimits, WardenSlot};
 use ractor::ActorRef;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct ToolPermit {
     pub map_dir: PathBuf,
     /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// The environment of commands.
     pub environment: Arc<Environment>,
     /// The protected paths of a working directory.
@@ -53,6 +55,8 @@ pub struct Lent {
     pub map_dir: PathBuf,
     /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// The environment of commands.
     pub environment: Arc<Environment>,
     /// The protected paths of a working directory.
@@ -71,6 +75,7 @@ impl ToolPermit {
             spill_dir: lent.spill_dir,
             map_dir: lent.map_dir,
             search: lent.search,
+            parsers: lent.parsers,
             environment: lent.environment,
             protected: lent.protected,
         }

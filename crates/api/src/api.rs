@@ -22,7 +22,7 @@ use agentd_prompt::Places;
 use agentd_protocol::{Fault, Labels, ModelStatus, Principal, Reloaded, ServerRow, Timestamp};
 use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
-use agentd_tools::{Registry, ToolEntry};
+use agentd_tools::{Registry, TagFinders, ToolEntry};
 use agentd_turn::{Command, Reply};
 use agentd_workspace::Workspaces;
 use async_trait::async_trait;
@@ -144,6 +144,8 @@ pub struct Parts {
     pub audit: mpsc::Sender<Value>,
     /// The other nodes; `None`: there can be none.
     pub peers: Option<Arc<dyn Peers>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// The workspaces of sessions.
     pub workspaces: Workspaces,
     /// Keeps the recorded files of working directories.

@@ -36,17 +36,19 @@ impl Api {
         let (workdir, tokens) = (PathBuf::from(&created.workdir), settings.agents.map_tokens);
         let maps = map_dir(Path::new(&self.parts.facts.data_dir));
         let dir = workdir.clone();
+        let parsers = self.parts.parsers.clone();
         let made = reading("the source tree", &dir, move || {
-            PromptMap::of(&workdir, maps, WITHIN)
+            PromptMap::of(&workdir, maps, WITHIN, parsers.as_deref())
         })
         .await;
         let Some(mut map) = made.ok().and_then(Result::ok) else {
             return Ok(Some(part(String::new(), Some("could not read the source tree"))));
         };
         map.without(&self.hidden(created, map.files()).await?);
-        let complete = map.is_complete();
+        let (complete, unavailable) = (map.is_complete(), map.unavailable().map(str::to_owned));
         let text = reading("the source tree", &dir, move || map.text(tokens)).await?;
         let note = match (complete, text.is_empty()) {
+            _ if unavailable.is_some() => unavailable.as_deref(),
             (true, false) => None,
             (true, true) => Some("no definitions were found"),
             (false, _) => Some("the map does not cover every file: there are too many, or it took too long"),

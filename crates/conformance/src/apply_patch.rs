@@ -129,6 +129,7 @@ impl Session {
                 files: agentd_tools::FileGate::closed(),
                 file_work: FileWork::of_session("test"),
                 search: None,
+                parsers: None,
                 remote: None,
                 progress: ProgressSink::nobody(),
                 on_start: OnStart::default(),

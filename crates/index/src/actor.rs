@@ -10,7 +10,7 @@ use crate::schedule::{Schedule, Wish};
 use crate::work::bring_up_to_date;
 use agentd_actor_kit::{Clock, Done};
 use agentd_file_work::{FileWork, Turns};
-use agentd_tools::{SearchFound, SearchQuery};
+use agentd_tools::{SearchFound, SearchQuery, TagFinders};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,8 @@ pub struct IndexerArgs {
     pub rule: ReadRule,
     /// The source of vectors, if any.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// Where time comes from.
     pub clock: Clock,
 }
@@ -243,6 +245,7 @@ impl IndexerState {
             workdir: workdir.clone(),
             limits: self.args.limits,
             rule: self.args.rule.clone(),
+            parsers: self.args.parsers.clone(),
             boot: self.boot.clone(),
         };
         let files = FileWork::of_session(&format!("index of {}", workdir.display()));

@@ -6,11 +6,11 @@ use crate::database::{self, Writer};
 use crate::error::IndexError;
 use crate::limits::Limits;
 use crate::pace::Pace;
-use agentd_repo_map::{Definition, Language, Tagger};
+use agentd_repo_map::{Definition, Language, MapError, Priority, TagFinder, TagFinders};
 use agentd_sandbox::{Beneath, OpenFile};
 use agentd_tools::walk_files;
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -82,6 +82,8 @@ pub struct Job {
     pub limits: Limits,
     /// The rule that decides which files may be read.
     pub rule: ReadRule,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// Identifies the current boot of the machine.
     pub boot: String,
 }
@@ -94,7 +96,7 @@ pub(crate) struct Pass<'a> {
     pub(crate) pace: &'a mut Pace,
     tell: &'a watch::Sender<Progress>,
     pub(crate) progress: Progress,
-    taggers: BTreeMap<Language, Option<Tagger>>,
+    finder: Option<Box<dyn TagFinder>>,
     seen: HashSet<i64>,
 }
 
@@ -116,7 +118,10 @@ impl<'a> Pass<'a> {
             pace,
             tell,
             progress,
-            taggers: BTreeMap::new(),
+            finder: job
+                .parsers
+                .as_ref()
+                .map(|parsers| parsers.finder(Priority::Background)),
             seen: HashSet::new(),
         })
     }
@@ -239,20 +244,24 @@ impl<'a> Pass<'a> {
         self.progress.bytes = self.progress.bytes.saturating_add(bytes);
     }
 
-    /// The definitions in a file; empty if its language is unknown or it cannot be parsed.
+    /// The definitions in a file; empty if its language is unknown or it cannot be parsed. Its chunks then end at blank lines.
     fn definitions(&mut self, name: &str, content: &[u8]) -> Vec<Definition> {
         let Some(language) = Language::of(name) else {
             return Vec::new();
         };
-        let tagger = self
-            .taggers
-            .entry(language)
-            .or_insert_with(|| Tagger::new(language).ok());
+        let Some(finder) = &mut self.finder else {
+            return Vec::new();
+        };
         let pace = &*self.pace;
-        let tags = tagger
-            .as_mut()
-            .and_then(|tagger| tagger.tags(content, &|| pace.is_over()).ok());
-        tags.map(|tags| tags.definitions).unwrap_or_default()
+        match finder.tags(language, content, &|| pace.is_over()) {
+            Ok(tags) => tags.definitions,
+            Err(MapError::Unavailable(why)) => {
+                tracing::debug!(why, "source files are indexed without their definitions");
+                self.finder = None;
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Commits the batch for searches, and rests so that others can work.

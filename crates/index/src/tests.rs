@@ -4,10 +4,13 @@ mod acting;
 mod vectors;
 
 use crate::{Job, Limits, Pace, Progress, ReadRule, ask, bring_up_to_date};
-use agentd_tools::{SearchFound, SearchQuery};
+use agentd_grammars::InProcess;
+use agentd_repo_map::{Language, MapError, Priority, TagFinder, Tags};
+use agentd_tools::{SearchFound, SearchQuery, TagFinders};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
@@ -15,6 +18,7 @@ struct World {
     dir: TempDir,
     limits: Limits,
     rule: ReadRule,
+    parsers: Option<Arc<dyn TagFinders>>,
 }
 
 impl World {
@@ -28,6 +32,7 @@ impl World {
                 ..Limits::default()
             },
             rule: ReadRule::new(|_, _| true),
+            parsers: Some(Arc::new(InProcess)),
         }
     }
 
@@ -48,6 +53,7 @@ impl World {
             file: self.dir.path().join("index.db"),
             limits: self.limits,
             rule: self.rule.clone(),
+            parsers: self.parsers.clone(),
             boot: "boot".into(),
         }
     }
@@ -105,6 +111,45 @@ fn the_definition_is_the_first_hit_with_its_lines() {
     );
     assert_eq!((found.files, found.complete), (3, true));
     assert_eq!(world.paths("opening sessions")[0], "src/core.rs");
+}
+
+#[test]
+fn without_a_parser_a_search_finds_places_by_their_words() {
+    let mut world = World::new();
+    let body = "    nothing();\n".repeat(10);
+    let functions = (0..9).map(|n| format!("fn number_{n}() {{\n{body}}}\n"));
+    world.put("src/core.rs", functions.collect::<String>());
+    world.parsers = None;
+    assert_eq!(world.index().files, 1);
+    let found = world.ask("number_7", "");
+    let first = &found.hits[0];
+    assert!(first.text.contains("fn number_7()"), "{}", first.text);
+    assert!(found.complete);
+}
+
+#[test]
+fn a_file_that_cannot_be_parsed_is_indexed_by_its_words() {
+    #[derive(Debug)]
+    struct Failing;
+
+    impl TagFinders for Failing {
+        fn finder(&self, priority: Priority) -> Box<dyn TagFinder> {
+            assert_eq!(priority, Priority::Background);
+            Box::new(Self)
+        }
+    }
+
+    impl TagFinder for Failing {
+        fn tags(&mut self, _: Language, _: &[u8], _: &dyn Fn() -> bool) -> Result<Tags, MapError> {
+            Err(MapError::Failed)
+        }
+    }
+
+    let mut world = World::new();
+    world.parsers = Some(Arc::new(Failing));
+    world.put("a.rs", "fn alpha_beast() {}");
+    assert!(world.index().complete);
+    assert_eq!(world.paths("alpha_beast"), ["a.rs"]);
 }
 
 #[test]

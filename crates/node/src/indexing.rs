@@ -19,7 +19,7 @@ pub(crate) fn args(
     args: &NodeArgs,
     settings: &Settings,
     http: &reqwest::Client,
-    clock: Clock,
+    (clock, executor): (Clock, &ExecutorArgs),
 ) -> Result<IndexerArgs, NodeError> {
     let home = args.environment.get("HOME").map(String::as_str);
     let rules =
@@ -30,6 +30,7 @@ pub(crate) fn args(
         limits: Limits::from(&settings.index),
         rule: ReadRule::new(move |workdir, path| may_read(&policy, workdir, path)),
         embedder: embedder(args, settings, http),
+        parsers: executor.parsers.clone(),
         clock,
     })
 }

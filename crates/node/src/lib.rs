@@ -26,6 +26,7 @@ mod modes;
 mod named_files;
 mod node;
 mod notify;
+mod parsing;
 mod paths;
 mod peers;
 mod probe;

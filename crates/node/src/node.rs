@@ -330,6 +330,7 @@ fn parts(
         daily: Arc::default(),
         checkpoints: child_args.checkpoints.clone(),
         peers: None,
+        parsers: child_args.executor.parsers.clone(),
         workspaces,
     }
 }

@@ -246,9 +246,10 @@ pub(crate) async fn child_args(
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
+    let executor = crate::parsing::with_helper(executor, &args.paths)?;
     let setup = setup(settings, &executor)?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
-    let indexer = crate::indexing::args(args, settings, http, clock)?;
+    let indexer = crate::indexing::args(args, settings, http, (clock, &executor))?;
     Ok(ChildArgs {
         present: present.clone(),
         backend: Arc::clone(backend),
@@ -381,6 +382,7 @@ async fn executor(
         spill_dir,
         map_dir: agentd_tools::map_dir(&paths.data_dir),
         search: None,
+        parsers: None,
         tools: with_skills(settings, &places),
     })
 }

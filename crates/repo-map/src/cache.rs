@@ -23,7 +23,7 @@ struct Entry {
     tags: Tags,
 }
 
-/// Tags by path; writing the cache drops entries that the map did not use.
+/// Tags by path; writing the cache of a whole map drops entries that the map did not use.
 #[derive(Debug, Default)]
 pub struct Cache {
     old: BTreeMap<String, Entry>,
@@ -34,7 +34,7 @@ pub struct Cache {
 #[derive(Serialize)]
 struct Written<'a> {
     version: u32,
-    entries: &'a BTreeMap<String, Entry>,
+    entries: BTreeMap<&'a String, &'a Entry>,
 }
 
 #[derive(Deserialize)]
@@ -62,14 +62,16 @@ impl Cache {
         })
     }
 
-    /// Serializes the cache for the next map; `None` if it is too large.
+    /// Serializes the cache for the next map; `None` if it is too large. If this map is not `whole`, it keeps the entries
+    /// of files that the map did not reach.
     ///
     /// # Errors
     /// The cache cannot be serialized.
-    pub fn bytes(&self) -> Result<Option<Vec<u8>>, MapError> {
+    pub fn bytes(&self, whole: bool) -> Result<Option<Vec<u8>>, MapError> {
+        let rest = self.old.iter().filter(|_| !whole);
         let written = Written {
             version: VERSION,
-            entries: &self.new,
+            entries: rest.chain(&self.new).collect(),
         };
         let bytes = rmp_serde::to_vec(&written).map_err(|error| MapError::Cache(error.to_string()))?;
         Ok((bytes.len() <= MAX_BYTES).then_some(bytes))
@@ -92,9 +94,11 @@ impl Cache {
         self.new.iter().map(|(path, entry)| (path.as_str(), &entry.tags))
     }
 
-    /// Removes a file, so that it is parsed again.
+    /// Removes a file that was not parsed after all, so that the next map tries it again.
     pub(crate) fn forget(&mut self, path: &str) {
-        self.new.remove(path);
+        if self.new.remove(path).is_some() {
+            self.parsed = self.parsed.saturating_sub(1);
+        }
     }
 
     /// Reuses the tags of a file with an unchanged stamp. Returns whether it had them.

@@ -19,10 +19,27 @@ pub enum MapError {
         /// The limit.
         most: usize,
     },
-    /// The parser was stopped, because the file is too complex or the caller asked for it.
+    /// The parser gave up, because the file is too complex.
     #[error("the parser stopped before the end of the file")]
     TooHard,
+    /// The program that parses failed on the file: it ended, did not answer in time, or answered nonsense.
+    #[error("the parser failed on the file")]
+    Failed,
+    /// The caller stopped the parser, or the parser failed on too many other files.
+    #[error("the file was not parsed")]
+    Stopped,
+    /// Nothing can be parsed here.
+    #[error("{0}")]
+    Unavailable(String),
     /// The cache is damaged, or is not from this version.
     #[error("cannot read the cache of the map: {0}")]
     Cache(String),
+}
+
+impl MapError {
+    /// Whether the file is not the reason, so that the next map tries it again.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        matches!(self, Self::Stopped | Self::Unavailable(_))
+    }
 }

@@ -1,7 +1,7 @@
 //! Languages without a grammar here: their tags come from Universal Ctags, if it is installed. The caller runs it and
 //! passes it the content of each file, so that ctags itself opens none.
 
-use crate::tags::{Definition, Kind, Reference, Tags};
+use crate::tags::{Definition, Kind, MAX_NAME, MAX_TAGS, Reference, Tags};
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
@@ -23,9 +23,6 @@ pub const CTAGS: [&str; 5] = [
     "--fields=+n",
 ];
 
-/// The longest name, and the most tags of a file; longer names and further tags are dropped.
-const MAX_NAME: usize = 120;
-const MAX_TAGS: usize = 10_000;
 /// Shorter words of a source say too little to count as names.
 const MIN_WORD: usize = 3;
 

@@ -1,7 +1,9 @@
 //! The languages that have a grammar.
 
+use serde::{Deserialize, Serialize};
+
 /// A language with a grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Language {
     Bash,

@@ -5,9 +5,7 @@ use crate::error::MapError;
 use crate::foreign::CtagsReply;
 use crate::language::Language;
 use crate::rank::{Focus, rank};
-use crate::tagger::Tagger;
 use crate::tags::Tags;
-use std::collections::BTreeMap;
 
 /// A definition to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +22,9 @@ pub struct RankedDefinition {
 #[derive(Debug, Default)]
 pub struct SourceMap {
     cache: Cache,
-    taggers: BTreeMap<Language, Tagger>,
     failed: usize,
+    postponed: usize,
+    unavailable: Option<String>,
 }
 
 impl SourceMap {
@@ -38,40 +37,45 @@ impl SourceMap {
         }
     }
 
-    /// Adds a file whose language has a grammar. Calls `read` if the file is not cached; `None` leaves it out. The
-    /// parser polls `stop`; a stopped file is tried again next time.
+    /// Adds a file whose language has a grammar. Calls `read` if the file is not cached, and `find` if its content is
+    /// new; `None` leaves it out. A file that could not be parsed for a reason of its own is not tried until it changes.
     pub fn add(
         &mut self,
         path: &str,
         stamp: Stamp,
         read: impl FnOnce() -> Option<Vec<u8>>,
-        stop: &dyn Fn() -> bool,
+        find: impl FnOnce(Language, &[u8]) -> Result<Tags, MapError>,
     ) {
         let Some(language) = Language::of(path) else {
             return;
         };
-        if self.cache.known(path, stamp) {
+        if self.cache.known(path, stamp) || self.unavailable.is_some() {
             return;
         }
         let Some(source) = read() else {
             self.failed += 1;
             return;
         };
-        if !self.taggers.contains_key(&language)
-            && let Ok(tagger) = Tagger::new(language)
+        match self
+            .cache
+            .add(path, stamp, &source, |source| find(language, source))
         {
-            self.taggers.insert(language, tagger);
-        }
-        let Some(tagger) = self.taggers.get_mut(&language) else {
-            self.failed += 1;
-            return;
-        };
-        let parse = |source: &[u8]| tagger.tags(source, stop);
-        match self.cache.add(path, stamp, &source, parse) {
             Ok(()) => {}
-            Err(MapError::TooHard) if stop() => self.cache.forget(path),
+            Err(error) if error.may_pass() => {
+                self.cache.forget(path);
+                match error {
+                    MapError::Unavailable(why) => self.unavailable = Some(why),
+                    _ => self.postponed += 1,
+                }
+            }
             Err(_) => self.failed += 1,
         }
+    }
+
+    /// Why files with a grammar were left out, if nothing can parse them.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<&str> {
+        self.unavailable.as_deref()
     }
 
     /// Whether a file without a grammar is unchanged since ctags read it.
@@ -90,6 +94,12 @@ impl SourceMap {
         let tags = answer.map(|answer| answer.tags(source)).unwrap_or_default();
         // Cached even without an answer: ctags would fail on the same content again.
         let _ = self.cache.add(path, stamp, source, |_| Ok(tags));
+    }
+
+    /// The number of files that were left for the next map.
+    #[must_use]
+    pub const fn postponed(&self) -> usize {
+        self.postponed
     }
 
     /// The number of files that could not be read or parsed.
@@ -130,3 +140,6 @@ impl SourceMap {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Larger files are generated or data, and left out.
+pub const MAX_FILE_BYTES: usize = 2_000_000;
+/// The most definitions, and the most used names, of one file; further ones are dropped.
+pub const MAX_TAGS: usize = 10_000;
+/// Longer words, in bytes, are not names.
+pub const MAX_NAME: usize = 120;
+
 /// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
@@ -21,7 +28,8 @@ pub enum Kind {
 
 impl Kind {
     /// The kind for the last part of a capture's name in the grammars' queries.
-    pub(crate) fn of(capture: &str) -> Self {
+    #[must_use]
+    pub fn of(capture: &str) -> Self {
         match capture {
             "function" => Self::Function,
             "method" => Self::Method,

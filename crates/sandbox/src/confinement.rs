@@ -139,6 +139,12 @@ const HOME: [&str; 9] = [
     ".rustup",
 ];
 
+/// Whether a path is of the system's programs and libraries, or tells where they are.
+pub(crate) fn is_of_the_system(path: &Path) -> bool {
+    let loader = path.to_str().is_some_and(|path| path.starts_with("/etc/ld.so."));
+    loader || PROGRAMS.iter().any(|place| path.starts_with(place))
+}
+
 /// What commands may read and run: programs, the machine's settings without secrets, the toolchains on PATH, and what the
 /// operator adds. Missing paths are dropped later.
 #[must_use]

@@ -1,12 +1,12 @@
 //! How a node confines the commands of its sessions: decided once, at its start.
 
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, is_of_the_system};
 use crate::hidden::Hidden;
 use crate::slot::{WardenSlot, WardenSpec};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use agentd_protocol::sandbox::{Builder, Refusal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The confinement of all commands on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,18 @@ impl Sandboxing {
         }
     }
 
+    /// The same sandbox for one program that needs nothing but itself and the system's libraries.
+    #[must_use]
+    pub fn only_for(&self, program: &Path) -> Self {
+        let mut narrowed = self.clone();
+        if let Self::Walls { read, hidden, .. } = &mut narrowed {
+            read.retain(|path| is_of_the_system(path));
+            read.push(program.to_owned());
+            *hidden = Hidden::default();
+        }
+        narrowed
+    }
+
     /// Creates a slot for a warden in this sandbox. `name` identifies its owner and names its temporary directory.
     #[must_use]
     pub fn slot(&self, spec: WardenSpec, name: &str) -> WardenSlot {
@@ -83,6 +95,55 @@ impl Sandboxing {
                 };
                 WardenSlot::confined(spec, walls)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_a_sandbox_for_one_program_contains_it_and_the_system_and_nothing_else() {
+        let read = [
+            "/usr",
+            "/lib64",
+            "/etc/ld.so.cache",
+            "/etc/passwd",
+            "/home/ana/.cargo/bin",
+            "/srv/models",
+        ];
+        let walls = Sandboxing::Walls {
+            level: SandboxLevel::Confined,
+            builder: Builder::default(),
+            temp: "/data/tmp".into(),
+            read: read.map(PathBuf::from).to_vec(),
+            hidden: Hidden::by(|_, _| true),
+            protected: ProtectedPaths::default(),
+            broker: true,
+            workspaces: "/data/workspaces".into(),
+        };
+        let Sandboxing::Walls {
+            level, read, hidden, ..
+        } = walls.only_for(Path::new("/srv/agentd/agentd-tags"))
+        else {
+            panic!("the walls are gone");
+        };
+        let expected = ["/usr", "/lib64", "/etc/ld.so.cache", "/srv/agentd/agentd-tags"];
+        assert_eq!(
+            (level, read),
+            (SandboxLevel::Confined, expected.map(PathBuf::from).to_vec())
+        );
+        // A rule about files must not hide the program: it would not start.
+        assert_eq!(hidden, Hidden::default());
+        for other in [
+            Sandboxing::None,
+            Sandboxing::Missing(Refusal {
+                message: "no".into(),
+                fix: "yes".into(),
+            }),
+        ] {
+            assert_eq!(other.only_for(Path::new("/x")), other);
         }
     }
 }

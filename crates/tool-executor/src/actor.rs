@@ -8,7 +8,7 @@ use agentd_actor_kit::{CallDetail, Done, Held, Lent, ToolMsg, ToolPermit};
 use agentd_file_work::{FileWork, Turns, file_system};
 use agentd_protected::ProtectedPaths;
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
-use agentd_tools::{Beneath, Prepared, Search, ToolLimits};
+use agentd_tools::{Beneath, Prepared, Search, TagFinders, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct ExecutorArgs {
     pub map_dir: PathBuf,
     /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// Which paths of a working directory are protected.
     pub protected: ProtectedPaths,
     /// Limits, including how many calls run at the same time.
@@ -59,6 +61,7 @@ pub struct ExecutorState {
     spill_dir: PathBuf,
     map_dir: PathBuf,
     search: Option<Arc<dyn Search>>,
+    parsers: Option<Arc<dyn TagFinders>>,
     environment: Arc<Environment>,
     protected: Arc<ProtectedPaths>,
     details: Arc<Turns>,
@@ -109,6 +112,7 @@ impl Actor for ToolExecutor {
             spill_dir: args.spill_dir,
             map_dir: args.map_dir,
             search: args.search,
+            parsers: args.parsers,
             details: Arc::new(Turns::new(DETAILS)),
             sweeping: false,
         })
@@ -174,6 +178,7 @@ impl ExecutorState {
                 spill_dir: self.spill_dir.clone(),
                 map_dir: self.map_dir.clone(),
                 search: self.search.clone(),
+                parsers: self.parsers.clone(),
                 environment: Arc::clone(&self.environment),
                 protected: Arc::clone(&self.protected),
             };

@@ -193,6 +193,7 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         files: addresses::files(start.mandate.judges.clone()),
         addresses: addresses::gate(start.mandate.judges),
         search: permit.search.clone(),
+        parsers: permit.parsers.clone(),
         file_work: files,
         on_start: OnStart::new(|| {
             // A started effect cannot be undone, so there is nowhere to report a failure.

@@ -171,6 +171,7 @@ impl World {
             spill_dir: dir.path().join("spill"),
             map_dir: dir.path().join("maps"),
             search: None,
+            parsers: None,
             tools: ToolLimits {
                 max_running,
                 ..ToolLimits::default()

@@ -8,6 +8,7 @@ use crate::seen::FilesSeen;
 use agentd_file_work::FileWork;
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::ToolOutcome;
+use agentd_repo_map::TagFinders;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
 use agentd_settings::ToolsConfig;
 use agentd_web::{Hop, Hops};
@@ -237,6 +238,8 @@ pub struct ToolContext {
     pub file_work: FileWork,
     /// The indexes of working directories, if there are any.
     pub search: Option<Arc<dyn Search>>,
+    /// What parses source files, if there is anything.
+    pub parsers: Option<Arc<dyn TagFinders>>,
     /// Runs the tools of tool servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// Receives output as it is produced.

@@ -1,9 +1,9 @@
 //! A source map for a prompt, in two steps: the files that it would show, which the caller judges, and its text.
 
 use crate::run::Abandoned;
-use crate::source_tree::Tree;
+use crate::source_tree::{Parsers, Tree};
 use crate::walk::Patience;
-use agentd_repo_map::{Focus, RankedDefinition};
+use agentd_repo_map::{Focus, RankedDefinition, TagFinders};
 use agentd_sandbox::{Beneath, SandboxError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,14 @@ pub fn map_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("maps")
 }
 
-/// The highest-ranked definitions of a source tree. Starts no process: uses only earlier answers of ctags.
+/// The highest-ranked definitions of a source tree. Does not start ctags: uses only its earlier answers.
 #[derive(Debug)]
 pub struct PromptMap {
     workdir: Beneath,
     map_dir: PathBuf,
     places: Vec<RankedDefinition>,
     complete: bool,
+    unavailable: Option<String>,
 }
 
 impl PromptMap {
@@ -34,10 +35,19 @@ impl PromptMap {
     ///
     /// # Errors
     /// When the directory cannot be opened.
-    pub fn of(workdir: &Path, map_dir: PathBuf, within: Duration) -> Result<Self, SandboxError> {
+    pub fn of(
+        workdir: &Path,
+        map_dir: PathBuf,
+        within: Duration,
+        finders: Option<&dyn TagFinders>,
+    ) -> Result<Self, SandboxError> {
         let workdir = Beneath::open(workdir)?;
         let patience = Patience::within(within, &Abandoned::default());
-        let (map, complete) = tree(&workdir, &map_dir).map(&patience, None);
+        let parsers = Parsers {
+            finders,
+            warden: None,
+        };
+        let (map, complete) = tree(&workdir, &map_dir).map(&patience, parsers);
         let mut files = BTreeSet::new();
         let mut places = map.places(&Focus::default(), MAX_PLACES);
         places.retain(|place| {
@@ -49,6 +59,7 @@ impl PromptMap {
             map_dir,
             places,
             complete,
+            unavailable: map.unavailable().map(str::to_owned),
         })
     }
 
@@ -67,6 +78,12 @@ impl PromptMap {
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Why files with a grammar were left out, if nothing can parse them.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<&str> {
+        self.unavailable.as_deref()
     }
 
     /// The text, within a budget of tokens. Blocks: it reads files.
@@ -88,6 +105,7 @@ fn tree<'a>(workdir: &'a Beneath, map_dir: &'a Path) -> Tree<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_grammars::InProcess;
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -96,7 +114,7 @@ mod tests {
         let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(dir.path().join("a.rs"), "fn first_thing() {}\n").unwrap();
         std::fs::write(dir.path().join("b.rs"), "fn secret_thing() {}\n".repeat(200)).unwrap();
-        let mut map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG).unwrap();
+        let mut map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG, Some(&InProcess)).unwrap();
         assert_eq!(map.files(), ["a.rs".to_owned(), "b.rs".to_owned()].into());
         let small = map.text(100);
         assert!(agentd_repo_map::tokens(&small) <= 100, "{small}");
@@ -111,9 +129,33 @@ mod tests {
         for n in 0..=MAX_FILES {
             std::fs::write(dir.path().join(format!("f{n}.rs")), format!("fn f{n}() {{}}\n")).unwrap();
         }
-        let map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG).unwrap();
+        let map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG, Some(&InProcess)).unwrap();
         assert_eq!((map.files().len(), map.is_complete()), (MAX_FILES, true));
-        let late = PromptMap::of(dir.path(), maps.path().join("other"), Duration::ZERO).unwrap();
+        let late = PromptMap::of(
+            dir.path(),
+            maps.path().join("other"),
+            Duration::ZERO,
+            Some(&InProcess),
+        )
+        .unwrap();
         assert_eq!((late.files().len(), late.is_complete()), (0, false));
+    }
+
+    #[test]
+    fn without_a_parser_a_map_shows_what_is_known_and_says_why() {
+        let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(dir.path().join("a.rs"), "fn first_thing() {}\n").unwrap();
+        let none = |maps: &Path| PromptMap::of(dir.path(), maps.to_owned(), LONG, None).unwrap();
+        let map = none(maps.path());
+        assert!(map.files().is_empty() && map.unavailable().unwrap().contains("agentd-tags"));
+        let made = PromptMap::of(dir.path(), maps.path().to_owned(), LONG, Some(&InProcess)).unwrap();
+        assert_eq!(made.unavailable(), None);
+        std::fs::write(dir.path().join("b.rs"), "fn second_thing() {}\n").unwrap();
+        let map = none(maps.path());
+        assert!(map.unavailable().is_some());
+        assert_eq!(map.text(1_000), "a.rs:\n    1| fn first_thing() {}\n");
+        // That map did not forget what it left out.
+        let map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG, Some(&InProcess)).unwrap();
+        assert_eq!(map.files().len(), 2);
     }
 }

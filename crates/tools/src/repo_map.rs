@@ -6,7 +6,7 @@ use crate::prepared::Prepared;
 use crate::read::{explain, locate};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
-use crate::source_tree::{MAX_PLACES, MAX_SHOWN, Tree};
+use crate::source_tree::{MAX_PLACES, MAX_SHOWN, Parsers, Tree};
 use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Tool};
 use crate::walk::Patience;
@@ -90,7 +90,11 @@ fn map(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<
         base: &base,
         map_dir: &ctx.map_dir,
     };
-    let (map, complete) = tree.map(&patience, Some(&ctx.warden));
+    let parsers = Parsers {
+        finders: ctx.parsers.as_deref(),
+        warden: Some(&ctx.warden),
+    };
+    let (map, complete) = tree.map(&patience, parsers);
     let mut places = map.places(&focus(prepared), MAX_PLACES);
     let left_out = leave_out(&mut places, &ctx.files);
     let budget = prepared
@@ -190,6 +194,12 @@ fn outcome(
     if !complete {
         text.push_str(
             "[Some files were not examined: there are too many, or it took too long. Map a subdirectory.]\n",
+        );
+    }
+    if let Some(why) = map.unavailable() {
+        let _ = writeln!(
+            text,
+            "[New and changed files are not in the map: {why}. Grep finds definitions, too.]"
         );
     }
     ToolOutcome {

@@ -2,9 +2,11 @@
 //! only changed files are read again.
 
 use crate::ctags;
+use crate::tag_program::MISSING;
 use crate::walk::{Patience, files};
 use agentd_repo_map::{
-    Cache, Language, MAX_FILE_BYTES, RankedDefinition, Rendered, SourceMap, Stamp, is_foreign, render,
+    Cache, Language, MAX_FILE_BYTES, MapError, Priority, RankedDefinition, Rendered, SourceMap, Stamp,
+    TagFinder, TagFinders, is_foreign, render,
 };
 use agentd_sandbox::{Beneath, OpenFile, WardenSlot};
 use sha2::{Digest as _, Sha256};
@@ -33,6 +35,15 @@ pub(crate) struct Tree<'a> {
     pub(crate) map_dir: &'a Path,
 }
 
+/// What parses the files of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parsers<'a> {
+    /// For languages with a grammar.
+    pub(crate) finders: Option<&'a dyn TagFinders>,
+    /// Where ctags runs, for other languages; without it, these show earlier results.
+    pub(crate) warden: Option<&'a WardenSlot>,
+}
+
 /// A file in a language without a grammar, for ctags.
 #[derive(Debug)]
 pub(crate) struct Foreign {
@@ -41,19 +52,19 @@ pub(crate) struct Foreign {
 }
 
 impl Tree<'_> {
-    /// Maps the tree, and returns whether it covers every file. Ctags runs under the warden; without a warden its
-    /// languages show earlier results.
-    pub(crate) fn map(&self, patience: &Patience, warden: Option<&WardenSlot>) -> (SourceMap, bool) {
+    /// Maps the tree, and returns whether it covers every file.
+    pub(crate) fn map(&self, patience: &Patience, parsers: Parsers<'_>) -> (SourceMap, bool) {
         let kept = kept_at(self.map_dir, &self.workdir.path().join(self.base));
         let mut map = SourceMap::new(read_kept(&kept));
         let mut foreign = Vec::new();
+        let mut finder = parsers.finders.map(|finders| finders.finder(Priority::Call));
         let (mut most, mut room) = (MAX_FILES, MAX_BYTES);
         let complete = files(self.workdir, self.base, false, &|| patience.is_over(), |path| {
             let Some(name) = path.to_str().map(str::to_owned) else {
                 return true;
             };
             let bytes = if Language::of(&name).is_some() {
-                add(&mut map, self.workdir, &path, &name, patience)
+                add(&mut map, self.workdir, (&path, &name), &mut finder, patience)
             } else if is_foreign(&name) {
                 let (bytes, unknown) = look(&mut map, self.workdir, &path, &name);
                 foreign.extend(unknown.then_some(Foreign { path, name }));
@@ -65,13 +76,17 @@ impl Tree<'_> {
             room = room.saturating_sub(bytes);
             most > 0 && room > 0
         });
-        let answered =
-            warden.is_none_or(|warden| ctags::ask(&mut map, foreign, self.workdir, warden, patience));
-        if map.cache().is_new() && complete {
+        let answered = parsers
+            .warden
+            .is_none_or(|warden| ctags::ask(&mut map, foreign, self.workdir, warden, patience));
+        // What was parsed is kept in any case: otherwise files that take all the time would do so each time.
+        if map.cache().parsed() > 0 || (complete && map.cache().is_new() && map.unavailable().is_none()) {
+            let whole = complete && map.unavailable().is_none();
             // A failure to store the map only makes the next one slower.
-            let _ = keep(self.map_dir, &kept, map.cache());
+            let _ = keep(self.map_dir, &kept, map.cache(), whole);
         }
-        (map, complete && answered)
+        let settled = complete && answered && map.postponed() == 0;
+        (map, settled)
     }
 
     /// Reads the lines of the places, and renders as many as fit.
@@ -101,13 +116,23 @@ impl Tree<'_> {
 }
 
 /// Adds a file and returns its size.
-fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience: &Patience) -> u64 {
+fn add(
+    map: &mut SourceMap,
+    workdir: &Beneath,
+    (path, name): (&Path, &str),
+    finder: &mut Option<Box<dyn TagFinder>>,
+    patience: &Patience,
+) -> u64 {
     let Some(opened) = open(workdir, path) else {
         return 0;
     };
     let bytes = opened.bytes;
     let stamp = Stamp(opened.version.stamp());
-    map.add(name, stamp, || content(opened), &|| patience.is_over());
+    let find = |language, source: &[u8]| match finder {
+        Some(finder) => finder.tags(language, source, &|| patience.is_over()),
+        None => Err(MapError::Unavailable(MISSING.to_owned())),
+    };
+    map.add(name, stamp, || content(opened), find);
     bytes
 }
 
@@ -161,8 +186,8 @@ fn read_kept(path: &Path) -> Cache {
 }
 
 /// Replaces the stored map atomically, and removes the maps that were unused for the longest time.
-fn keep(map_dir: &Path, path: &Path, cache: &Cache) -> std::io::Result<()> {
-    let Some(bytes) = cache.bytes().ok().flatten() else {
+fn keep(map_dir: &Path, path: &Path, cache: &Cache, whole: bool) -> std::io::Result<()> {
+    let Some(bytes) = cache.bytes(whole).ok().flatten() else {
         return Ok(());
     };
     std::fs::create_dir_all(map_dir)?;

@@ -37,6 +37,7 @@ struct World {
     blobs: BTreeMap<String, Vec<u8>>,
     files: crate::FileGate,
     index: Option<Arc<dyn crate::search::Search>>,
+    parsers: Option<Arc<dyn crate::TagFinders>>,
     /// The undo id of the last change.
     undo_id: Value,
 }
@@ -51,6 +52,7 @@ impl World {
             blobs: BTreeMap::new(),
             files: crate::FileGate::open(),
             index: None,
+            parsers: Some(Arc::new(agentd_grammars::InProcess)),
             undo_id: Value::from("none"),
         }
     }
@@ -92,6 +94,7 @@ impl World {
             files: self.files.clone(),
             file_work: FileWork::of_session("test"),
             search: self.index.clone(),
+            parsers: self.parsers.clone(),
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

@@ -3,6 +3,7 @@
 mod cache;
 mod checks;
 mod hooks;
+mod programs;
 mod sandbox;
 
 use crate::ctx::Ctx;

@@ -54,6 +54,7 @@ impl Running {
             limits,
             rule: world.rule.clone(),
             embedder: embedder.map(|table| table as _),
+            parsers: world.parsers.clone(),
             clock: Clock::System,
         };
         let indexer = Indexer::start(args, parent.get_cell()).await.unwrap();

@@ -80,6 +80,7 @@ impl World {
                 spill_dir: dir.path().join("spill"),
                 map_dir: dir.path().join("maps"),
                 search: None,
+                parsers: None,
                 tools: settings.tools.clone(),
             },
             indexer: IndexerArgs {
@@ -87,6 +88,7 @@ impl World {
                 limits: Limits::default(),
                 rule: ReadRule::new(|_, _| true),
                 embedder: None,
+                parsers: None,
                 clock,
             },
             present: Present::new(settings.into(), models()),

@@ -14,7 +14,7 @@ fn tags(name: &str) -> Tags {
 }
 
 fn again(cache: &Cache) -> Cache {
-    Cache::read(&cache.bytes().unwrap().unwrap()).unwrap()
+    Cache::read(&cache.bytes(true).unwrap().unwrap()).unwrap()
 }
 
 #[test]
@@ -60,10 +60,23 @@ fn a_file_that_cannot_be_parsed_is_not_tried_until_it_changes() {
 
 #[test]
 fn what_is_no_cache_of_this_version_is_refused() {
-    let bytes = Cache::default().bytes().unwrap().unwrap();
+    let bytes = Cache::default().bytes(true).unwrap().unwrap();
     assert!(Cache::read(&bytes).is_ok());
     let mut other = bytes;
     other[1] = 99;
     assert!(Cache::read(&other).is_err());
     assert!(Cache::read(b"").is_err() && Cache::read(&[0x93; 64]).is_err());
+}
+
+#[test]
+fn a_map_that_stopped_early_keeps_the_files_that_it_did_not_reach() {
+    let mut cache = Cache::default();
+    cache.add("a.rs", Stamp(1), b"one", |_| Ok(tags("one"))).unwrap();
+    cache.add("b.rs", Stamp(1), b"two", |_| Ok(tags("two"))).unwrap();
+    let mut cache = again(&cache);
+    cache.add("a.rs", Stamp(2), b"new", |_| Ok(tags("new"))).unwrap();
+    let read = |whole| Cache::read(&cache.bytes(whole).unwrap().unwrap()).unwrap();
+    assert_eq!(read(true).old.len(), 1);
+    let mut cache = read(false);
+    assert!(cache.known("a.rs", Stamp(2)) && cache.known("b.rs", Stamp(1)));
 }

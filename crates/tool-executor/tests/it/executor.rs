@@ -118,6 +118,7 @@ async fn world() -> World {
         spill_dir: dir.path().join("spill"),
         map_dir: dir.path().join("maps"),
         search: None,
+        parsers: None,
         tools: ToolLimits::default(),
     };
     let executor = ToolExecutor::start(args, parent.get_cell()).await.unwrap();

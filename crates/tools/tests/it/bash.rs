@@ -65,6 +65,7 @@ fn world_with(limits: ToolLimits, workdir: Option<PathBuf>) -> World {
         files: agentd_tools::FileGate::closed(),
         file_work: FileWork::of_session("test"),
         search: None,
+        parsers: None,
         remote: None,
         progress: ProgressSink::nobody(),
         on_start: OnStart::default(),

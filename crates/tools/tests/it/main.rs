@@ -6,13 +6,13 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(agentd_sandbox::WARDEN_ARG) {
         agentd_sandbox::warden_main()
     } else {
-        agentd_process_tests::main(&[bash::group(), ctags::group(), jobs::group()])
+        agentd_process_tests::main(&[bash::group(), jobs::group(), parsers::group()])
     }
 }
 
 #[cfg(test)]
 mod bash;
 #[cfg(test)]
-mod ctags;
-#[cfg(test)]
 mod jobs;
+#[cfg(test)]
+mod parsers;

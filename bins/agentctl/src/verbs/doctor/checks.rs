@@ -61,8 +61,7 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
         checks.extend(super::sandbox::reading(home, &rules, level));
     }
     checks.extend(in_force.and_then(|settings| super::hooks::check(&settings.hooks)));
-    checks.push(bash(ctx));
-    checks.push(ctags(ctx.environment.find_on_path("ctags")));
+    checks.extend(super::programs::checks(&ctx.environment));
     checks.push(clock(now()));
     checks
 }
@@ -358,29 +357,6 @@ pub(super) fn free(dir: &Path, bytes: u64) -> Check {
         DISK_FAIL..DISK_WARN => Check::warn("disk", text, fix),
         DISK_WARN.. => Check::ok("disk", text),
     }
-}
-
-fn bash(ctx: &Ctx) -> Check {
-    match ctx.environment.find_on_path("bash") {
-        Some(path) => Check::ok("bash", format!("found: {}", path.display())),
-        None => Check::fail(
-            "bash",
-            "`bash` is not on PATH; the Bash tool cannot run",
-            "install bash",
-        ),
-    }
-}
-
-/// RepoMap also works without ctags, so its absence is no fault.
-pub(super) fn ctags(found: Option<PathBuf>) -> Check {
-    let message = found.map_or_else(
-        || {
-            "not installed: RepoMap omits languages without a grammar (Lua, Kotlin, PHP, ...); universal-ctags adds them"
-                .to_owned()
-        },
-        |path| format!("found: {}", path.display()),
-    );
-    Check::ok("ctags", message)
 }
 
 /// Checks the clock: a large error breaks TLS, ids and deadlines.

@@ -1,6 +1,6 @@
 //! The grammars, and their queries for tags.
 
-use crate::language::Language;
+use agentd_repo_map::Language;
 use tree_sitter::Language as Grammar;
 
 /// The shell grammar comes without a query.
@@ -48,13 +48,8 @@ const C_SHARP_TAGS: &str = "
 (base_list (identifier) @name) @reference.class
 ";
 
-/// The grammar of a language and its query.
-#[expect(clippy::unnecessary_wraps, reason = "without the feature there are none")]
-pub(crate) fn of(language: Language) -> Option<(Grammar, String)> {
-    Some((grammar(language), query(language)))
-}
-
-fn grammar(language: Language) -> Grammar {
+/// The grammar of a language.
+pub(crate) fn grammar(language: Language) -> Grammar {
     match language {
         Language::Bash => tree_sitter_bash::LANGUAGE.into(),
         Language::C => tree_sitter_c::LANGUAGE.into(),
@@ -72,7 +67,7 @@ fn grammar(language: Language) -> Grammar {
 }
 
 /// The query for the tags of a language: `@name` within `@definition.KIND` or `@reference.KIND`.
-fn query(language: Language) -> String {
+pub(crate) fn query(language: Language) -> String {
     let parts: &[&str] = match language {
         Language::Bash => &[BASH_TAGS],
         Language::C => &[tree_sitter_c::TAGS_QUERY, C_MORE],

@@ -1,11 +1,12 @@
-//! RepoMap with ctags as a real process.
+//! RepoMap with its parsers as real processes: ctags, and the helper for languages with a grammar.
 
 use agentd_file_work::FileWork;
 use agentd_process_tests::{Case, Group, cases, skipped};
-use agentd_sandbox::{Environment, WardenSpec};
+use agentd_repo_map::{Definition, Kind, Reply, Tags, greeting};
+use agentd_sandbox::{Environment, Sandboxing, WardenSpec};
 use agentd_tools::{
     AddressGate, Beneath, BlobSource, FileGate, FilesSeen, Jobs, OnStart, ProgressSink, Registry,
-    ToolContext, ToolLimits, WardenSlot,
+    TAGS_PROGRAM, TagProgramSpec, TagPrograms, ToolContext, ToolLimits, WardenSlot,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -13,6 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 pub(crate) fn group() -> Group {
     let all: &[Case] = &cases![
@@ -21,8 +23,14 @@ pub(crate) fn group() -> Group {
         without_ctags_its_languages_are_left_out,
         another_program_of_the_name_is_not_used,
         i6_one_that_ends_or_never_stops_talking_costs_only_its_file,
+        the_helper_maps_files_and_is_asked_about_changed_ones_only,
+        i6_a_helper_that_ends_or_talks_nonsense_costs_only_its_file,
+        i6_a_helper_that_fails_on_every_file_is_given_up_and_the_rest_comes_next_time,
+        without_the_helper_the_map_says_so,
+        another_program_in_the_place_of_the_helper_is_not_used,
+        i5_a_helper_ends_with_its_work,
     ];
-    Group::new("ctags", Duration::from_secs(60), all)
+    Group::new("parsers", Duration::from_secs(60), all)
 }
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -62,6 +70,7 @@ fn world(path: Option<&str>) -> World {
         files: FileGate::new(|_| std::future::ready(true)),
         file_work: FileWork::of_session("test"),
         search: None,
+        parsers: None,
         remote: None,
         progress: ProgressSink::nobody(),
         on_start: OnStart::default(),
@@ -88,7 +97,57 @@ fn with_script(script: &str) -> World {
     world
 }
 
+/// A world whose helper is a shell script; without one, it is missing.
+fn with_helper(script: Option<&str>) -> World {
+    let mut world = world(None);
+    let bin = world.root.with_file_name("bin");
+    let program = bin.join(TAGS_PROGRAM);
+    if let Some(script) = script {
+        fs::write(&program, format!("#!/bin/sh\nPATH={PATH}\n{script}")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let args = TagProgramSpec {
+        program,
+        exe: PathBuf::from("/proc/self/exe"),
+        workdir: bin,
+        sandboxing: Sandboxing::None,
+    };
+    world.ctx.parsers = Some(Arc::new(TagPrograms::new(args, Handle::current())));
+    world
+}
+
+/// A helper that notes its requests and answers each with `answer`, a command that sees the content in `$content`.
+fn script(answer: &str) -> String {
+    let greeting = greeting();
+    let header = r#"bytes=${request##*:}; bytes=${bytes%\}}"#;
+    format!(
+        "echo $$ >>pids\necho '{}'\nwhile read -r request; do echo \"$request\" >>asked\n{header}\n\
+         content=$(dd bs=1 count=\"$bytes\" 2>/dev/null)\n{answer}\ndone\n",
+        greeting.trim_end()
+    )
+}
+
+/// The answer of a helper that found one function in the first line.
+fn found(name: &str) -> String {
+    let definition = Definition {
+        name: name.to_owned(),
+        kind: Kind::Function,
+        line: 1,
+    };
+    let tags = Tags {
+        definitions: vec![definition],
+        references: Vec::new(),
+    };
+    format!("echo '{}'", Reply::Tags(tags).line().trim_end())
+}
+
 impl World {
+    /// The lines of a file that the helper wrote.
+    fn noted(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.root.with_file_name("bin").join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
     fn put(&self, path: &str, content: &str) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -153,7 +212,8 @@ async fn options_that_a_tree_brings_along_are_not_followed() {
 }
 
 async fn without_ctags_its_languages_are_left_out() {
-    let world = world(None);
+    let mut world = world(None);
+    world.ctx.parsers = Some(Arc::new(agentd_grammars::InProcess));
     world.put("a.lua", LUA);
     world.put("b.rs", "fn here() {}\n");
     let (text, details) = world.map().await;
@@ -195,4 +255,109 @@ async fn i6_one_that_ends_or_never_stops_talking_costs_only_its_file() {
         (&details["failed"], &details["complete"]),
         (&json!(2), &json!(true))
     );
+}
+
+async fn the_helper_maps_files_and_is_asked_about_changed_ones_only() {
+    let world = with_helper(Some(&script(&found("here"))));
+    world.put("a.rs", "fn here() {}\n");
+    world.put("b.py", "def here(): pass\n");
+    let (text, details) = world.map().await;
+    assert!(
+        text.contains("a.rs:\n    1| fn here() {}") && text.contains("b.py:\n    1| def here(): pass"),
+        "{text}"
+    );
+    assert_eq!((&details["parsed"], &details["failed"]), (&json!(2), &json!(0)));
+    world.put("b.py", "def there(): pass\n");
+    let (text, details) = world.map().await;
+    assert!(text.contains("def there(): pass"), "{text}");
+    assert_eq!(details["parsed"], json!(1));
+    let asked = [
+        r#"{"language":"Rust","bytes":13}"#,
+        r#"{"language":"Python","bytes":17}"#,
+        r#"{"language":"Python","bytes":18}"#,
+    ];
+    assert_eq!(world.noted("asked"), asked);
+    assert_eq!(world.noted("pids").len(), 2, "one helper for each map");
+}
+
+async fn i6_a_helper_that_ends_or_talks_nonsense_costs_only_its_file() {
+    let answer = format!(
+        "case $content in crash) kill -SEGV $$;; nonsense) echo 'what?';; flood) yes x | tr -d '\\n';; *) {};; esac",
+        found("here")
+    );
+    let world = with_helper(Some(&script(&answer)));
+    for bad in ["crash", "flood", "nonsense"] {
+        world.put(&format!("{bad}.rs"), bad);
+    }
+    world.put("a.rs", "fn here() {}\n");
+    world.put("z.rs", "fn here() {}\n");
+    let (text, details) = world.map().await;
+    assert!(text.contains("a.rs:") && text.contains("z.rs:"), "{text}");
+    assert_eq!(
+        (&details["failed"], &details["files"], &details["complete"]),
+        (&json!(3), &json!(5), &json!(true))
+    );
+    // They are not tried again.
+    let asked = world.noted("asked").len();
+    let (_, details) = world.map().await;
+    assert_eq!(
+        (world.noted("asked").len(), &details["complete"]),
+        (asked, &json!(true))
+    );
+}
+
+async fn i6_a_helper_that_fails_on_every_file_is_given_up_and_the_rest_comes_next_time() {
+    let world = with_helper(Some(&script("exit 1")));
+    for n in 0..6 {
+        world.put(&format!("{n}.rs"), &format!("fn f{n}() {{}}\n"));
+    }
+    let (text, details) = world.map().await;
+    assert!(text.contains("Some files were not examined"), "{text}");
+    assert_eq!(
+        (&details["failed"], &details["complete"]),
+        (&json!(4), &json!(false))
+    );
+    assert_eq!(world.noted("asked").len(), 4);
+    let (_, details) = world.map().await;
+    assert_eq!(
+        (&details["failed"], &details["complete"]),
+        (&json!(2), &json!(true))
+    );
+}
+
+async fn without_the_helper_the_map_says_so() {
+    let world = with_helper(None);
+    world.put("a.rs", "fn here() {}\n");
+    let (text, details) = world.map().await;
+    assert!(
+        text.contains("agentd-tags, which parses source files, is not in the directory"),
+        "{text}"
+    );
+    assert_eq!((&details["parsed"], &details["failed"]), (&json!(0), &json!(0)));
+}
+
+async fn another_program_in_the_place_of_the_helper_is_not_used() {
+    let world = with_helper(Some(&format!("echo hello; {}; cat >>asked\n", found("here"))));
+    world.put("a.rs", "fn here() {}\n");
+    let (text, _) = world.map().await;
+    assert!(text.contains("another program, or of another version"), "{text}");
+    assert!(!text.contains("fn here()"), "{text}");
+    assert_eq!(world.noted("asked"), [""; 0]);
+}
+
+async fn i5_a_helper_ends_with_its_work() {
+    // It would live on after its standard input has ended.
+    let script = format!(
+        "trap '' TERM HUP\n{}while :; do sleep 1; done\n",
+        script(&found("here"))
+    );
+    let world = with_helper(Some(&script));
+    world.put("a.rs", "fn here() {}\n");
+    let (text, _) = world.map().await;
+    assert!(text.contains("fn here()"), "{text}");
+    let pid: i32 = world.noted("pids")[0].parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    while rustix::process::test_kill_process(pid).is_ok() {
+        tokio::task::yield_now().await;
+    }
 }

@@ -1,9 +1,9 @@
 //! Finds the tags of a file by the grammar of its language.
 
-use crate::error::MapError;
 use crate::grammars;
-use crate::language::Language;
-use crate::tags::{Definition, Kind, Reference, Tags};
+use agentd_repo_map::{
+    Definition, Kind, Language, MAX_FILE_BYTES, MAX_NAME, MAX_TAGS, MapError, Reference, Tags,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tree_sitter::{
@@ -11,18 +11,12 @@ use tree_sitter::{
     StreamingIterator as _, Tree,
 };
 
-/// Larger files are generated or data, and left out.
-pub const MAX_FILE_BYTES: usize = 2_000_000;
 /// The parser, and then the search, may report progress once per this many bytes before they are stopped. Ordinary code
 /// causes a report about every 35 bytes; the constant below it gives small files some more.
 const BYTES_PER_REPORT: usize = 12;
 const MORE_REPORTS: usize = 4_000;
 /// The most brackets open at the same time; the cost of error recovery grows with their square.
 const MAX_OPEN: i32 = 1_000;
-/// The most definitions, and the most used names, of one file.
-const MAX_TAGS: usize = 10_000;
-/// Longer words are not names.
-const MAX_NAME: usize = 120;
 /// The most partial matches that a search keeps; beyond that it drops the oldest.
 const MAX_MATCHES: u32 = 4_096;
 
@@ -58,13 +52,13 @@ impl Tagger {
             language: language.name(),
             why,
         };
-        let none = || failed("this build has no grammars".to_owned());
-        let (grammar, tags) = grammars::of(language).ok_or_else(none)?;
+        let grammar = grammars::grammar(language);
         let mut parser = Parser::new();
         parser
             .set_language(&grammar)
             .map_err(|error| failed(error.to_string()))?;
-        let query = Query::new(&grammar, &tags).map_err(|error| failed(error.to_string()))?;
+        let query =
+            Query::new(&grammar, &grammars::query(language)).map_err(|error| failed(error.to_string()))?;
         let meanings = query.capture_names().iter().map(|name| meaning(name)).collect();
         Ok(Self {
             parser,
