@@ -2,13 +2,14 @@
 //! compared with a target here: this machine is busy with tests.
 
 use agentd_process_tests::Postgres;
-use agentd_tests::{binaries, skipped, within};
+use agentd_tests::{Heavy, binaries, skipped, within};
 use serde_json::Value;
 use tokio::process::Command;
 
 /// Runs a mode; returns its figures.
 #[expect(clippy::disallowed_methods, reason = "the harness starts the load tool")]
 async fn measure(args: &str) -> Value {
+    let _heavy = Heavy::begin().await;
     let binaries = binaries();
     let output = Command::new(&binaries.bench)
         .arg("--json")

@@ -104,6 +104,7 @@ async fn run(test: &str, daemon: &Daemon, script: &str) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn schemathesis_finds_no_difference_from_the_description() {
+    let _heavy = agentd_tests::Heavy::begin().await;
     let mut daemon = Daemon::start(DaemonOptions {
         config: ALONE.to_owned(),
         ..DaemonOptions::default()

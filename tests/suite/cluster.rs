@@ -6,7 +6,7 @@ pub(crate) mod fleet;
 mod place;
 mod standby;
 
-use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
+use agentd_protocol::{Block, CreateParams, EventBody, Fault, FaultClass, SendParams};
 use agentd_tests::{Follower, Logs, found, within};
 use fleet::{Fleet, accepted};
 use rustix::process::Signal;
@@ -133,7 +133,22 @@ async fn i9_a_node_that_slept_too_long_drops_its_sessions_and_comes_back() {
     })
     .await;
     fleet.check_marks(&second, &id, "s").await;
-    let own = fleet.session(0, "after", &plan("after")).await;
+    // Its actors come back after it has joined.
+    let params = CreateParams {
+        prompt: Some(vec![Block::text(plan("after"))]),
+        workdir: fleet.workdir("after").display().to_string(),
+        ..CreateParams::default()
+    };
+    let own = found("the first node creates sessions again", async || {
+        match fleet.client(0).await.create(&params).await.map_err(Fault::from) {
+            Ok(created) => Some(created.session.to_string()),
+            Err(fault) => {
+                assert_eq!(fault.class, FaultClass::Unavailable, "{fault}");
+                None
+            }
+        }
+    })
+    .await;
     Follower::attach(&fleet.client(0).await, &own)
         .await
         .turn_finished(1)

@@ -73,6 +73,7 @@ fn compactions(events: &[Event]) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i3_two_thousand_steps_fit_into_a_window_that_is_enforced() {
+    let _heavy = agentd_tests::Heavy::begin().await;
     let server = WindowServer::start(plan(2_000), false).await;
     let daemon = daemon(&server, DESCRIBED).await;
     let client = daemon.client().await;

@@ -36,6 +36,7 @@ async fn a_session_of_twenty_tool_steps_ends_well_in_both_dialects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i2_two_hundred_sessions_at_once_lose_nothing() {
+    let _heavy = agentd_tests::Heavy::begin().await;
     const SESSIONS: usize = 200;
     let server = ModelServer::start(false).await.unwrap();
     let daemon = daemon(&server, YOLO).await;

@@ -4,7 +4,7 @@ use agentd_client::{Client, ClientError};
 use agentd_protocol::{Block, CreateParams, EndReason, EventBody, FailureClass, FaultClass};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
-use agentd_tests::{Daemon, DaemonOptions, Follower, within};
+use agentd_tests::{Daemon, DaemonOptions, Follower, Heavy, within};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -81,6 +81,7 @@ async fn created(client: &Client, params: &CreateParams) -> String {
 /// Runs the thousand sessions; returns the refusals in each closure of the server, and the attempts that were lost to the
 /// rate limit.
 async fn herd(tells_the_wait: bool) -> (Vec<usize>, usize) {
+    let _heavy = Heavy::begin().await;
     let door = Arc::new(Mutex::new(Door::default()));
     let asking = Arc::clone(&door);
     let server = FaultServer::start(move |asked| answer(asked, &asking, tells_the_wait)).await;

@@ -10,6 +10,7 @@ mod long;
 mod scenarios;
 mod world;
 
+use agentd_tests::Heavy;
 use futures_util::{FutureExt as _, StreamExt as _};
 use scenarios::Scenario;
 use std::panic::AssertUnwindSafe;
@@ -65,6 +66,7 @@ const AT_ONCE: usize = 2;
 
 /// Runs all cells, and then reports which failed and how.
 async fn run(cells: Vec<Cell>) {
+    let _heavy = Heavy::begin().await;
     let count = cells.len();
     let one = |cell: Cell| async move {
         let name = cell.name();

@@ -6,7 +6,9 @@ use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_process_tests::Postgres;
 use agentd_protocol::{Fault, FaultClass, SendParams};
-use agentd_tests::{Daemon, DaemonOptions, Line, Link, Server, check_effects, check_log, clock_of, found};
+use agentd_tests::{
+    Daemon, DaemonOptions, Heavy, Line, Link, Server, check_effects, check_log, clock_of, found,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,6 +81,7 @@ pub(crate) struct Fleet {
     calls: Option<u32>,
     /// More settings.
     config: String,
+    _heavy: Heavy,
 }
 
 impl Fleet {
@@ -144,6 +147,7 @@ impl Fleet {
     }
 
     async fn begin(test: &str, nodes: usize, calls: Option<u32>, config: &str) -> Option<Self> {
+        let heavy = Heavy::begin().await;
         let begun = Instant::now();
         let server = Postgres::own(test)?;
         let lease = (begun.elapsed() * 2).max(Duration::from_secs(4));
@@ -159,6 +163,7 @@ impl Fleet {
             lease,
             calls,
             config: config.to_owned(),
+            _heavy: heavy,
         };
         fleet.add(nodes).await;
         Some(fleet)

@@ -87,6 +87,7 @@ async fn i1_a_store_of_another_version_is_refused_and_not_a_byte_of_it_is_change
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_sigterm_with_two_hundred_running_sessions_loses_nothing_and_a_second_one_ends_at_once() {
+    let _heavy = agentd_tests::Heavy::begin().await;
     const SESSIONS: usize = 200;
     let server = ModelServer::start(false).await.unwrap();
     // A drain of this length would take too long: the second SIGTERM ends it. All calls hang at the same time, also if

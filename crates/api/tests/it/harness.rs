@@ -116,6 +116,7 @@ impl Harness {
             backend,
             view: Arc::new(View),
             registry: Registry::builtin(&settings.tools),
+            parsers: None,
             loaded: Live::new(settings.into()),
             reload: Arc::new(View),
             places: agentd_prompt::Places::default(),
