@@ -13,6 +13,30 @@ async fn json_of(daemon: &Daemon, args: &[&str]) -> Value {
     serde_json::from_str(&said.stdout).unwrap()
 }
 
+/// The program agentd knows the tools; agentctl does not contain them.
+async fn tools_are_known(daemon: &Daemon, id: &str) {
+    let check = async |tool: &str| {
+        let words = [
+            "policy",
+            "check",
+            "--session",
+            id,
+            "--path",
+            "a",
+            "-q",
+            "--tool",
+            tool,
+        ];
+        daemon.agentctl(&words).await
+    };
+    let said = check("edit").await;
+    let verdict = (said.code, said.stdout.trim());
+    assert_eq!(verdict, (Some(0), "ask"), "{}", said.stderr);
+    let said = check("Reed").await;
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("Did you mean `Read`?"), "{}", said.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
     let server = played::model(|_, step| match step {
@@ -41,31 +65,7 @@ async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
             said.stderr
         );
     }
-    // The program agentd knows the tools; agentctl does not contain them.
-    let check = async |tool: &str| {
-        let words = [
-            "policy",
-            "check",
-            "--session",
-            &id,
-            "--tool",
-            tool,
-            "--path",
-            "a",
-            "-q",
-        ];
-        daemon.agentctl(&words).await
-    };
-    let said = check("edit").await;
-    assert_eq!(
-        (said.code, said.stdout.trim()),
-        (Some(0), "ask"),
-        "{}",
-        said.stderr
-    );
-    let said = check("Reed").await;
-    assert_eq!(said.code, Some(2), "{}", said.stderr);
-    assert!(said.stderr.contains("Did you mean `Read`?"), "{}", said.stderr);
+    tools_are_known(&daemon, &id).await;
     let file = daemon.dir.path().join("new.toml");
     std::fs::write(&file, "[permission]\nrules = [{ deny = \"Bash(echo:*)\" }]\n").unwrap();
     let file = file.to_string_lossy().into_owned();
