@@ -17,7 +17,8 @@ pub(crate) fn with_helper(executor: ExecutorArgs, paths: &Paths) -> Result<Execu
         return Ok(executor);
     };
     if !program.is_file() {
-        tracing::warn!(
+        // No warning: the demo, for one, does well without it. `agentctl doctor` warns.
+        tracing::info!(
             program = %program.display(),
             "{TAGS_PROGRAM} is not installed; RepoMap shows no new files, and SemanticSearch knows no definitions"
         );
