@@ -58,9 +58,12 @@ impl ToolProgram {
             }
         };
         let answers = timeout(WITHIN, running.answers(questions)).await;
-        answers
-            .unwrap_or_else(|_| Err(late()))
-            .map_err(|error| failed(path, &error))
+        let answers = answers.unwrap_or_else(|_| Err(late()));
+        if answers.is_err() {
+            // Its next line could be the answer to one of these questions.
+            self.running = None;
+        }
+        answers.map_err(|error| failed(path, &error))
     }
 }
 

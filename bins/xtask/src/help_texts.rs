@@ -62,7 +62,7 @@ fn line(text: &str) -> Option<Line> {
     })
 }
 
-/// What a program of this machine says, compared with the recording.
+/// The result of comparing a program of this machine with the recording.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     /// This version is recorded with these options.

@@ -79,7 +79,7 @@ impl Tree<'_> {
         let answered = parsers
             .warden
             .is_none_or(|warden| ctags::ask(&mut map, foreign, self.workdir, warden, patience));
-        // What was parsed is kept in any case: otherwise files that take all the time would do so each time.
+        // A map that is not complete is stored, too: otherwise slow files would take all the time of the next one again.
         if map.cache().parsed() > 0 || (complete && map.cache().is_new() && map.unavailable().is_none()) {
             let whole = complete && map.unavailable().is_none();
             // A failure to store the map only makes the next one slower.
