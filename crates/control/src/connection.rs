@@ -1,11 +1,10 @@
 //! One connection, from its first byte to its last.
 
-use crate::budget::Budget;
 use crate::greeting::greet;
 use crate::reader::{FrameReader, ReadEnd};
 use crate::requests::Requests;
-use crate::seats::Seat;
 use crate::writer::{ANSWERS, PUSHES, WRITE, write_all};
+use agentd_admission::{Budget, Seat};
 use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
 use agentd_wire::{ClientFrame, FrameLimits, ServerFrame, WireError};
@@ -21,7 +20,7 @@ pub(crate) struct Connection {
     pub(crate) api: Arc<Api>,
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) frames: Arc<Budget>,
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) seat: Arc<Seat<i32>>,
     /// Whether it came over the Unix socket.
     pub(crate) local: bool,
 }

@@ -1,11 +1,11 @@
 //! The resources that connections of all transports share: seats, and memory for frames.
 
-use crate::budget::Budget;
 use crate::connection::Connection;
-use crate::seats::Seats;
+use agentd_admission::{Budget, Seats, Shares};
 use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, split};
 use tokio::sync::watch;
 
@@ -16,7 +16,7 @@ const REMOTE: i32 = -1;
 #[derive(Debug)]
 pub struct Connections {
     api: Arc<Api>,
-    seats: Arc<Seats>,
+    seats: Arc<Seats<i32>>,
     most: usize,
     frames: Arc<Budget>,
 }
@@ -30,7 +30,12 @@ impl Connections {
         let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
         let (most, reserved) = (count(limits.connections), count(limits.connections_reserved));
         Self {
-            seats: Seats::new(most, reserved),
+            seats: Seats::new(Shares {
+                most,
+                reserved,
+                strangers: most,
+                grace: Duration::ZERO,
+            }),
             most,
             frames: Arc::new(Budget::new(limits.frames_bytes)),
             api,

@@ -6,7 +6,6 @@
 //!
 //! Flow: [`bind`] -> [`serve`] -> peer check -> `hello` -> `welcome` -> request -> [`agentd_api::Api::call`] -> answer.
 
-mod budget;
 mod connection;
 mod connections;
 mod error;
@@ -15,7 +14,6 @@ mod listen;
 mod peer;
 mod reader;
 mod requests;
-mod seats;
 mod serve;
 mod writer;
 

@@ -1,6 +1,6 @@
 //! Reads frames from a stream of bytes, each within its deadline and its limits.
 
-use crate::budget::{Account, Hold};
+use agentd_admission::{Account, Hold};
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode_client};
 use std::future::poll_fn;
 use std::io;

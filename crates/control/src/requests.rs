@@ -1,8 +1,7 @@
 //! The requests in flight and the subscriptions of one connection.
 
-use crate::budget::Hold;
 use crate::greeting::IN_FLIGHT;
-use crate::seats::Seat;
+use agentd_admission::{Hold, Seat};
 use agentd_api::{Api, Pushed, read_params};
 use agentd_protocol::{DetachParams, Fault, Principal, Subscribed};
 use agentd_wire::{Request, ServerFrame};
@@ -35,7 +34,7 @@ struct Shared {
     answers: mpsc::Sender<ServerFrame>,
     pushes: mpsc::Sender<Pushed>,
     subscriptions: Arc<Mutex<Subscriptions>>,
-    seat: Arc<Seat>,
+    seat: Arc<Seat<i32>>,
     local: bool,
 }
 
@@ -51,7 +50,7 @@ impl Requests {
         api: Arc<Api>,
         answers: mpsc::Sender<ServerFrame>,
         pushes: mpsc::Sender<Pushed>,
-        seat: Arc<Seat>,
+        seat: Arc<Seat<i32>>,
         local: bool,
     ) -> Self {
         let shared = Shared {

@@ -1,6 +1,7 @@
 //! Carries out a request with a single answer.
 
 use crate::conditional;
+use crate::link::Link;
 use crate::pages::{self, Cut};
 use crate::params::{Given, collect, key};
 use crate::problem::Problem;
@@ -29,7 +30,8 @@ pub(crate) async fn handle(
     let (mut parts, body) = request.into_parts();
     let who = caller(&parts)?;
     let path = path_params(&mut parts).await?;
-    let body = self::body(&app, Request::from_parts(parts.clone(), body)).await?;
+    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
+    let body = self::body(Request::from_parts(parts.clone(), body), limit).await?;
     let given = Given {
         path: &path,
         query: parts.uri.query().unwrap_or_default(),
@@ -73,10 +75,14 @@ async fn once(
     app.replays.once(&who, key, request, work).await
 }
 
-/// Reads a request's body.
-pub(crate) async fn body(app: &App, request: Request) -> Result<Result<Bytes, BytesRejection>, Problem> {
-    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
-    timeout(limit, Bytes::from_request(request, &()))
+/// Reads a request's body. As long as it has not ended, another client can have the connection's place.
+pub(crate) async fn body(
+    request: Request,
+    limit: Duration,
+) -> Result<Result<Bytes, BytesRejection>, Problem> {
+    let (parts, body) = request.into_parts();
+    let _reading = Link::of(&parts)?.reading();
+    timeout(limit, Bytes::from_request(Request::from_parts(parts, body), &()))
         .await
         .map_err(|_| {
             let fault = Fault::timeout("body_late", "the body did not end in time");

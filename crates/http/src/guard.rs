@@ -1,5 +1,6 @@
 //! Admits a request: its host and origin, its token, its token's share of requests.
 
+use crate::link::{Client, Link, busy};
 use crate::problem::Problem;
 use crate::router::App;
 use agentd_api::Api;
@@ -138,8 +139,9 @@ fn unauthorized(fault: Fault) -> Problem {
 pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     match app.guard.admit(&app.api, request.uri(), request.headers()).await {
         Ok(who) => {
+            let work = Link::admit(&request, Client::Known(who.clone()));
             request.extensions_mut().insert(who);
-            next.run(request).await
+            busy(next.run(request).await, work)
         }
         Err(problem) => problem.into_response(),
     }

@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod frames;
 mod guard;
+mod link;
 mod openapi;
 mod pages;
 mod params;

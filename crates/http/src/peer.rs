@@ -2,9 +2,11 @@
 //! which only nodes on the same store know, takes the place of a token. With `http.tls.nodes`, they need a certificate, too.
 
 use crate::call;
+use crate::link::{Client, Link, busy};
 use crate::problem::Problem;
 use crate::router::App;
 use crate::tls::CertifiedNode;
+use agentd_admission::Work;
 use agentd_api::{Fragments, PeerCall, PeerFollow};
 use agentd_protocol::Fault;
 use axum::Json;
@@ -25,7 +27,10 @@ use tokio::time::timeout;
 const ALIVE: Duration = Duration::from_secs(5);
 
 /// Reads a request of another node. The body of a stranger is not read.
-async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, Problem> {
+async fn read<T: DeserializeOwned>(
+    app: &App,
+    request: Request,
+) -> Result<(T, Option<Work<Client>>), Problem> {
     let needs_certificate = !app.api.loaded().settings.http.tls.nodes.is_empty();
     if needs_certificate && request.extensions().get::<CertifiedNode>().is_none() {
         let message = "other nodes need a certificate that is signed by one of http.tls.nodes";
@@ -37,15 +42,18 @@ async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<T, Pro
         let fault = Fault::denied("bad_secret", "this is not the secret of this node");
         return Err(Problem::unauthorized(fault));
     }
+    let work = Link::admit(&request, Client::Node);
     let bad = |why: String| Problem::from(Fault::invalid("bad_body", why));
-    let body = call::body(app, request).await?;
+    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
+    let body = call::body(request, limit).await?;
     let body = body.map_err(|error| bad(error.to_string()))?;
-    serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))
+    let asked = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
+    Ok((asked, work))
 }
 
 /// Runs a method for a client of another node. Answers with `{ok}` or `{fault}`.
 pub(crate) async fn peer_call(State(app): State<Arc<App>>, request: Request) -> Result<Json<Value>, Problem> {
-    let call: PeerCall = read(&app, request).await?;
+    let (call, _work): (PeerCall, _) = read(&app, request).await?;
     Ok(Json(match app.api.peer_call(call).await {
         Ok(answer) => json!({"ok": answer}),
         Err(fault) => json!({"fault": fault}),
@@ -54,13 +62,13 @@ pub(crate) async fn peer_call(State(app): State<Arc<App>>, request: Request) -> 
 
 /// Streams the live fragments of a session, one per line.
 pub(crate) async fn peer_follow(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
-    let follow: PeerFollow = read(&app, request).await?;
+    let (follow, work): (PeerFollow, _) = read(&app, request).await?;
     let fragments = app.api.peer_follow(follow).await?;
     let lines = stream::unfold(fragments, |mut fragments| async move {
         let line = lines(&mut fragments).await?;
         Some((Ok::<Bytes, Infallible>(line), fragments))
     });
-    Ok(Response::new(Body::from_stream(lines)))
+    Ok(busy(Response::new(Body::from_stream(lines)), work))
 }
 
 /// The next lines; `None`: the subscription is over.

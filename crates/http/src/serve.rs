@@ -1,14 +1,19 @@
 //! Accepts connections, up to their limit, until shutdown.
 
 use crate::bind::Bound;
+use crate::link::{Client, Link};
 use crate::router::{App, router};
 use crate::stall::Impatient;
 use crate::tls::CertifiedNode;
 use crate::wire::Wire;
+use agentd_admission::{Seats, Shares};
 use agentd_api::Api;
 use agentd_settings::HttpConfig;
-use axum::{Extension, Router};
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use socket2::SockRef;
@@ -16,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -56,20 +61,13 @@ impl Server {
 
     /// Serves until shutdown, then lets open requests end.
     pub async fn serve(mut self) {
-        let most = usize::try_from(self.config.connections).unwrap_or(usize::MAX);
-        let seats = Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
+        let seats = Seats::new(shares(&self.config));
         let mut open = JoinSet::new();
         loop {
-            let seat = tokio::select! {
-                () = stopping(&mut self.shutdown) => break,
-                seat = Arc::clone(&seats).acquire_owned() => seat,
-            };
-            // The semaphore is never closed.
-            let Ok(seat) = seat else { break };
-            let stream = tokio::select! {
+            let (stream, peer) = tokio::select! {
                 () = stopping(&mut self.shutdown) => break,
                 accepted = self.bound.listener.accept() => match accepted {
-                    Ok((stream, _)) => stream,
+                    Ok(accepted) => accepted,
                     Err(error) => {
                         tracing::warn!(%error, "could not accept an HTTP connection");
                         sleep(BREATH).await;
@@ -78,6 +76,10 @@ impl Server {
                 },
             };
             while open.try_join_next().is_some() {}
+            let seat = tokio::select! {
+                () = stopping(&mut self.shutdown) => break,
+                seat = seats.wait(Client::At(peer.ip())) => Arc::new(seat),
+            };
             let (router, config, shutdown) =
                 (self.router.clone(), self.config.clone(), self.shutdown.clone());
             let tls = match &mut self.bound.tls {
@@ -85,8 +87,13 @@ impl Server {
                 None => None,
             };
             open.spawn(async move {
-                secured(stream, tls, router, &config, shutdown).await;
-                drop(seat);
+                let link = Link {
+                    seat: Arc::clone(&seat),
+                };
+                tokio::select! {
+                    () = secured(stream, tls, (router, link), &config, shutdown) => {}
+                    () = seat.wanted() => tracing::info!(%peer, "closing an HTTP connection that did the least: another client needs its place"),
+                }
             });
         }
         drop(self.bound);
@@ -100,11 +107,24 @@ impl Server {
     }
 }
 
+/// How the connections are divided.
+fn shares(config: &HttpConfig) -> Shares {
+    let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    let most = count(config.connections).max(1);
+    let known = count(config.connections_known).min(most / 2);
+    Shares {
+        most,
+        reserved: 0,
+        strangers: most - known,
+        grace: Duration::from_millis(config.grace_ms),
+    }
+}
+
 /// Serves one connection, over TLS if there is an acceptor. The handshake has the time limit of the headers.
 async fn secured(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    router: Router,
+    (router, link): (Router, Link),
     config: &HttpConfig,
     shutdown: watch::Receiver<bool>,
 ) {
@@ -113,16 +133,13 @@ async fn secured(
     let _ = SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
     let stream = Impatient::new(stream, Duration::from_millis(config.stall_ms));
     let Some(tls) = tls else {
-        return connection(stream, router, config, shutdown).await;
+        return connection(stream, (router, link, None), config, shutdown).await;
     };
     let limit = Duration::from_millis(config.header_ms);
     match timeout(limit, tls.accept(stream)).await {
         Ok(Ok(stream)) => {
-            let router = match stream.get_ref().1.peer_certificates() {
-                Some(_) => router.layer(Extension(CertifiedNode)),
-                None => router,
-            };
-            connection(stream, router, config, shutdown).await;
+            let certified = stream.get_ref().1.peer_certificates().map(|_| CertifiedNode);
+            connection(stream, (router, link, certified), config, shutdown).await;
         }
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake did not end in time"),
@@ -132,11 +149,18 @@ async fn secured(
 /// Serves one connection until it ends, breaks a limit, or the daemon stops.
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
+    (router, link, certified): (Router, Link, Option<CertifiedNode>),
     config: &HttpConfig,
     mut shutdown: watch::Receiver<bool>,
 ) {
-    let service = TowerToHyperService::new(router);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(link.clone());
+        if let Some(certified) = certified {
+            request.extensions_mut().insert(certified);
+        }
+        router.call(request)
+    });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(config.header_ms))

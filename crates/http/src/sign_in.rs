@@ -11,11 +11,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Exchanges the code of a link for a token. It is the only request of the API without one.
 pub(crate) async fn sign_in(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let headers = request.headers().clone();
-    let given = read_body(&headers, call::body(&app, request).await?)?;
+    let limit = Duration::from_millis(app.api.loaded().settings.http.sign_in_ms);
+    let given = read_body(&headers, call::body(request, limit).await?)?;
     let params: SignInParams = serde_json::from_value(Value::Object(given))
         .map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))?;
     let answer = app.api.sign_in(&params).await?;

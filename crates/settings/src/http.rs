@@ -16,8 +16,12 @@ pub struct HttpConfig {
     pub hosts: Vec<String>,
     /// Origins of web pages that may use the API.
     pub origins: Vec<String>,
-    /// Concurrent connections; further ones wait.
+    /// Concurrent connections; a further one replaces the one that does the least.
     pub connections: u32,
+    /// How many of these only clients that have shown a token keep; at most half.
+    pub connections_known: u32,
+    /// How long a new connection cannot be replaced.
+    pub grace_ms: u64,
     /// Concurrent event streams of one token.
     pub streams_per_token: u32,
     /// Sessions that one stream of `/v1/stream` follows.
@@ -36,6 +40,8 @@ pub struct HttpConfig {
     pub header_ms: u64,
     /// The time limit for the body of a request.
     pub body_ms: u64,
+    /// The time limit for the body of a sign-in, whose client has no token yet.
+    pub sign_in_ms: u64,
     /// How long a client may take nothing while there is something for it.
     pub stall_ms: u64,
 }
@@ -49,6 +55,8 @@ impl Default for HttpConfig {
             hosts: Vec::new(),
             origins: Vec::new(),
             connections: 1_024,
+            connections_known: 256,
+            grace_ms: 1_000,
             streams_per_token: 256,
             sessions_per_stream: 64,
             requests_per_second: 200,
@@ -58,6 +66,7 @@ impl Default for HttpConfig {
             max_body_bytes: 8_388_608,
             header_ms: 15_000,
             body_ms: 30_000,
+            sign_in_ms: 5_000,
             stall_ms: 30_000,
         }
     }

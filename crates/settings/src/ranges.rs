@@ -89,6 +89,8 @@ fn http(s: &Settings) -> Vec<Row> {
     let h = &s.http;
     vec![
         ("http.connections", h.connections.into(), 1, 1_000_000),
+        ("http.connections_known", h.connections_known.into(), 0, 1_000_000),
+        ("http.grace_ms", h.grace_ms, 0, 60_000),
         ("http.streams_per_token", h.streams_per_token.into(), 1, 1_000_000),
         ("http.sessions_per_stream", h.sessions_per_stream.into(), 1, 1_000),
         (
@@ -103,6 +105,7 @@ fn http(s: &Settings) -> Vec<Row> {
         ("http.max_body_bytes", h.max_body_bytes, 1_024, GIB),
         ("http.header_ms", h.header_ms, 1_000, DAY_MS),
         ("http.body_ms", h.body_ms, 1_000, DAY_MS),
+        ("http.sign_in_ms", h.sign_in_ms, 100, DAY_MS),
         ("http.stall_ms", h.stall_ms, 1_000, DAY_MS),
     ]
 }

@@ -5,6 +5,8 @@ mod admission;
 #[cfg(test)]
 mod conditions;
 #[cfg(test)]
+mod crowd;
+#[cfg(test)]
 #[expect(dead_code, reason = "shared with the tests of the api, which use more of it")]
 #[path = "../../../api/tests/it/harness.rs"]
 mod harness;

@@ -1,4 +1,4 @@
-//! The memory budget for frames: a limit on the frames of all connections that are being read or answered.
+//! The memory budget for requests: a limit on the frames and bodies of all connections that are being read or answered.
 
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -10,13 +10,15 @@ const OWN: usize = 64;
 
 /// The memory that all connections share.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     room: Arc<Semaphore>,
     units: u32,
 }
 
 impl Budget {
-    pub(crate) fn new(bytes: u64) -> Self {
+    /// A budget of this many bytes.
+    #[must_use]
+    pub fn new(bytes: u64) -> Self {
         let most = u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX);
         let units = u32::try_from(bytes / UNIT as u64).map_or(most, |units| units.clamp(1, most));
         Self {
@@ -26,7 +28,8 @@ impl Budget {
     }
 
     /// Creates the account of a connection.
-    pub(crate) fn account(self: &Arc<Self>) -> Account {
+    #[must_use]
+    pub fn account(self: &Arc<Self>) -> Account {
         Account {
             shared: Arc::clone(self),
             own: Arc::new(Semaphore::new(OWN)),
@@ -36,20 +39,20 @@ impl Budget {
 
 /// One connection's account: memory comes from its own allowance first, then from the shared budget.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct Account {
     shared: Arc<Budget>,
     own: Arc<Semaphore>,
 }
 
 /// Memory that is reserved until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub struct Hold {
     _permits: OwnedSemaphorePermit,
 }
 
 impl Account {
     /// Reserves memory for a frame; waits until there is room. The caller sets the deadline.
-    pub(crate) async fn take(&self, bytes: usize) -> Option<Hold> {
+    pub async fn take(&self, bytes: usize) -> Option<Hold> {
         let units = u32::try_from(bytes.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
         let permits = match Arc::clone(&self.own).try_acquire_many_owned(units) {
             Ok(permits) => permits,

@@ -1,0 +1,82 @@
+//! What a request knows of its connection: its seat.
+
+use crate::problem::Problem;
+use agentd_admission::{Reading, Seat, Work};
+use agentd_protocol::{Fault, Principal};
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Who holds a seat.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Client {
+    /// No request on the connection has shown a valid token yet.
+    At(IpAddr),
+    Known(Principal),
+    /// Another node of the fleet.
+    Node,
+}
+
+/// A connection, among the extensions of each of its requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub(crate) seat: Arc<Seat<Client>>,
+}
+
+impl Link {
+    /// The connection of a request.
+    pub(crate) fn of(parts: &Parts) -> Result<Self, Problem> {
+        let link = parts.extensions.get::<Self>().cloned();
+        link.ok_or_else(|| Fault::internal("no_connection", "the request belongs to no connection").into())
+    }
+
+    /// Records whose request it is. The connection is busy until the returned value is dropped.
+    pub(crate) fn admit(request: &Request, client: Client) -> Option<Work<Client>> {
+        let link = request.extensions().get::<Self>()?;
+        link.seat.belongs_to(client);
+        Some(link.seat.work())
+    }
+
+    /// Until the returned value is dropped, a client in need of a seat can have this one.
+    pub(crate) fn reading(&self) -> Reading<Client> {
+        self.seat.reading()
+    }
+}
+
+/// Keeps the connection busy until the last byte of its answer.
+pub(crate) fn busy(response: Response, work: Option<Work<Client>>) -> Response {
+    response.map(|body| Body::new(Busy { body, _work: work }))
+}
+
+/// The body of an answer.
+struct Busy {
+    body: Body,
+    _work: Option<Work<Client>>,
+}
+
+impl HttpBody for Busy {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
