@@ -16,6 +16,7 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg, ToolMsg,
 };
+use agentd_admission::Budget;
 use agentd_checkpoint::Keeper;
 use agentd_file_work::Turns;
 use agentd_prompt::Places;
@@ -179,6 +180,8 @@ pub struct Api {
     pub(crate) copying: Arc<Semaphore>,
     /// The copy that a client is fetching.
     pub(crate) staged: Mutex<Option<Staged>>,
+    /// The memory for requests, over all connections of all transports.
+    memory: Arc<Budget>,
     viewers: AtomicU64,
     pub(crate) crowds: Crowds,
     connections: Arc<AtomicU64>,
@@ -199,6 +202,7 @@ impl Api {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self {
+            memory: Arc::new(Budget::new(parts.loaded.now().settings.limits.frames_bytes)),
             parts,
             uploads: Mutex::default(),
             known: Mutex::default(),
@@ -269,6 +273,12 @@ impl Api {
     #[must_use]
     pub fn loaded(&self) -> Arc<Loaded> {
         self.parts.loaded.now()
+    }
+
+    /// The memory for requests, which all transports share.
+    #[must_use]
+    pub const fn memory(&self) -> &Arc<Budget> {
+        &self.memory
     }
 
     /// Facts about the node.

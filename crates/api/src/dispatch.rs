@@ -17,6 +17,26 @@ impl Api {
         self.anywhere(&who, method, params).await
     }
 
+    /// Refuses a method whose subject, a parameter of this name, is out of the principal's sight. A transport asks before it
+    /// reads the other parameters.
+    ///
+    /// # Errors
+    /// The fault that the method itself gives.
+    pub async fn may_name(
+        &self,
+        who: &Principal,
+        method: &str,
+        (name, word): (&str, &str),
+    ) -> Result<(), Fault> {
+        let who = self.allow(who, method)?;
+        match name {
+            _ if who.limits().is_none() => Ok(()),
+            "session" => self.session(&who, word).await.map(drop),
+            "approval" => self.approval(&who, word).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Runs a method on this node.
     pub(crate) async fn here(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));

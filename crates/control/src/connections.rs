@@ -37,7 +37,7 @@ impl Connections {
                 grace: Duration::ZERO,
             }),
             most,
-            frames: Arc::new(Budget::new(limits.frames_bytes)),
+            frames: Arc::clone(api.memory()),
             api,
         }
     }

@@ -1,7 +1,7 @@
 //! Carries out a request with a single answer.
 
+use crate::body::{self, Bounds, Received};
 use crate::conditional;
-use crate::link::Link;
 use crate::pages::{self, Cut};
 use crate::params::{Given, collect, key};
 use crate::problem::Problem;
@@ -9,18 +9,14 @@ use crate::replay::request_of;
 use crate::router::App;
 use crate::routes::Route;
 use crate::wait::{self, Wait};
+use agentd_admission::Hold;
 use agentd_protocol::{Fault, Principal};
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest as _, FromRequestParts as _, RawPathParams, Request};
-use axum::http::StatusCode;
+use axum::extract::{FromRequestParts as _, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::timeout;
 
 pub(crate) async fn handle(
     app: Arc<App>,
@@ -30,15 +26,24 @@ pub(crate) async fn handle(
     let (mut parts, body) = request.into_parts();
     let who = caller(&parts)?;
     let path = path_params(&mut parts).await?;
-    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
-    let body = self::body(Request::from_parts(parts.clone(), body), limit).await?;
+    // A caller without the right is refused before its body takes memory.
+    app.api.may_call(&who, route.method)?;
+    for (name, value) in &path {
+        app.api.may_name(&who, route.method, (name, value)).await?;
+    }
+    let Received { bytes, memory } = if route.has_body() {
+        body::read(&app, Request::from_parts(parts.clone(), body), Bounds::of_calls).await?
+    } else {
+        Received::default()
+    };
     let given = Given {
         path: &path,
         query: parts.uri.query().unwrap_or_default(),
         headers: &parts.headers,
-        body,
+        body: &bytes,
     };
     let mut params = collect(route, given)?;
+    drop(bytes);
     if route.method == "session.update" {
         conditional::expect(&app, &who, &parts.headers, &mut params).await?;
     }
@@ -47,8 +52,12 @@ pub(crate) async fn handle(
     let waiting = Wait::asked(route, &parts.headers, &params)?;
     let params = Value::Object(params);
     let answer = match key(route, &parts.headers)?.filter(|_| !route.keyed()) {
-        Some(key) => once(&app, who.clone(), route, params, key).await?,
-        None => app.api.call(&who, route.method, params).await?,
+        Some(key) => once(&app, who.clone(), route, (params, memory), key).await?,
+        None => {
+            let answer = app.api.call(&who, route.method, params).await?;
+            drop(memory);
+            answer
+        }
     };
     if let Some(waiting) = waiting {
         return wait::answer(&app, &who, answer, waiting).await;
@@ -65,29 +74,17 @@ async fn once(
     app: &Arc<App>,
     who: Principal,
     route: &'static Route,
-    params: Value,
+    (params, memory): (Value, Option<Hold>),
     key: &str,
 ) -> Result<Value, Fault> {
-    app.api.may_call(&who, route.method)?;
     let request = request_of(route.method, params.clone());
     let (api, by) = (Arc::clone(&app.api), who.clone());
-    let work = async move { api.call(&by, route.method, params).await };
+    let work = async move {
+        let answer = api.call(&by, route.method, params).await;
+        drop(memory);
+        answer
+    };
     app.replays.once(&who, key, request, work).await
-}
-
-/// Reads a request's body. As long as it has not ended, another client can have the connection's place.
-pub(crate) async fn body(
-    request: Request,
-    limit: Duration,
-) -> Result<Result<Bytes, BytesRejection>, Problem> {
-    let (parts, body) = request.into_parts();
-    let _reading = Link::of(&parts)?.reading();
-    timeout(limit, Bytes::from_request(Request::from_parts(parts, body), &()))
-        .await
-        .map_err(|_| {
-            let fault = Fault::timeout("body_late", "the body did not end in time");
-            Problem::with(StatusCode::REQUEST_TIMEOUT, fault)
-        })
 }
 
 /// The principal that the guard found.

@@ -8,6 +8,7 @@
 //! or a problem (`problem`); streams of events: [`agentd_api::Api::attach`] -> `sse`.
 
 mod bind;
+mod body;
 mod call;
 mod conditional;
 mod error;

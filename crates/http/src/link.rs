@@ -1,7 +1,7 @@
-//! What a request knows of its connection: its seat.
+//! What a request knows of its connection: its seat, and its share of the memory for requests.
 
 use crate::problem::Problem;
-use agentd_admission::{Reading, Seat, Work};
+use agentd_admission::{Account, Reading, Seat, Work};
 use agentd_protocol::{Fault, Principal};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -28,6 +28,7 @@ pub(crate) enum Client {
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) seat: Arc<Seat<Client>>,
+    pub(crate) account: Arc<Account>,
 }
 
 impl Link {

@@ -5,11 +5,8 @@ use crate::query;
 use crate::routes::{Route, Verb};
 use agentd_api::check_key;
 use agentd_protocol::{Fault, kind_of};
-use axum::body::Bytes;
 use axum::extract::RawPathParams;
-use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse as _;
 use serde_json::{Map, Value, json};
 
 /// The parts of a request that hold parameters.
@@ -17,13 +14,13 @@ pub(crate) struct Given<'a> {
     pub(crate) path: &'a RawPathParams,
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: Result<Bytes, BytesRejection>,
+    pub(crate) body: &'a [u8],
 }
 
 /// The parameters of a route's method.
 pub(crate) fn collect(route: &Route, given: Given<'_>) -> Result<Map<String, Value>, Problem> {
     let mut params = query::read(given.query, route.query)?;
-    if matches!(route.verb, Verb::Post | Verb::Patch) {
+    if route.has_body() {
         params = read_body(given.headers, given.body)?;
     }
     if let Some(name) = route.content()
@@ -74,11 +71,7 @@ fn place(params: &mut Map<String, Value>, name: &str, value: &str, place: &str) 
 }
 
 /// The object in a body; an empty body is an empty object.
-pub(crate) fn read_body(
-    headers: &HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Map<String, Value>, Problem> {
-    let body = body.map_err(refused)?;
+pub(crate) fn read_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Problem> {
     if body.is_empty() {
         return Ok(Map::new());
     }
@@ -94,7 +87,7 @@ pub(crate) fn read_body(
         let fault = Fault::invalid("not_json", message).hint("with curl, use --json instead of --data");
         return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, fault));
     }
-    match serde_json::from_slice(&body) {
+    match serde_json::from_slice(body) {
         Ok(Value::Object(params)) => Ok(params),
         Ok(other) => {
             let message = format!("the body must be a JSON object, not {}", kind_of(&other));
@@ -102,16 +95,4 @@ pub(crate) fn read_body(
         }
         Err(error) => Err(Fault::invalid("bad_json", format!("the body is not JSON: {error}")).into()),
     }
-}
-
-/// The problem of a body that was not read.
-fn refused(rejection: BytesRejection) -> Problem {
-    let why = rejection.body_text();
-    let status = rejection.into_response().status();
-    let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
-        Fault::invalid("body_too_large", "the body is over the limit http.max_body_bytes")
-    } else {
-        Fault::invalid("bad_body", format!("cannot read the body: {why}"))
-    };
-    Problem::with(status, fault)
 }

@@ -1,12 +1,12 @@
 //! `POST /v1/node/call` and `POST /v1/node/follow`: what other nodes of the fleet ask. The secret of this node's incarnation,
 //! which only nodes on the same store know, takes the place of a token. With `http.tls.nodes`, they need a certificate, too.
 
-use crate::call;
+use crate::body::{self, Bounds};
 use crate::link::{Client, Link, busy};
 use crate::problem::Problem;
 use crate::router::App;
 use crate::tls::CertifiedNode;
-use agentd_admission::Work;
+use agentd_admission::{Hold, Work};
 use agentd_api::{Fragments, PeerCall, PeerFollow};
 use agentd_protocol::Fault;
 use axum::Json;
@@ -26,11 +26,15 @@ use tokio::time::timeout;
 /// How often an empty line shows that the stream is alive.
 const ALIVE: Duration = Duration::from_secs(5);
 
+/// What another node asks, with what it takes until the answer.
+struct Asked<T> {
+    asked: T,
+    memory: Option<Hold>,
+    work: Option<Work<Client>>,
+}
+
 /// Reads a request of another node. The body of a stranger is not read.
-async fn read<T: DeserializeOwned>(
-    app: &App,
-    request: Request,
-) -> Result<(T, Option<Work<Client>>), Problem> {
+async fn read<T: DeserializeOwned>(app: &App, request: Request) -> Result<Asked<T>, Problem> {
     let needs_certificate = !app.api.loaded().settings.http.tls.nodes.is_empty();
     if needs_certificate && request.extensions().get::<CertifiedNode>().is_none() {
         let message = "other nodes need a certificate that is signed by one of http.tls.nodes";
@@ -43,18 +47,22 @@ async fn read<T: DeserializeOwned>(
         return Err(Problem::unauthorized(fault));
     }
     let work = Link::admit(&request, Client::Node);
-    let bad = |why: String| Problem::from(Fault::invalid("bad_body", why));
-    let limit = Duration::from_millis(app.api.loaded().settings.http.body_ms);
-    let body = call::body(request, limit).await?;
-    let body = body.map_err(|error| bad(error.to_string()))?;
-    let asked = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
-    Ok((asked, work))
+    let received = body::read(app, request, Bounds::of_calls).await?;
+    let asked = serde_json::from_slice(&received.bytes)
+        .map_err(|error| Fault::invalid("bad_body", error.to_string()))?;
+    Ok(Asked {
+        asked,
+        memory: received.memory,
+        work,
+    })
 }
 
 /// Runs a method for a client of another node. Answers with `{ok}` or `{fault}`.
 pub(crate) async fn peer_call(State(app): State<Arc<App>>, request: Request) -> Result<Json<Value>, Problem> {
-    let (call, _work): (PeerCall, _) = read(&app, request).await?;
-    Ok(Json(match app.api.peer_call(call).await {
+    let call: Asked<PeerCall> = read(&app, request).await?;
+    let done = app.api.peer_call(call.asked).await;
+    drop((call.memory, call.work));
+    Ok(Json(match done {
         Ok(answer) => json!({"ok": answer}),
         Err(fault) => json!({"fault": fault}),
     }))
@@ -62,13 +70,14 @@ pub(crate) async fn peer_call(State(app): State<Arc<App>>, request: Request) -> 
 
 /// Streams the live fragments of a session, one per line.
 pub(crate) async fn peer_follow(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
-    let (follow, work): (PeerFollow, _) = read(&app, request).await?;
-    let fragments = app.api.peer_follow(follow).await?;
+    let follow: Asked<PeerFollow> = read(&app, request).await?;
+    let fragments = app.api.peer_follow(follow.asked).await?;
+    drop(follow.memory);
     let lines = stream::unfold(fragments, |mut fragments| async move {
         let line = lines(&mut fragments).await?;
         Some((Ok::<Bytes, Infallible>(line), fragments))
     });
-    Ok(busy(Response::new(Body::from_stream(lines)), work))
+    Ok(busy(Response::new(Body::from_stream(lines)), follow.work))
 }
 
 /// The next lines; `None`: the subscription is over.

@@ -14,7 +14,7 @@ use agentd_protocol::Fault;
 use agentd_settings::HttpConfig;
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -24,9 +24,6 @@ use std::sync::{Arc, LazyLock};
 use tokio::sync::{OnceCell, watch};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::CorsLayer;
-
-/// The most bytes of the body of a sign-in, which comes without a token.
-const SIGN_IN: usize = 4096;
 
 /// What all handlers share.
 #[derive(Debug)]
@@ -80,7 +77,6 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
         let handler = move |State(app): State<Arc<App>>, request: Request| call::handle(app, route, request);
         api = api.route(route.path, on(filter, handler));
     }
-    let max_body = usize::try_from(config.max_body_bytes).unwrap_or(usize::MAX);
     let api = api
         .route("/v1/sessions/{session}/events", get(events::session))
         .route("/v1/events", get(events::fleet))
@@ -89,16 +85,13 @@ pub(crate) fn router(app: Arc<App>, config: &HttpConfig) -> Router {
         .route("/v1/wire", get(wire::upgrade))
         .fallback(unknown_path)
         .method_not_allowed_fallback(unknown_verb)
-        .layer(DefaultBodyLimit::max(max_body))
         .layer(from_fn_with_state(Arc::clone(&app), guard));
     let open = ui::routes()
         .route("/v1/sign-in", post(sign_in::sign_in))
-        .layer(DefaultBodyLimit::max(SIGN_IN))
         .layer(from_fn_with_state(Arc::clone(&app), door));
     let peers = Router::new()
         .route("/v1/node/call", post(peer::peer_call))
-        .route("/v1/node/follow", post(peer::peer_follow))
-        .layer(DefaultBodyLimit::max(max_body));
+        .route("/v1/node/follow", post(peer::peer_follow));
     Router::new()
         .merge(open)
         .merge(peers)

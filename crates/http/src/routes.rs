@@ -248,6 +248,11 @@ pub const STREAMS: [(&str, &str); 3] = [
 ];
 
 impl Route {
+    /// Whether its parameters are in the body.
+    pub(crate) const fn has_body(&self) -> bool {
+        matches!(self.verb, Verb::Post | Verb::Patch)
+    }
+
     /// Whether the method has an idempotency key of its own, which is in the store.
     pub(crate) fn keyed(&self) -> bool {
         [

@@ -6,7 +6,7 @@ use crate::router::{App, router};
 use crate::stall::Impatient;
 use crate::tls::CertifiedNode;
 use crate::wire::Wire;
-use agentd_admission::{Seats, Shares};
+use agentd_admission::{Budget, Seats, Shares};
 use agentd_api::Api;
 use agentd_settings::HttpConfig;
 use axum::Router;
@@ -42,6 +42,8 @@ pub struct Server {
     bound: Bound,
     router: Router,
     config: HttpConfig,
+    /// The memory for requests, which all transports share.
+    memory: Arc<Budget>,
     shutdown: watch::Receiver<bool>,
 }
 
@@ -50,11 +52,13 @@ impl Server {
     #[must_use]
     pub fn new(bound: Bound, api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
         let config = api.loaded().settings.http.clone();
+        let memory = Arc::clone(api.memory());
         let app = Arc::new(App::new(api, wire, shutdown.clone()));
         Self {
             bound,
             router: router(app, &config),
             config,
+            memory,
             shutdown,
         }
     }
@@ -86,9 +90,11 @@ impl Server {
                 Some(tls) => Some(tls.acceptor().await),
                 None => None,
             };
+            let account = Arc::new(self.memory.account());
             open.spawn(async move {
                 let link = Link {
                     seat: Arc::clone(&seat),
+                    account,
                 };
                 tokio::select! {
                     () = secured(stream, tls, (router, link), &config, shutdown) => {}

@@ -1,5 +1,6 @@
 //! `POST /v1/sign-in` and `GET /v1/me`: the two requests of the page that call no method.
 
+use crate::body::{self, Bounds};
 use crate::call;
 use crate::params::read_body;
 use crate::problem::Problem;
@@ -11,13 +12,12 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Exchanges the code of a link for a token. It is the only request of the API without one.
 pub(crate) async fn sign_in(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let headers = request.headers().clone();
-    let limit = Duration::from_millis(app.api.loaded().settings.http.sign_in_ms);
-    let given = read_body(&headers, call::body(request, limit).await?)?;
+    let received = body::read(&app, request, Bounds::of_sign_in).await?;
+    let given = read_body(&headers, &received.bytes)?;
     let params: SignInParams = serde_json::from_value(Value::Object(given))
         .map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))?;
     let answer = app.api.sign_in(&params).await?;

@@ -31,7 +31,8 @@ pub struct LimitsConfig {
     pub connections_reserved: u32,
     /// The largest frame; a larger one closes the connection.
     pub max_frame_bytes: u64,
-    /// Bytes of all large frames that are being read or answered, over all connections; further ones wait.
+    /// Bytes of all large frames and bodies that are being read or answered, over all connections of all transports;
+    /// further ones wait.
     pub frames_bytes: u64,
     /// Bytes of all model answers that are being received, over all sessions. A call that needs more fails and is tried
     /// again.

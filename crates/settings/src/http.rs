@@ -40,6 +40,8 @@ pub struct HttpConfig {
     pub header_ms: u64,
     /// The time limit for the body of a request.
     pub body_ms: u64,
+    /// How long a request waits for the memory of its body.
+    pub body_wait_ms: u64,
     /// The time limit for the body of a sign-in, whose client has no token yet.
     pub sign_in_ms: u64,
     /// How long a client may take nothing while there is something for it.
@@ -66,6 +68,7 @@ impl Default for HttpConfig {
             max_body_bytes: 8_388_608,
             header_ms: 15_000,
             body_ms: 30_000,
+            body_wait_ms: 10_000,
             sign_in_ms: 5_000,
             stall_ms: 30_000,
         }

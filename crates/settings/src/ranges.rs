@@ -105,6 +105,7 @@ fn http(s: &Settings) -> Vec<Row> {
         ("http.max_body_bytes", h.max_body_bytes, 1_024, GIB),
         ("http.header_ms", h.header_ms, 1_000, DAY_MS),
         ("http.body_ms", h.body_ms, 1_000, DAY_MS),
+        ("http.body_wait_ms", h.body_wait_ms, 1, DAY_MS),
         ("http.sign_in_ms", h.sign_in_ms, 100, DAY_MS),
         ("http.stall_ms", h.stall_ms, 1_000, DAY_MS),
     ]

@@ -276,6 +276,17 @@ async fn redteam_49_i6_large_frames_share_a_limit_and_small_ones_pass() {
 }
 
 #[tokio::test]
+async fn redteam_49_i6_the_bound_of_frames_is_that_of_all_transports() {
+    let server = Server::start(|settings| settings.limits.frames_bytes = 8 << 20).await;
+    let (mut small, mut large) = (server.client().await, server.client().await);
+    let body = server.h.api.memory().account().take(8 << 20).await;
+    let mut answer = pin!(send_large(&mut large));
+    assert!(!is_first(answer.as_mut(), &mut small).await, "it did not wait");
+    drop(body);
+    answer.await;
+}
+
+#[tokio::test]
 async fn redteam_control_a_large_frame_within_the_bound_does_not_wait() {
     let (_server, [_holder, mut small, mut large]) = behind_a_large_frame(12 << 20 | 64 << 10).await;
     assert!(is_first(pin!(send_large(&mut large)), &mut small).await);

@@ -13,6 +13,8 @@ mod harness;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod page;
 mod requests;
 #[cfg(test)]
