@@ -74,6 +74,9 @@ impl Api {
         expiry(now, grant.ttl_ms)?;
         let (code, until) = (Secret::random()?, grant.until);
         self.codes.add(&code, grant, now)?;
+        // The server refuses the address that stands for all addresses.
+        let page = page.replacen("://0.0.0.0:", "://localhost:", 1);
+        let page = page.replacen("://[::]:", "://localhost:", 1);
         let url = format!("{page}/ui/#code={}", code.expose());
         Ok(json!({"code": code.expose(), "url": url, "expires_at": until}))
     }

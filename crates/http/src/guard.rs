@@ -1,11 +1,12 @@
 //! Admits a request: its host and origin, its token, its token's share of requests.
 
+use crate::hosts::Hosts;
 use crate::link::{Client, Link, busy};
 use crate::problem::Problem;
 use crate::router::App;
 use agentd_api::Api;
 use agentd_protocol::{Fault, FaultClass, Principal};
-use agentd_settings::HttpConfig;
+use agentd_settings::Settings;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
@@ -15,10 +16,30 @@ use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use url::Url;
+
+/// The parts of a request that the guard judges.
+#[derive(Debug, Clone, Copy)]
+struct Parts<'a> {
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    /// The address of this machine that the client connected to.
+    local: Option<IpAddr>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(request: &'a Request) -> Self {
+        Self {
+            uri: request.uri(),
+            headers: request.headers(),
+            local: request.extensions().get::<Link>().and_then(|link| link.local),
+        }
+    }
+}
 
 /// What requests are admitted.
 pub(crate) struct Guard {
-    hosts: Vec<String>,
+    hosts: Hosts,
     origins: Vec<String>,
     rate: DefaultKeyedRateLimiter<Principal>,
 }
@@ -32,17 +53,25 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    pub(crate) fn new(config: &HttpConfig) -> Self {
+    pub(crate) fn new(settings: &Settings, listening: IpAddr) -> Self {
+        let config = &settings.http;
+        // Clients may use the name that other nodes use.
+        let address = Url::parse(&settings.node.address).ok();
+        let address = address.as_ref().and_then(Url::host_str).map(str::to_owned);
         let rate = NonZeroU32::new(config.requests_per_second).unwrap_or(NonZeroU32::MIN);
         Self {
-            hosts: config.hosts.clone(),
+            hosts: Hosts {
+                configured: config.hosts.iter().cloned().chain(address).collect(),
+                listening,
+            },
             origins: config.origins.clone(),
             rate: RateLimiter::keyed(Quota::per_second(rate)),
         }
     }
 
-    async fn admit(&self, api: &Api, uri: &Uri, headers: &HeaderMap) -> Result<Principal, Problem> {
-        self.door(uri, headers)?;
+    async fn admit(&self, api: &Api, request: Parts<'_>) -> Result<Principal, Problem> {
+        self.door(request)?;
+        let headers = request.headers;
         let who = api.authenticate(token(headers)?).await.map_err(unauthorized)?;
         if self.rate.check_key(&who).is_err() {
             let message = format!("{who} sends more requests than http.requests_per_second allows");
@@ -52,32 +81,28 @@ impl Guard {
     }
 
     /// Checks what every request must pass, with a token or without.
-    fn door(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-        let authority = uri.authority().map(|authority| authority.as_str());
-        let host = authority.or(text(headers, &header::HOST)?);
-        self.host(host)?;
-        Ok(self.origin(text(headers, &header::ORIGIN)?, host.unwrap_or_default())?)
+    fn door(&self, Parts { uri, headers, local }: Parts<'_>) -> Result<(), Problem> {
+        let host = text(headers, &header::HOST)?.unwrap_or_default();
+        if let Some(authority) = uri.authority()
+            && authority.as_str() != host
+        {
+            let message = "the request's target and its header Host name different servers";
+            return Err(Fault::invalid("two_hosts", message).hint("send one").into());
+        }
+        self.host(host, local)?;
+        Ok(self.origin(text(headers, &header::ORIGIN)?, host)?)
     }
 
     /// Refuses names that are not ours: a page whose name was bound to this machine's address after it was loaded (DNS
-    /// rebinding). An address cannot be bound again.
-    fn host(&self, host: Option<&str>) -> Result<(), Problem> {
-        let host = host.unwrap_or_default();
-        let name = host
-            .rsplit_once(':')
-            .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
-        let name = name.map_or(host, |(name, _)| name);
-        let address = name
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .parse::<IpAddr>();
-        let known = |own: &String| own.eq_ignore_ascii_case(name);
-        if address.is_ok() || name.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(known) {
+    /// rebinding).
+    fn host(&self, host: &str, local: Option<IpAddr>) -> Result<(), Problem> {
+        if self.hosts.know(host, local) {
             return Ok(());
         }
-        let shown: String = name.chars().take(100).collect();
-        let fault = Fault::denied("unknown_host", format!("{shown:?} is not a name of this server"))
-            .hint("add the name to http.hosts, or use the address");
+        let shown: String = host.chars().take(100).collect();
+        let message = format!("{shown:?} is not a name or address of this server");
+        let fault = Fault::denied("unknown_host", message)
+            .hint("use localhost or the address at which agentd listens, or add the name to http.hosts");
         Err(Problem::with(StatusCode::MISDIRECTED_REQUEST, fault))
     }
 
@@ -137,7 +162,7 @@ fn unauthorized(fault: Fault) -> Problem {
 
 /// The middleware: handlers find the principal among the request's extensions.
 pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    match app.guard.admit(&app.api, request.uri(), request.headers()).await {
+    match app.guard.admit(&app.api, Parts::of(&request)).await {
         Ok(who) => {
             let work = Link::admit(&request, Client::Known(who.clone()));
             request.extensions_mut().insert(who);
@@ -149,7 +174,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
 
 /// The middleware of what needs no token.
 pub(crate) async fn door(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    match app.guard.door(request.uri(), request.headers()) {
+    match app.guard.door(Parts::of(&request)) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }

@@ -1,6 +1,7 @@
-//! What a request knows of its connection: its seat, and its share of the memory for requests.
+//! What a request knows of its connection: its seat, its address, and its share of the memory for requests.
 
 use crate::problem::Problem;
+use crate::strict::Upgrade;
 use agentd_admission::{Account, Reading, Seat, Work};
 use agentd_protocol::{Fault, Principal};
 use axum::body::{Body, HttpBody};
@@ -29,6 +30,9 @@ pub(crate) enum Client {
 pub(crate) struct Link {
     pub(crate) seat: Arc<Seat<Client>>,
     pub(crate) account: Arc<Account>,
+    /// The address of this machine that the client connected to.
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) upgrade: Arc<Upgrade>,
 }
 
 impl Link {

@@ -20,6 +20,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on, post};
 use std::any::Any;
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 use tokio::sync::{OnceCell, watch};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -39,11 +40,16 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(
+        api: Arc<Api>,
+        wire: Arc<dyn Wire>,
+        listening: IpAddr,
+        shutdown: watch::Receiver<bool>,
+    ) -> Self {
         let loaded = api.loaded();
         let config = &loaded.settings.http;
         Self {
-            guard: Guard::new(config),
+            guard: Guard::new(&loaded.settings, listening),
             replays: Replays::new(config),
             streams: Streams::new(config.streams_per_token),
             wire,

@@ -4,6 +4,7 @@ use crate::bind::Bound;
 use crate::link::{Client, Link};
 use crate::router::{App, router};
 use crate::stall::Impatient;
+use crate::strict::Strict;
 use crate::tls::CertifiedNode;
 use crate::wire::Wire;
 use agentd_admission::{Budget, Seats, Shares};
@@ -53,7 +54,7 @@ impl Server {
     pub fn new(bound: Bound, api: Arc<Api>, wire: Arc<dyn Wire>, shutdown: watch::Receiver<bool>) -> Self {
         let config = api.loaded().settings.http.clone();
         let memory = Arc::clone(api.memory());
-        let app = Arc::new(App::new(api, wire, shutdown.clone()));
+        let app = Arc::new(App::new(api, wire, bound.address.ip(), shutdown.clone()));
         Self {
             bound,
             router: router(app, &config),
@@ -90,11 +91,14 @@ impl Server {
                 Some(tls) => Some(tls.acceptor().await),
                 None => None,
             };
+            let local = stream.local_addr().ok().map(|local| local.ip());
             let account = Arc::new(self.memory.account());
             open.spawn(async move {
                 let link = Link {
                     seat: Arc::clone(&seat),
                     account,
+                    local,
+                    upgrade: Arc::default(),
                 };
                 tokio::select! {
                     () = secured(stream, tls, (router, link), &config, shutdown) => {}
@@ -159,6 +163,7 @@ async fn connection(
     config: &HttpConfig,
     mut shutdown: watch::Receiver<bool>,
 ) {
+    let stream = Strict::new(stream, Arc::clone(&link.upgrade));
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(link.clone());

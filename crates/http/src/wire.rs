@@ -1,6 +1,7 @@
 //! `/v1/wire`: the control protocol over WebSocket. A binary message is one frame, without the length prefix.
 
 use crate::call::caller;
+use crate::link::Link;
 use crate::problem::Problem;
 use crate::router::App;
 use agentd_protocol::{Fault, Principal};
@@ -44,6 +45,12 @@ pub(crate) async fn upgrade(State(app): State<Arc<App>>, request: Request) -> Re
             let message = format!("this is not a WebSocket request: {}", error.body_text());
             Problem::with(error.status(), Fault::invalid("not_websocket", message))
         })?;
+    if !Link::of(&parts)?.upgrade.leave_http() {
+        let message = "frames came before the answer that accepts the WebSocket";
+        return Err(Fault::invalid("not_websocket", message)
+            .hint("wait for the status 101")
+            .into());
+    }
     let limit = app.api.loaded().settings.limits.max_frame_bytes;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);

@@ -12,7 +12,7 @@ pub struct HttpConfig {
     pub behind_proxy: bool,
     /// The files for TLS; empty: no TLS.
     pub tls: TlsFiles,
-    /// Names of this server, in addition to addresses and `localhost`.
+    /// Names and addresses of this server, in addition to `localhost` and the address at which it listens.
     pub hosts: Vec<String>,
     /// Origins of web pages that may use the API.
     pub origins: Vec<String>,

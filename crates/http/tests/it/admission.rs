@@ -38,7 +38,12 @@ async fn a_foreign_host_and_a_foreign_origin_are_refused() {
         settings.http.origins = vec!["https://ui.example".to_owned()];
     })
     .await;
-    for host in ["localhost:7433", "127.0.0.1", "[::1]:7433", "Agents.Example:443"] {
+    for host in [
+        "localhost:7433",
+        "127.0.0.1",
+        "127.0.0.1:7433",
+        "Agents.Example:443",
+    ] {
         assert_eq!(
             http.ask("GET", "/v1/rules", &format!("Host: {host}\r\n"), "")
                 .await
@@ -47,7 +52,13 @@ async fn a_foreign_host_and_a_foreign_origin_are_refused() {
             "{host}"
         );
     }
-    for host in ["evil.example", "agents.example.evil", "localhost.evil:7433"] {
+    for host in [
+        "evil.example",
+        "agents.example.evil",
+        "localhost.evil:7433",
+        "192.0.2.1",
+        "0.0.0.0:7433",
+    ] {
         let refused = http
             .ask("GET", "/v1/rules", &format!("Host: {host}\r\n"), "")
             .await;

@@ -26,6 +26,8 @@ mod shapes;
 #[cfg(test)]
 mod slow;
 #[cfg(test)]
+mod smuggling;
+#[cfg(test)]
 mod streaming;
 #[cfg(test)]
 mod tls;
