@@ -1,6 +1,9 @@
 //! The single filter in front of every log: removes known secrets and anything that looks like one.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+mod decoded;
+mod known;
+
+use known::{Known, SHORTEST};
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,8 +11,6 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// The replacement for a secret.
 const GONE: &str = "[redacted]";
-/// A shorter secret would also match harmless words.
-const SHORTEST: usize = 8;
 
 /// The known credentials of this process.
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
@@ -22,11 +23,6 @@ const OWN: &str = "agentd_[0-9a-f]{64}";
 static OWN_TEXT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(OWN).ok());
 static OWN_BYTES: LazyLock<Option<regex::bytes::Regex>> =
     LazyLock::new(|| regex::bytes::Regex::new(OWN).ok());
-
-struct Known {
-    secrets: Vec<String>,
-    find: AhoCorasick,
-}
 
 /// Patterns of credentials. The first group, if any, is kept; the rest is replaced.
 static LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -58,18 +54,7 @@ pub fn register_secret(secret: &str) {
         return;
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    let mut secrets = known.take().map(|known| known.secrets).unwrap_or_default();
-    for form in forms(secret) {
-        if form.len() >= SHORTEST && !secrets.contains(&form) {
-            secrets.push(form);
-        }
-    }
-    // If one secret is a prefix of another, the longer one matches. Matching ignores ASCII case.
-    let find = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .build(&secrets);
-    *known = find.ok().map(|find| Known { secrets, find });
+    *known = Known::with(known.take(), secret);
 }
 
 /// Registers the name of a token, so that [`redact`] leaves `token:NAME`.
@@ -93,51 +78,22 @@ fn is_token_name(value: &str) -> bool {
     }
 }
 
-/// The forms in which a secret may appear: verbatim, JSON-escaped, hexadecimal, and base64 at each of three alignments
-/// in both alphabets. One search finds all forms, so their number does not matter.
-fn forms(secret: &str) -> Vec<String> {
-    let escaped = secret.replace('\\', "\\\\").replace('"', "\\\"");
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms = vec![secret.to_owned(), escaped, hex];
-    for before in 0..3 {
-        forms.push(base64_at(secret.as_bytes(), before, b'+', b'/'));
-        forms.push(base64_at(secret.as_bytes(), before, b'-', b'_'));
-    }
-    forms
-}
-
-/// The base64 characters that depend only on the secret, if `before` bytes precede it.
-fn base64_at(secret: &[u8], before: usize, plus: u8, slash: u8) -> String {
-    let bits: Vec<bool> = secret
-        .iter()
-        .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
-        .collect();
-    // Skips the bits that share a base64 character with the preceding bytes.
-    let skip = (6 - before * 8 % 6) % 6;
-    let whole = bits.get(skip..).unwrap_or_default().chunks_exact(6);
-    let letter = |sextet: &[bool]| {
-        let value = sextet.iter().fold(0_u8, |value, bit| value << 1 | u8::from(*bit));
-        match value {
-            0..=25 => b'A' + value,
-            26..=51 => b'a' + value - 26,
-            52..=61 => b'0' + value - 52,
-            62 => plus,
-            _ => slash,
-        }
-    };
-    whole.map(|sextet| char::from(letter(sextet))).collect()
-}
-
 /// Removes known credentials, and tokens of this product. Text that only looks like another credential stays: in a file under edit it is more often code than
 /// a key.
 #[must_use]
 pub fn redact_known(text: &str) -> Cow<'_, str> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    let safe = match known.as_ref() {
-        Some(known) if known.find.is_match(text) => {
-            Cow::Owned(known.find.replace_all(text, &vec![GONE; known.secrets.len()]))
+    let ranges = known.as_ref().map(|known| known.ranges(text.as_bytes()));
+    let safe = match ranges.filter(|ranges| !ranges.is_empty()) {
+        // The ranges begin and end between characters, and lossy conversion keeps what is valid.
+        Some(ranges) => {
+            let safe = without(text.as_bytes(), &ranges);
+            Cow::Owned(
+                String::from_utf8(safe)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            )
         }
-        _ => Cow::Borrowed(text),
+        None => Cow::Borrowed(text),
     };
     match OWN_TEXT.as_ref().map(|own| own.replace_all(&safe, GONE)) {
         Some(Cow::Owned(safe)) => Cow::Owned(safe),
@@ -149,11 +105,10 @@ pub fn redact_known(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    let safe = match known.as_ref() {
-        Some(known) if known.find.is_match(&bytes) => known
-            .find
-            .replace_all_bytes(&bytes, &vec![GONE; known.secrets.len()]),
-        _ => bytes,
+    let ranges = known.as_ref().map(|known| known.ranges(&bytes));
+    let safe = match ranges.filter(|ranges| !ranges.is_empty()) {
+        Some(ranges) => without(&bytes, &ranges),
+        None => bytes,
     };
     match OWN_BYTES
         .as_ref()
@@ -162,6 +117,18 @@ pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
         Some(Cow::Owned(safe)) => safe,
         Some(Cow::Borrowed(_)) | None => safe,
     }
+}
+
+/// The text with a note in place of each range.
+fn without(text: &[u8], ranges: &[(usize, usize)]) -> Vec<u8> {
+    let (mut safe, mut from) = (Vec::with_capacity(text.len()), 0);
+    for (start, end) in ranges {
+        safe.extend_from_slice(text.get(from..*start).unwrap_or_default());
+        safe.extend_from_slice(GONE.as_bytes());
+        from = *end;
+    }
+    safe.extend_from_slice(text.get(from..).unwrap_or_default());
+    safe
 }
 
 /// Removes known credentials and text that looks like one.
@@ -313,6 +280,107 @@ mod tests {
             assert!(shown.contains(GONE), "{coding}: {shown}");
             // Adjacent characters that also hold bits of their neighbours may be left.
             assert!(shown.len() <= GONE.len() + 8, "{coding}: {shown}");
+        }
+    }
+
+    /// The encodings of credentials that other filters let through, mixed and nested.
+    #[test]
+    fn i8_redteam_48_an_escaped_or_wrapped_secret_is_redacted() {
+        let secret = "w1re-tap&Key/9=z+Q~\u{e4}!long enough";
+        let url: String = secret.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let lower = url.to_lowercase();
+        let twice = url.replace('%', "%25");
+        let thrice = url.replace('%', "%2525");
+        let json: String = secret
+            .chars()
+            .map(|c| format!("\\u{:04x}", u32::from(c)))
+            .collect();
+        let json_twice = json.replace('\\', "\\\\");
+        let braces: String = secret
+            .chars()
+            .map(|c| format!("\\u{{{:x}}}", u32::from(c)))
+            .collect();
+        let hex: String = secret.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+        let octal: String = secret.bytes().map(|byte| format!("\\{byte:03o}")).collect();
+        let decimal: String = secret.chars().map(|c| format!("&#{};", u32::from(c))).collect();
+        let entities: String = secret
+            .chars()
+            .map(|c| format!("&#x{:X};", u32::from(c)))
+            .collect();
+        let base64 = "dzFyZS10YXAmS2V5Lzk9eitRfsOkIWxvbmcgZW5vdWdo";
+        let wrapped = |width: usize, end: &str| {
+            let lines = base64.as_bytes().chunks(width).map(String::from_utf8_lossy);
+            lines.collect::<Vec<_>>().join(end)
+        };
+        let codings = [
+            ("one character of a URL", secret.replace('-', "%2D")),
+            ("a URL", url),
+            ("a URL in lower case", lower),
+            ("a URL in a URL", twice),
+            ("a URL in a URL in a URL", thrice),
+            ("one character of JSON", secret.replace('w', "\\u0077")),
+            ("JSON", json.clone()),
+            ("JSON in JSON", json_twice),
+            ("JSON in a URL", json.replace('\\', "%5C")),
+            ("JavaScript", braces),
+            ("a string of C", hex.clone()),
+            ("a string of C in JSON", hex.replace('\\', "\\\\")),
+            ("a string of a shell", octal),
+            ("HTML, decimal", decimal),
+            ("HTML, hexadecimal", entities),
+            ("HTML, named", secret.replace('&', "&amp;")),
+            ("a form", secret.replace(' ', "+")),
+            (
+                "several",
+                secret
+                    .replace('-', "%2D")
+                    .replace('w', "\\u0077")
+                    .replace('&', "&amp;"),
+            ),
+            ("broken by lines", secret.replace("Key", "K\n  ey")),
+            ("continued lines of a shell", secret.replace("Key", "K\\\ney")),
+            ("quoted-printable lines", secret.replace("Key", "K=\r\ney")),
+            ("base64 in lines", wrapped(8, "\r\n")),
+            ("base64 in indented lines", wrapped(16, "\n    ")),
+            ("base64 in lines of JSON", wrapped(16, "\\n")),
+            ("base64 in lines of JSON in JSON", wrapped(16, "\\\\r\\\\n")),
+            (
+                "base64 in lines of a URL",
+                wrapped(16, "%0D%0A").replace('+', "%2B"),
+            ),
+        ];
+        let shown = |coded: &str| redact_known(&format!("<{coded}>")).into_owned();
+        for (coding, coded) in &codings {
+            assert_eq!(shown(coded), format!("<{coded}>"), "positive control: {coding}");
+        }
+        register_secret(secret);
+        for (coding, coded) in &codings {
+            let shown = shown(coded);
+            assert!(
+                shown.contains(GONE) && shown.len() <= GONE.len() + 8,
+                "{coding}: {shown}"
+            );
+            let bytes = redact_known_bytes(format!("<{coded}>").into_bytes());
+            assert_eq!(String::from_utf8_lossy(&bytes), shown, "{coding}");
+        }
+        let around = format!("größe \u{1f511} %41 {} &amp; ende\n", secret.replace('-', "%2D"));
+        assert_eq!(
+            redact_known(&around),
+            "größe \u{1f511} %41 [redacted] &amp; ende\n"
+        );
+    }
+
+    #[test]
+    fn i8_a_secret_of_several_lines_is_redacted() {
+        let secret = "first line of it\nsecond line of it\n";
+        register_secret(secret);
+        for text in [
+            secret.to_owned(),
+            secret.replace('\n', "\\n"),
+            secret.replace('\n', "\r\n"),
+        ] {
+            let shown = redact_known(&text).into_owned();
+            assert!(shown.starts_with(GONE) && !shown.contains("line"), "{shown:?}");
         }
     }
 }
