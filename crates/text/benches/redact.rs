@@ -27,7 +27,7 @@ fn redaction(criterion: &mut Criterion) {
     for (kind, text) in kinds() {
         group.throughput(Throughput::Bytes(u64::try_from(text.len()).unwrap_or(0)));
         group.bench_function(kind, |bencher| {
-            bencher.iter(|| redact_known(black_box(&text)).len())
+            bencher.iter(|| redact_known(black_box(&text)).len());
         });
     }
     group.finish();
