@@ -4,16 +4,13 @@ use crate::problem::Problem;
 use crate::strict::Upgrade;
 use agentd_admission::{Account, Reading, Seat, Work};
 use agentd_protocol::{Fault, Principal};
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::response::Response;
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 /// Who holds a seat.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,31 +54,11 @@ impl Link {
 
 /// Keeps the connection busy until the last byte of its answer.
 pub(crate) fn busy(response: Response, work: Option<Work<Client>>) -> Response {
-    response.map(|body| Body::new(Busy { body, _work: work }))
-}
-
-/// The body of an answer.
-struct Busy {
-    body: Body,
-    _work: Option<Work<Client>>,
-}
-
-impl HttpBody for Busy {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    response.map(|body| {
+        // The body owns its closure, and so the work.
+        Body::new(body.map_err(move |error| {
+            let _until_the_end = &work;
+            error
+        }))
+    })
 }
