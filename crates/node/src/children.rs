@@ -228,6 +228,7 @@ impl Children {
         GateArgs {
             rules: args.settings().settings.permission.clone(),
             home: args.home.clone(),
+            places: args.executor.protected.places().clone(),
             store: self.store.handle(),
             clock: args.clock,
         }

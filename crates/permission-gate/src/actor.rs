@@ -6,6 +6,7 @@ use crate::state::{Judge, JudgeFn, Rules, written};
 use agentd_actor_kit::{Clock, Done, GateMsg, Handle, JudgeRequest, StoreMsg};
 use agentd_fault_points as fault;
 use agentd_policy::Judgement;
+use agentd_protected::Places;
 use agentd_protocol::{ApprovalId, EventBody, Principal, RuleAdded, RuleRemoved};
 use agentd_settings::PermissionConfig;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
@@ -22,6 +23,8 @@ pub struct GateArgs {
     pub rules: PermissionConfig,
     /// The directory that `~/` means in rules.
     pub home: Option<String>,
+    /// What is protected whatever the working directory is.
+    pub places: Places,
     /// The store, which has the rules that people added permanently.
     pub store: Handle<StoreMsg>,
     /// The source of time.
@@ -73,7 +76,7 @@ impl Actor for PermissionGate {
     type Arguments = GateArgs;
 
     async fn pre_start(&self, _: ActorRef<GateMsg>, args: GateArgs) -> Result<State, ActorProcessingErr> {
-        let mut rules = Rules::new(&args.rules, args.home.as_deref(), self.judge)?;
+        let mut rules = Rules::new(&args.rules, args.home.as_deref(), args.places, self.judge)?;
         let mut journal = Journal::new(args.store, args.clock);
         rules.change(journal.read().await?)?;
         Ok(State {

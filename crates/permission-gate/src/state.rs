@@ -6,7 +6,7 @@ use agentd_file_work::{Failed, FileWork};
 use agentd_policy::{
     Judgement, Policy, PolicyError, Request, Rule, Source, Subject, names_written_paths, wholly_denied,
 };
-use agentd_protected::{Named, named_by_git};
+use agentd_protected::{Named, Places, named_by_git};
 use agentd_protocol::VerdictKind;
 use agentd_settings::{PermissionConfig, RuleConfig};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,11 +106,12 @@ impl Rules {
     pub(crate) fn new(
         config: &PermissionConfig,
         home: Option<&str>,
+        places: Places,
         judge: JudgeFn,
     ) -> Result<Self, GateError> {
         let configured = Policy::new(home)
             .with(configured_rules(config)?)
-            .protecting(config.protected()?);
+            .protecting(config.protected()?.with_places(places));
         let policy = configured.clone();
         Ok(Self {
             configured,
@@ -125,9 +126,10 @@ impl Rules {
 
     /// Replaces the configured rules; keeps those that people added.
     pub(crate) fn configure(&mut self, config: &PermissionConfig) -> Result<(), GateError> {
+        let places = self.configured.protected().places().clone();
         self.configured = Policy::new(self.configured.home())
             .with(configured_rules(config)?)
-            .protecting(config.protected()?);
+            .protecting(config.protected()?.with_places(places));
         self.change([])
     }
 

@@ -3,7 +3,7 @@ use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
 use agentd_file_work::Failed;
 use agentd_policy::{Judgement, Policy, Request, Subject};
-use agentd_protected::Named;
+use agentd_protected::{Named, Places};
 use agentd_protocol::{
     ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Stamp, Timestamp, VerdictKind,
 };
@@ -62,6 +62,7 @@ fn args(store: &Handle<StoreMsg>) -> GateArgs {
             ..PermissionConfig::default()
         },
         home: Some("/home/ana".into()),
+        places: Places::default(),
         store: store.clone(),
         clock: Clock::virtual_from(Timestamp(1_000)),
     }
@@ -405,7 +406,13 @@ async fn i7_the_rules_that_an_earlier_build_wrote_are_in_force_and_no_others() {
 
 #[test]
 fn i7_a_stored_rule_that_this_build_refuses_allows_nothing_and_forbids_more() {
-    let mut rules = Rules::new(&PermissionConfig::default(), None, agentd_policy::judge).unwrap();
+    let mut rules = Rules::new(
+        &PermissionConfig::default(),
+        None,
+        Places::default(),
+        agentd_policy::judge,
+    )
+    .unwrap();
     let before = rules.lines().len();
     let line = |text: &str| (text.to_owned(), true);
     let stored = [
@@ -565,7 +572,13 @@ async fn i7_a_rule_that_was_taken_back_allows_nothing_also_where_a_session_remem
 
 #[test]
 fn i7_a_file_system_without_an_answer_denies_a_write_and_asks_nobody() {
-    let rules = Rules::new(&PermissionConfig::default(), None, agentd_policy::judge).unwrap();
+    let rules = Rules::new(
+        &PermissionConfig::default(),
+        None,
+        Places::default(),
+        agentd_policy::judge,
+    )
+    .unwrap();
     let write = JudgeRequest {
         tool: "Write".into(),
         subject: Subject::Path {

@@ -27,9 +27,10 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Whether it needs an approval in mode yolo, too: git runs such files when a person uses git.
+    /// Whether it needs an approval in mode yolo, too: git runs such files when a person uses git, and a shell or a desktop
+    /// when a person logs in.
     pub(crate) fn in_every_mode(&self) -> bool {
-        self.named && matches!(self.guard.reason, Reason::GitMetadata | Reason::NamedByGit)
+        self.named && !matches!(self.guard.reason, Reason::Hidden | Reason::Instructions)
     }
 
     /// The reason for the question.
@@ -90,7 +91,11 @@ fn one(policy: &Policy, workdir: &str, path: &str) -> Option<Guarded> {
     let home = || policy.home().and_then(|home| inside(home, path));
     let relative = inside(workdir, path).or_else(home);
     let relative = relative.unwrap_or_else(|| path.trim_start_matches('/'));
-    let guard = policy.protected().guard(Path::new(relative))?;
+    let protected = policy.protected();
+    let place = protected.place_at(Path::new(workdir), Path::new(path));
+    let guard = place
+        .map(Guard::from)
+        .or_else(|| protected.guard(Path::new(relative)))?;
     Some(Guarded {
         path: relative.chars().take(200).collect(),
         guard,

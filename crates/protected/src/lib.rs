@@ -2,7 +2,7 @@
 //!
 //! This is the only definition. The permission gate asks before a tool writes such a path, in every mode; the sandbox
 //! refuses it to commands. Paths are relative to the working directory, and the caller resolves links first: a name tells
-//! nothing about a link's target.
+//! nothing about a link's target. [`Places`] are protected by their absolute path, whatever the working directory is.
 //!
 //! It also says which settings files in the home directory hold credentials, so that commands must not read them.
 //!
@@ -15,6 +15,7 @@ mod git;
 mod git_config;
 mod named;
 mod paths;
+mod places;
 mod settings_files;
 #[cfg(test)]
 mod tests;
@@ -23,4 +24,5 @@ pub use config_change::{ConfigChange, check_config_change, may_remove_config};
 pub use exception::{BadException, DEFAULT_EXCEPTIONS};
 pub use named::{Named, named_by_git};
 pub use paths::{Class, Guard, ProtectedPaths, Reason};
+pub use places::{Place, Places};
 pub use settings_files::{SETTINGS_FILES, holds_secret, is_secret_line, secret_settings};

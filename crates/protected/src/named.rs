@@ -37,6 +37,8 @@ pub struct Named {
     pub(crate) paths: BTreeSet<PathBuf>,
     /// Why every path must count as named, if so.
     pub(crate) everything: Option<String>,
+    /// The real path of the working directory.
+    pub(crate) workdir: Option<PathBuf>,
 }
 
 impl Named {
@@ -45,7 +47,7 @@ impl Named {
     pub fn paths<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self {
             paths: paths.into_iter().map(Into::into).collect(),
-            everything: None,
+            ..Self::default()
         }
     }
 
@@ -53,15 +55,16 @@ impl Named {
     #[must_use]
     pub fn everything(why: impl Into<String>) -> Self {
         Self {
-            paths: BTreeSet::new(),
             everything: Some(why.into()),
+            ..Self::default()
         }
     }
 }
 
 /// Returns the paths relative to `workdir` that the configuration of its repositories names: the hooks directory,
 /// attributes, included files, git directories elsewhere, and files that a command in it mentions. The repositories are the
-/// one that contains `workdir`, its submodules, and those above the paths `near` (relative to `workdir`).
+/// one that contains `workdir`, its submodules, and those above the paths `near` (relative to `workdir`). It also finds the
+/// real path of `workdir`, by which [`ProtectedPaths`](crate::ProtectedPaths) knows the protected places around it.
 ///
 /// It reads only regular files and blocks no longer than the disk does. An unreadable file in `workdir` names everything
 /// (I7).
@@ -87,7 +90,10 @@ fn named(workdir: &Path, others: &Others<'_>, near: &[PathBuf]) -> Named {
     let mut reader = Reader {
         workdir,
         others,
-        found: Named::default(),
+        found: Named {
+            workdir: Some(real_path(workdir).unwrap_or_else(|| workdir.to_owned())),
+            ..Named::default()
+        },
         files: MAX_FILES,
         words: MAX_WORDS,
     };

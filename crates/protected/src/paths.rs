@@ -3,6 +3,7 @@
 use crate::exception::{BadException, DEFAULT_EXCEPTIONS, Exception, MAX_EXCEPTIONS};
 use crate::git;
 use crate::named::Named;
+use crate::places::{Place, Places};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -38,6 +39,12 @@ pub enum Reason {
     Hidden,
     /// Agents read it as instructions.
     Instructions,
+    /// It is a place of the home directory that shells, desktops and other programs read by themselves.
+    Home,
+    /// It is a place of the system.
+    System,
+    /// It is agentd's own.
+    Own,
 }
 
 impl Reason {
@@ -49,6 +56,9 @@ impl Reason {
             Self::NamedByGit => "the git configuration names it",
             Self::Hidden => "tools read hidden files automatically",
             Self::Instructions => "agents read it as instructions",
+            Self::Home => "programs of your shell, desktop and tools read it automatically",
+            Self::System => "programs of the system read it automatically",
+            Self::Own => "agentd keeps its own files there",
         }
     }
 }
@@ -60,6 +70,16 @@ pub struct Guard {
     pub reason: Reason,
     /// The name in the path that causes this; empty if the whole path does.
     pub component: String,
+}
+
+impl From<Place> for Guard {
+    fn from(place: Place) -> Self {
+        let name = place.path.file_name().unwrap_or_default();
+        Self {
+            component: name.to_string_lossy().into_owned(),
+            reason: place.reason,
+        }
+    }
 }
 
 /// File names that agents read as instructions, in lower case.
@@ -81,6 +101,12 @@ pub struct ProtectedPaths {
     /// Why every path counts as named, if so.
     #[serde(default)]
     everything: Option<String>,
+    /// What is protected by its absolute path.
+    #[serde(default)]
+    places: Places,
+    /// The working directory's real path, once known.
+    #[serde(default)]
+    workdir: Option<PathBuf>,
 }
 
 impl Default for ProtectedPaths {
@@ -92,6 +118,8 @@ impl Default for ProtectedPaths {
                 .collect(),
             named: BTreeSet::new(),
             everything: None,
+            places: Places::default(),
+            workdir: None,
         }
     }
 }
@@ -112,15 +140,45 @@ impl ProtectedPaths {
         }
         Ok(Self {
             exceptions,
-            named: BTreeSet::new(),
-            everything: None,
+            ..Self::default()
         })
     }
 
-    /// Also protects what git's configuration names.
+    /// Also protects these places.
+    #[must_use]
+    pub fn with_places(self, places: Places) -> Self {
+        Self { places, ..self }
+    }
+
+    /// These places.
+    #[must_use]
+    pub const fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The place that contains an absolute path without links, if the path is protected whatever the working directory is.
+    #[must_use]
+    pub fn place(&self, path: &Path) -> Option<Place> {
+        self.places.place(path)
+    }
+
+    /// The same for a call in a working directory. Names below that directory are classified on their own: an exception may
+    /// free them.
+    #[must_use]
+    pub fn place_at(&self, workdir: &Path, path: &Path) -> Option<Place> {
+        if !path.starts_with(workdir) {
+            return self.places.place(path);
+        }
+        let inside = || self.places.of_machine(path).filter(|_| path != workdir);
+        self.places.place(workdir).or_else(inside)
+    }
+
+    /// Also protects what git's configuration names in a working directory, and the places that this directory is in or
+    /// contains.
     #[must_use]
     pub fn with_named(mut self, named: Named) -> Self {
         self.named.extend(named.paths);
+        self.workdir = named.workdir.or(self.workdir);
         self.everything = self.everything.or(named.everything);
         self
     }
@@ -137,6 +195,9 @@ impl ProtectedPaths {
         let Some(names) = names(relative) else {
             return Class::Protected(Reason::Hidden);
         };
+        if let Some(place) = self.place_of(relative) {
+            return Class::Protected(place.reason);
+        }
         match git::classify(&names) {
             Some((class, _)) => class,
             None => self
@@ -152,10 +213,19 @@ impl ProtectedPaths {
         let Some(names) = names(relative) else {
             return Some(guard((Reason::Hidden, String::new())));
         };
+        if let Some(place) = self.place_of(relative) {
+            return Some(place.into());
+        }
         match git::classify(&names) {
             Some((_, name)) => Some(guard((Reason::GitMetadata, name))),
             None => self.outside_git(relative, &names).map(guard),
         }
+    }
+
+    /// The place that protects a path of the working directory: one that contains this directory, or one in it.
+    fn place_of(&self, relative: &Path) -> Option<Place> {
+        let workdir = self.workdir.as_ref()?;
+        self.place_at(workdir, &workdir.join(relative))
     }
 
     /// Why a path outside of git directories is protected, with the name that causes this.
