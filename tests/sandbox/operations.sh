@@ -48,6 +48,18 @@ try "make a new .envrc in a directory below" "echo x > fresh.d/.envrc"
 try "change .vscode/tasks.json" "echo x >> .vscode/tasks.json"
 try "change AGENTS.md" "echo x >> AGENTS.md"
 
+# Git as a way out.
+try "put a hook into the index" "b=\$(echo x | git hash-object -w --stdin) && git update-index --add --cacheinfo 100755,\$b,.husky/x"
+try "make a branch" "git rev-parse HEAD > .git/refs/heads/side"
+try "let HEAD name another branch" "h=\$(git symbolic-ref HEAD) && git symbolic-ref HEAD refs/heads/other && git symbolic-ref HEAD \$h"
+try "overwrite an object" "f=\$(ls -d .git/objects/??/* | head -n 1) && chmod u+w \$f && echo x > \$f"
+try "replace a commit by another" "mkdir -p .git/refs/replace && echo x > .git/refs/replace/x"
+try "pretend that history ends" "echo > .git/shallow && rm .git/shallow"
+try "change .git/info/exclude" "mkdir -p .git/info && echo '*.o' >> .git/info/exclude"
+try "add a remote that is a path" "git remote add up ./mirror.git"
+try "add a hook to a bare repository" "echo x > mirror.git/hooks/post-receive"
+try "write a reference of a bare repository" "echo x > mirror.git/refs/heads/x"
+
 # Rights.
 try "chmod of a set-user-id bit" "echo > s1 && chmod 4755 s1 && test -u s1"
 try "create a file with a set-user-id bit" "perl -e 'use Fcntl; umask 0; sysopen(F, \"s2\", O_CREAT|O_WRONLY, 04755) or exit 1; exit((stat F)[2] & 04000 ? 0 : 1)'"

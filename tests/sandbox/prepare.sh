@@ -6,6 +6,8 @@ dir=$1
 mkdir -p "$dir/w/sub" "$dir/w/fresh.d" "$dir/w/.vscode" "$dir/out/home/.ssh"
 git init -q "$dir/w"
 git init -q "$dir/w/sub"
+git -C "$dir/w" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
+git init -q --bare "$dir/w/mirror.git"
 mkdir -p "$dir/w/.git/modules/m"
 : > "$dir/w/.git/modules/m/config"
 for file in w/.envrc w/.vscode/tasks.json w/AGENTS.md out/file out/deleted out/home/.bashrc; do : > "$dir/$file"; done

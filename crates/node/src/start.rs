@@ -373,7 +373,9 @@ async fn executor(
     let hidden = crate::sandboxing::hidden(&settings.permission, home)?;
     let protected = settings.permission.protected();
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
-    let protected = protected.with_places(protected_places(environment, paths));
+    let protected = protected
+        .with_places(protected_places(environment, paths))
+        .keeping_git(settings.sandbox.keep_git);
     let environment = Environment::allowed(variables, &settings.sandbox.env);
     // Without a sandbox, a command can read these settings anyway.
     let environment = if settings.sandbox.level == SandboxChoice::None {

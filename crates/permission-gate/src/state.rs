@@ -4,7 +4,7 @@ use crate::error::GateError;
 use agentd_actor_kit::JudgeRequest;
 use agentd_file_work::{Failed, FileWork};
 use agentd_policy::{
-    Judgement, Policy, PolicyError, Request, Rule, Source, Subject, names_written_paths, wholly_denied,
+    Judgement, Policy, PolicyError, Request, Rule, Source, Subject, wholly_denied, written_paths,
 };
 use agentd_protected::{Named, Places, named_by_git};
 use agentd_protocol::VerdictKind;
@@ -198,9 +198,10 @@ pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
         Subject::Paths { write: true, paths } => Some(paths.iter().map(PathBuf::from).collect()),
         Subject::Command { command } => {
             // Judging turns a parser panic into a denial.
-            catch_unwind(|| names_written_paths(command))
-                .unwrap_or(true)
-                .then(Vec::new)
+            let Ok(paths) = catch_unwind(|| written_paths(command)) else {
+                return Some(Vec::new());
+            };
+            (!paths.is_empty()).then(|| paths.into_iter().map(PathBuf::from).collect())
         }
         Subject::Path { .. }
         | Subject::Paths { .. }

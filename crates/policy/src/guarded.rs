@@ -79,11 +79,11 @@ pub(crate) fn guarded(
     }
 }
 
-/// Whether a command's text names a path that it writes. If not, the paths named by git's configuration do not affect the
-/// judgement, so a caller need not read it.
+/// The paths that a command's text names as written. If there are none, the paths named by git's configuration do not
+/// affect the judgement, so a caller need not read it.
 #[must_use]
-pub fn names_written_paths(command: &str) -> bool {
-    written(&analyse(command)).next().is_some()
+pub fn written_paths(command: &str) -> Vec<String> {
+    written(&analyse(command)).take(MOST).map(str::to_owned).collect()
 }
 
 /// An absolute path, if it is protected. Outside the working directory, it counts from the home directory or the root.

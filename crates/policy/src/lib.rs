@@ -63,7 +63,7 @@ pub use error::PolicyError;
 pub use examples::ExampleError;
 pub use explain::{Explanation, Part, explain, quoted};
 pub use glob::{check_glob, compile_glob};
-pub use guarded::names_written_paths;
+pub use guarded::written_paths;
 pub use guards::{Guard, Hold, RISK_OF_NONE, gaps, gaps_in_words, guards, level_in_words};
 pub use judge::judge;
 pub use level::{Wanted, choose_level};

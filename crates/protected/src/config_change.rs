@@ -131,9 +131,41 @@ fn may_be_added(entry: &Entry, remotes: &BTreeSet<&str>) -> bool {
     }
 }
 
-/// Whether git takes a value for a URL or a path: it names no helper (`ext::sh`) and is not an option.
+/// The protocols by which git speaks to another host.
+const PROTOCOLS: [&str; 4] = ["git", "http", "https", "ssh"];
+
+/// Whether a value is a URL with a host, or `host:path`. It names no helper (`ext::sh`), is no option, and is no path: when
+/// a person pushes to a repository of this machine, git runs that repository's hooks.
 fn is_address(value: &str) -> bool {
-    !value.is_empty() && !value.starts_with('-') && !value.contains("::")
+    if value.contains("::") {
+        return false;
+    }
+    let (host, is_protocol) = match value.split_once("://") {
+        Some((protocol, rest)) => (
+            rest.split('/').next().unwrap_or_default(),
+            PROTOCOLS.contains(&protocol),
+        ),
+        // Git takes a colon after a slash for a part of a path.
+        None => match value.split_once(':') {
+            Some((host, path)) => (host, !host.contains('/') && !path.is_empty()),
+            None => return false,
+        },
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    is_protocol && host.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
+}
+
+/// Checks whether a command may replace the packed references `old` by `new`.
+///
+/// # Errors
+/// It adds a reference by which git shows another object than the one that was asked for.
+pub fn check_packed_refs(old: &str, new: &str) -> Result<(), ConfigChange> {
+    let replaces = |line: &&str| line.to_ascii_lowercase().contains("refs/replace/");
+    let known: BTreeSet<&str> = old.lines().filter(replaces).collect();
+    match new.lines().filter(replaces).find(|line| !known.contains(line)) {
+        Some(line) => Err(ConfigChange::Decisive(line.chars().take(200).collect())),
+        None => Ok(()),
+    }
 }
 
 /// Whether a trimmed line is empty, a section, or a variable in the form that git writes. It is complete in itself: it has

@@ -191,3 +191,58 @@ fn a_configuration_that_decides_nothing_may_be_removed() {
     assert!(!may_remove_config(OLD));
     assert!(!may_remove_config("[core]\n\thooksPath = /dev/null\n"));
 }
+
+#[test]
+fn redteam_a_remote_has_a_host() {
+    let remote = |url: &str| check_config_change(FRESH, &format!("{FRESH}[remote \"o\"]\n\turl = {url}\n"));
+    for url in [
+        "https://example.org/a.git",
+        "http://127.0.0.1:3000/a",
+        "ssh://git@example.org:2222/a",
+        "git://example.org/a",
+        "git@example.org:a/b.git",
+        "example.org:a",
+        "https://[::1]/a",
+    ] {
+        let expected = url.contains("::");
+        assert_eq!(remote(url).is_err(), expected, "control: {url}");
+    }
+    for url in [
+        "/srv/evil.git",
+        "../evil.git",
+        "evil",
+        ".",
+        "./a:b",
+        "~/evil.git",
+        "file:///srv/evil.git",
+        "file://localhost/srv/evil.git",
+        "FILE:///srv/evil.git",
+        "https:///srv/evil.git",
+        "ssh://-oProxyCommand=sh/a",
+        "-oProxyCommand=sh:a",
+        "x@-oProxyCommand=sh:a",
+        "ext::sh -c evil",
+        "fd::7",
+        "C:",
+        "",
+    ] {
+        assert!(remote(url).is_err(), "{url}");
+    }
+}
+
+#[test]
+fn redteam_packed_references_replace_nothing() {
+    let old = "# pack-refs with: peeled fully-peeled sorted \n1111 refs/heads/main\n";
+    assert_eq!(
+        check_packed_refs(old, &format!("{old}2222 refs/heads/side\n^3333\n")),
+        Ok(()),
+        "control"
+    );
+    let replaced = format!("{old}2222 refs/replace/1111\n");
+    assert!(check_packed_refs(old, &replaced).is_err());
+    assert!(check_packed_refs(old, &replaced.replace("replace", "Replace")).is_err());
+    assert!(check_packed_refs(&replaced, &replaced.replace("2222", "4444")).is_err());
+    // What a person replaced stays.
+    assert_eq!(check_packed_refs(&replaced, &replaced), Ok(()));
+    assert_eq!(check_packed_refs(&replaced, old), Ok(()));
+}

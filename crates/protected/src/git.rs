@@ -2,6 +2,24 @@
 
 use crate::paths::{Class, Reason};
 
+/// The references by which git shows other objects in the place of those that were asked for.
+const REPLACE: &str = "replace";
+/// The names that make a directory a repository: the first, and either the next two or the last.
+pub(crate) const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+
+/// Whether a directory with these of [`PARTS`] is a repository: git recognizes it by its contents, whatever its name.
+#[must_use]
+pub fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    let [head, objects, refs, common] = PARTS;
+    has(head) && (has(common) || (has(objects) && has(refs)))
+}
+
+/// Whether adding a file or directory of this name makes a repository of a directory that has these of its parts.
+#[must_use]
+pub fn completes_repository(has: impl Fn(&str) -> bool, name: &str) -> bool {
+    PARTS.contains(&name) && !is_repository(&has) && is_repository(|part| name == part || has(part))
+}
+
 /// Without a file of this name a directory is not a bare repository. Git obeys the configuration of a bare repository
 /// inside a work tree as soon as someone runs git in it.
 pub(crate) const BARE: &str = "HEAD";
@@ -13,7 +31,7 @@ const ALTERNATES: [&str; 2] = ["alternates", "http-alternates"];
 /// Directories at the top of a git directory that `git init` creates.
 const DIRECTORIES: [&str; 6] = ["branches", "hooks", "info", "logs", "objects", "refs"];
 /// Data files at the top of a git directory, without the suffix of their locks.
-const DATA_FILES: [&str; 20] = [
+const DATA_FILES: [&str; 18] = [
     "index",
     "HEAD",
     "ORIG_HEAD",
@@ -29,9 +47,7 @@ const DATA_FILES: [&str; 20] = [
     "REBASE_HEAD",
     "COMMIT_EDITMSG",
     "TAG_EDITMSG",
-    "packed-refs",
     "packed-refs.new",
-    "shallow",
     "gc.pid",
     "gc.log",
 ];
@@ -57,6 +73,9 @@ pub(crate) fn classify(names: &[String]) -> Option<(Class, String)> {
         [] => Class::GitDirectory,
         [dir] if DIRECTORIES.contains(dir) => Class::GitDirectory,
         ["config"] => Class::GitConfig,
+        ["packed-refs"] => Class::GitPackedRefs,
+        // What git ignores, and where it lets history end.
+        ["info", "exclude"] | ["shallow" | "shallow.lock"] => Class::GitOfMaker,
         inside if is_data(inside) => Class::GitData,
         inside if is_setup(inside) => Class::GitSetup,
         _ => Class::Protected(Reason::GitMetadata),
@@ -68,7 +87,7 @@ pub(crate) fn classify(names: &[String]) -> Option<(Class, String)> {
 fn is_setup(inside: &[&str]) -> bool {
     match inside {
         // Git writes a configuration under this name first.
-        ["config.lock" | "description"] | ["info", "exclude"] => true,
+        ["config.lock" | "description"] => true,
         ["hooks", name] => name.ends_with(".sample"),
         // A test of the file system's abilities: `tAbC123`.
         [name] => name.len() == 7 && name.starts_with('t') && name.chars().all(|c| c.is_ascii_alphanumeric()),
@@ -78,7 +97,9 @@ fn is_setup(inside: &[&str]) -> bool {
 
 fn is_data(inside: &[&str]) -> bool {
     match inside {
+        ["refs", name, ..] if name.eq_ignore_ascii_case(REPLACE) => false,
         ["objects", "info", file, ..] => !ALTERNATES.contains(&file.trim_end_matches(".lock")),
+        ["packed-refs.lock"] => true,
         // `git gc` writes it for servers that know nothing of git.
         ["info", file] => *file == "refs" || file.starts_with("refs_"),
         [dir, _, ..] => DATA_DIRS.contains(dir),

@@ -14,14 +14,16 @@ mod exception;
 mod git;
 mod git_config;
 mod named;
+mod obeyed;
 mod paths;
 mod places;
 mod settings_files;
 #[cfg(test)]
 mod tests;
 
-pub use config_change::{ConfigChange, check_config_change, may_remove_config};
+pub use config_change::{ConfigChange, check_config_change, check_packed_refs, may_remove_config};
 pub use exception::{BadException, DEFAULT_EXCEPTIONS};
+pub use git::{completes_repository, is_repository};
 pub use named::{Named, named_by_git};
 pub use paths::{Class, Guard, ProtectedPaths, Reason};
 pub use places::{Place, Places};

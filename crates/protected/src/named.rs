@@ -1,8 +1,10 @@
 //! Finds what git's configuration names in a working directory. The only reader of that configuration.
 
+use crate::git::{completes_repository, is_repository};
 use crate::git_config::{Entry, entries};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -31,7 +33,8 @@ const PATHS: [&str; 4] = [
 const REFERENCES: [&str; 3] = ["branch.merge", "branch.remote", "remote.fetch"];
 
 /// What git's configuration names in a working directory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Named {
     /// Relative to the working directory.
     pub(crate) paths: BTreeSet<PathBuf>,
@@ -39,9 +42,22 @@ pub struct Named {
     pub(crate) everything: Option<String>,
     /// The real path of the working directory.
     pub(crate) workdir: Option<PathBuf>,
+    /// Directories that are repositories by their contents, relative to the working directory.
+    pub(crate) repositories: BTreeSet<PathBuf>,
+    /// The working directory's path in a repository that it is in.
+    pub(crate) inside: Option<PathBuf>,
 }
 
 impl Named {
+    /// Adds what was found later. The first reason and the newest directory count.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.paths.extend(other.paths);
+        self.repositories.extend(other.repositories);
+        self.everything = self.everything.take().or(other.everything);
+        self.workdir = other.workdir.or(self.workdir.take());
+        self.inside = other.inside.or(self.inside.take());
+    }
+
     /// Names these paths, relative to the working directory.
     #[must_use]
     pub fn paths<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
@@ -100,6 +116,7 @@ fn named(workdir: &Path, others: &Others<'_>, near: &[PathBuf]) -> Named {
     for top in reader.repositories(near) {
         reader.repository(&top);
     }
+    reader.by_contents(near);
     reader.found
 }
 
@@ -140,6 +157,34 @@ impl Reader<'_> {
             tops.extend(inside.filter(|dir| is_top(dir)).map(Path::to_owned));
         }
         tops
+    }
+
+    /// Finds the repositories without a `.git`, which git recognizes by their contents: one that the working directory is
+    /// in, and those that the paths `near` are in, or would complete.
+    fn by_contents(&mut self, near: &[PathBuf]) {
+        let has = |dir: &Path, part: &str| fs::symlink_metadata(dir.join(part)).is_ok();
+        let around = self
+            .workdir
+            .ancestors()
+            .find(|dir| is_repository(|part| has(dir, part)));
+        let inside = around.and_then(|dir| self.workdir.strip_prefix(dir).ok());
+        self.found.inside = inside.map(Path::to_owned);
+        for path in near.iter().filter_map(|path| tidied(&self.workdir.join(path))) {
+            let mut at = path.as_path();
+            while let (Some(dir), Some(name)) = (at.parent(), at.file_name()) {
+                let Ok(relative) = dir.strip_prefix(self.workdir) else {
+                    break;
+                };
+                let has = |part: &str| has(dir, part);
+                let is_one = is_repository(has) || completes_repository(has, &name.to_string_lossy());
+                if is_one && !relative.as_os_str().is_empty() {
+                    self.found.repositories.insert(relative.to_owned());
+                } else if is_one {
+                    self.found.inside.get_or_insert_with(PathBuf::new);
+                }
+                at = dir;
+            }
+        }
     }
 
     fn repository(&mut self, top: &Path) {
@@ -290,7 +335,7 @@ fn read_regular(path: &Path) -> Result<Option<String>, ()> {
 }
 
 /// The real path; the kernel reports it for an open file.
-fn real_path(path: &Path) -> Option<PathBuf> {
+pub(crate) fn real_path(path: &Path) -> Option<PathBuf> {
     let file = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }

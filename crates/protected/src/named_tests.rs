@@ -134,3 +134,67 @@ fn a_configuration_for_all_repositories_counts() {
 fn no_repository_names_nothing() {
     names(world(&[("src/x", "")]).path(), &["src/x"], &[]);
 }
+
+#[test]
+fn redteam_a_repository_is_known_by_its_contents_whatever_its_name() {
+    let dir = world(&[
+        ("mirror.git/HEAD", ""),
+        ("mirror.git/objects/x", ""),
+        ("mirror.git/refs/x", ""),
+        ("deep/a/b/HEAD", ""),
+        ("deep/a/b/commondir", ""),
+        ("half/HEAD", ""),
+        ("half/objects/x", ""),
+        ("plain/HEAD", ""),
+        ("plain/hooks/x", ""),
+    ]);
+    let real = dir.path().canonicalize().unwrap();
+    let guard = |workdir: &Path, path: &str, near: &[PathBuf]| {
+        let named = named_by_git(workdir, None, near);
+        let paths = crate::ProtectedPaths::default().with_named(named);
+        paths.guard(Path::new(path)).map(|guard| guard.reason)
+    };
+    let git = Some(crate::Reason::GitMetadata);
+    for path in [
+        "mirror.git/hooks/post-receive",
+        "mirror.git/config",
+        "mirror.git/info/attributes",
+        "mirror.git/x/../hooks/pre-receive",
+        "mirror.git/objects/info/alternates",
+        "deep/a/b/hooks/post-checkout",
+        // The last part makes a repository of its directory.
+        "half/refs/heads/main",
+        "half/commondir",
+    ] {
+        let near = [PathBuf::from(path)];
+        let tidy = path.replace("x/../", "");
+        assert_eq!(guard(&real, &tidy, &near), git, "{path}");
+        if !path.ends_with("commondir") {
+            assert_eq!(
+                guard(&real, &tidy, &[]),
+                None,
+                "control: by its name alone: {path}"
+            );
+        }
+    }
+    for path in [
+        "plain/hooks/pre-push",
+        "plain/objects",
+        "half/config",
+        "deep/a/hooks/x",
+    ] {
+        assert_eq!(
+            guard(&real, path, &[PathBuf::from(path)]),
+            None,
+            "control: {path}"
+        );
+    }
+    // The repository is the working directory, or around it.
+    assert_eq!(guard(&real.join("mirror.git"), "hooks/update", &[]), git);
+    assert_eq!(
+        guard(&real.join("mirror.git/objects"), "info/alternates", &[]),
+        git
+    );
+    assert_eq!(guard(&real.join("half"), "refs/x", &["refs/x".into()]), git);
+    assert_eq!(guard(&real.join("plain"), "hooks/update", &[]), None, "control");
+}

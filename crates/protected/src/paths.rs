@@ -3,10 +3,10 @@
 use crate::exception::{BadException, DEFAULT_EXCEPTIONS, Exception, MAX_EXCEPTIONS};
 use crate::git;
 use crate::named::Named;
+use crate::obeyed::obeyed;
 use crate::places::{Place, Places};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 /// The class of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub enum Class {
     /// The configuration of a repository. Commands may replace it within the limits of
     /// [`check_config_change`](crate::check_config_change).
     GitConfig,
+    /// The references of a repository in one file. Commands may replace it within the limits of
+    /// [`check_packed_refs`](crate::check_packed_refs).
+    GitPackedRefs,
+    /// Decides what git shows of a repository: `info/exclude`, `shallow`. Only who made the repository may write it.
+    GitOfMaker,
     /// A write to it may run code outside of the sandbox.
     Protected(Reason),
 }
@@ -39,6 +44,8 @@ pub enum Reason {
     Hidden,
     /// Agents read it as instructions.
     Instructions,
+    /// A program runs what it says, without a person naming it.
+    Runs,
     /// It is a place of the home directory that shells, desktops and other programs read by themselves.
     Home,
     /// It is a place of the system.
@@ -56,6 +63,7 @@ impl Reason {
             Self::NamedByGit => "the git configuration names it",
             Self::Hidden => "tools read hidden files automatically",
             Self::Instructions => "agents read it as instructions",
+            Self::Runs => "a tool runs what it says without being told to",
             Self::Home => "programs of your shell, desktop and tools read it automatically",
             Self::System => "programs of the system read it automatically",
             Self::Own => "agentd keeps its own files there",
@@ -82,31 +90,18 @@ impl From<Place> for Guard {
     }
 }
 
-/// File names that agents read as instructions, in lower case.
-const INSTRUCTIONS: [&str; 6] = [
-    "agents.md",
-    "claude.md",
-    "clawdcode.md",
-    "etcode.md",
-    "clude.md",
-    "gemini.md",
-];
-
 /// The protected paths of one working directory. Serialized, it is sent to the process that starts commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtectedPaths {
     exceptions: Vec<Exception>,
-    /// Relative paths that git's configuration names.
-    named: BTreeSet<PathBuf>,
-    /// Why every path counts as named, if so.
-    #[serde(default)]
-    everything: Option<String>,
+    /// What is known about the working directory.
+    found: Box<Named>,
     /// What is protected by its absolute path.
     #[serde(default)]
-    places: Places,
-    /// The working directory's real path, once known.
+    places: Box<Places>,
+    /// Commands change no repository that was there before the session.
     #[serde(default)]
-    workdir: Option<PathBuf>,
+    keeps_git: bool,
 }
 
 impl Default for ProtectedPaths {
@@ -116,10 +111,9 @@ impl Default for ProtectedPaths {
                 .iter()
                 .map(|text| Exception::trusted(text))
                 .collect(),
-            named: BTreeSet::new(),
-            everything: None,
-            places: Places::default(),
-            workdir: None,
+            found: Box::default(),
+            places: Box::default(),
+            keeps_git: false,
         }
     }
 }
@@ -147,12 +141,27 @@ impl ProtectedPaths {
     /// Also protects these places.
     #[must_use]
     pub fn with_places(self, places: Places) -> Self {
-        Self { places, ..self }
+        Self {
+            places: Box::new(places),
+            ..self
+        }
+    }
+
+    /// Whether commands leave the repositories as they are that were there before the session.
+    #[must_use]
+    pub fn keeping_git(self, keeps_git: bool) -> Self {
+        Self { keeps_git, ..self }
+    }
+
+    /// Whether commands leave the repositories as they are that were there before the session.
+    #[must_use]
+    pub const fn keeps_git(&self) -> bool {
+        self.keeps_git
     }
 
     /// These places.
     #[must_use]
-    pub const fn places(&self) -> &Places {
+    pub fn places(&self) -> &Places {
         &self.places
     }
 
@@ -177,16 +186,14 @@ impl ProtectedPaths {
     /// contains.
     #[must_use]
     pub fn with_named(mut self, named: Named) -> Self {
-        self.named.extend(named.paths);
-        self.workdir = named.workdir.or(self.workdir);
-        self.everything = self.everything.or(named.everything);
+        self.found.merge(named);
         self
     }
 
     /// Why every path is protected, if so: agentd cannot tell which files git runs. A sentence for people.
     #[must_use]
     pub fn everything(&self) -> Option<&str> {
-        self.everything.as_deref()
+        self.found.everything.as_deref()
     }
 
     /// Classifies a path relative to the working directory. The working directory itself (an empty path) is free.
@@ -198,7 +205,7 @@ impl ProtectedPaths {
         if let Some(place) = self.place_of(relative) {
             return Class::Protected(place.reason);
         }
-        match git::classify(&names) {
+        match self.in_git(relative, &names) {
             Some((class, _)) => class,
             None => self
                 .outside_git(relative, &names)
@@ -216,7 +223,7 @@ impl ProtectedPaths {
         if let Some(place) = self.place_of(relative) {
             return Some(place.into());
         }
-        match git::classify(&names) {
+        match self.in_git(relative, &names) {
             Some((_, name)) => Some(guard((Reason::GitMetadata, name))),
             None => self.outside_git(relative, &names).map(guard),
         }
@@ -224,16 +231,35 @@ impl ProtectedPaths {
 
     /// The place that protects a path of the working directory: one that contains this directory, or one in it.
     fn place_of(&self, relative: &Path) -> Option<Place> {
-        let workdir = self.workdir.as_ref()?;
+        let workdir = self.found.workdir.as_ref()?;
         self.place_at(workdir, &workdir.join(relative))
+    }
+
+    /// The class of a path in a git directory, with that directory's name: a `.git`, or what is one by its contents.
+    fn in_git(&self, relative: &Path, names: &[String]) -> Option<(Class, String)> {
+        if let Some(found) = git::classify(names) {
+            return Some(found);
+        }
+        let around = self.found.repositories.iter().find_map(|repository| {
+            let inside = relative.strip_prefix(repository).ok()?;
+            let name = repository.file_name()?.to_string_lossy().into_owned();
+            Some((Path::new(".git").join(inside), name))
+        });
+        let inside = || {
+            let inside = self.found.inside.as_ref()?;
+            Some((Path::new(".git").join(inside).join(relative), String::new()))
+        };
+        let (path, name) = around.or_else(inside)?;
+        let (class, _) = git::classify(&self::names(&path)?)?;
+        Some((class, name))
     }
 
     /// Why a path outside of git directories is protected, with the name that causes this.
     fn outside_git(&self, relative: &Path, names: &[String]) -> Option<(Reason, String)> {
-        if self.everything.is_some() {
+        if self.found.everything.is_some() {
             return Some((Reason::NamedByGit, String::new()));
         }
-        if let Some(named) = self.named.iter().find(|named| relative.starts_with(named)) {
+        if let Some(named) = self.found.paths.iter().find(|named| relative.starts_with(named)) {
             let name = named.file_name().unwrap_or_default();
             return Some((Reason::NamedByGit, name.to_string_lossy().into_owned()));
         }
@@ -249,8 +275,7 @@ impl ProtectedPaths {
                 return Some((Reason::Hidden, name.clone()));
             }
         }
-        let instructs = INSTRUCTIONS.contains(&file.to_ascii_lowercase().as_str());
-        instructs.then(|| (Reason::Instructions, file.clone()))
+        obeyed(file).map(|reason| (reason, file.clone()))
     }
 
     /// Whether a path is at or below an exception. A directory that moves from such a place to another may contain names

@@ -3,6 +3,7 @@
 
 use crate::exception::{DEFAULT_EXCEPTIONS, Exception};
 use crate::git;
+use crate::named::real_path;
 use crate::paths::Reason;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -91,10 +92,7 @@ impl Places {
     #[must_use]
     pub fn followed(mut self) -> Self {
         for paths in [&mut self.home, &mut self.own, &mut self.workspaces] {
-            let real: Vec<PathBuf> = paths
-                .iter()
-                .filter_map(|path| std::fs::canonicalize(path).ok())
-                .collect();
+            let real: Vec<PathBuf> = paths.iter().filter_map(|path| real_path(path)).collect();
             paths.extend(real);
             paths.sort();
             paths.dedup();
@@ -103,7 +101,7 @@ impl Places {
         let entries = entries.flat_map(|dir| dir.flatten().take(MAX_ENTRIES));
         let hidden = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
         let links = hidden.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-        let targets = links.filter_map(|entry| std::fs::canonicalize(entry.path()).ok());
+        let targets = links.filter_map(|entry| real_path(&entry.path()));
         // A link to the home directory itself, or to one above it, would make everything a place.
         let contains_home = |path: &Path| self.home.iter().any(|home| home.starts_with(path));
         self.linked = targets.filter(|path| !contains_home(path)).collect();
@@ -143,7 +141,7 @@ impl Places {
             .and_then(|top| place(top, Reason::System))
     }
 
-    /// Whether a path is in the tree of a workspace. agentd's own repository lies beside the tree, under `git`.
+    /// Whether a path is in the tree of a workspace. agentd's own repository is `git`, next to the tree.
     fn workspace(&self, path: &Path) -> bool {
         let mut inside = self
             .workspaces

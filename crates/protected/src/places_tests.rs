@@ -163,7 +163,7 @@ fn a_place_says_what_and_why() {
 #[test]
 fn links_of_the_home_directory_lead_to_places() {
     let dir = tempfile::tempdir().unwrap();
-    let top = fs::canonicalize(dir.path()).unwrap();
+    let top = dir.path().canonicalize().unwrap();
     fs::create_dir_all(top.join("dotfiles/config/autostart")).unwrap();
     fs::create_dir_all(top.join("real")).unwrap();
     fs::write(top.join("dotfiles/zshrc"), "").unwrap();

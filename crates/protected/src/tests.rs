@@ -27,6 +27,10 @@ fn i7_git_metadata_is_protected_at_any_depth() {
             ".git/worktrees/t/commondir",
             ".git/objects/info/alternates",
             ".git/objects/info/alternates.lock",
+            ".git/info/grafts",
+            ".git/refs/replace/1234",
+            ".git/refs/Replace",
+            ".git/worktrees/t/refs/replace/1234",
             ".git/rebase-merge/git-rebase-todo",
             "target/sub/.git/modules",
             ".git/refs/x/.git/hooks/pre-push",
@@ -58,9 +62,16 @@ fn what_git_init_writes_is_told_apart() {
             ".git/config.lock",
             ".git/description",
             ".git/hooks/pre-commit.sample",
-            ".git/info/exclude",
             ".git/tAbC123",
         ],
+    );
+    all(
+        Class::GitOfMaker,
+        &[".git/info/exclude", ".git/shallow", "sub/.git/shallow.lock"],
+    );
+    all(
+        Class::GitPackedRefs,
+        &[".git/packed-refs", "target/sub/.git/packed-refs"],
     );
 }
 

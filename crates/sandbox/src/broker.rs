@@ -9,6 +9,7 @@ mod bare;
 mod call;
 mod config;
 mod judge;
+mod made;
 mod metadata;
 mod names;
 mod opening;
@@ -25,6 +26,7 @@ use agentd_protocol::SandboxLevel;
 use agentd_seccomp_notify::{Listener, Notification};
 use call::Call;
 use judge::{Act, judge};
+use made::Made;
 use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal};
 use opening::Opened;
@@ -49,6 +51,7 @@ pub(crate) fn listen() -> io::Result<Listener> {
 pub(crate) struct Broker {
     places: Places,
     pipes: Pipes,
+    made: Made,
 }
 
 impl Broker {
@@ -71,6 +74,7 @@ impl Broker {
         Ok(Self {
             places,
             pipes: Pipes::default(),
+            made: Made::default(),
         })
     }
 
@@ -130,7 +134,7 @@ impl Broker {
         listener.answer(id, done.map(|()| 0).map_err(Errno::raw_os_error));
     }
 
-    fn carry_out(&self, target: Target<'_>, call: Call) -> Result<(), Errno> {
+    fn carry_out(&mut self, target: Target<'_>, call: Call) -> Result<(), Errno> {
         match call {
             Call::Open { .. } => Err(Errno::NOSYS),
             Call::MakeDirectory { at, mode } => self.make_directory(target, at, mode),
@@ -166,10 +170,19 @@ impl Broker {
 
     /// Classifies a real path.
     fn spot(&self, path: &Path) -> Spot {
-        match bare::around(self.places.guarded(), path) {
-            Some(repository) => self.places.locate_in_repository(&repository, path),
+        let around = bare::around(self.places.guarded(), path);
+        let spot = match &around {
+            Some(repository) => self.places.locate_in_repository(repository, path),
             None => self.places.locate(path),
+        };
+        if !spot.is_in_git() {
+            return spot;
         }
+        let git_dir = git_directory(path).or(around.as_deref());
+        // A git directory itself is made where none is, and removed when it is empty.
+        let inside = git_dir.filter(|git_dir| *git_dir != path && path.starts_with(self.places.guarded()));
+        let made = git_dir.is_some_and(|git_dir| self.made.has(git_dir));
+        spot.in_repository(made, inside.is_some() && self.places.keeps_git())
     }
 
     fn spot_of(&self, object: &Object) -> Spot {
@@ -189,4 +202,13 @@ impl Broker {
     fn may(&self, act: Act, object: &Object) -> Result<(), Errno> {
         judge(act, self.spot_of(object))
     }
+}
+
+/// The innermost git directory that a path is in, or is.
+fn git_directory(path: &Path) -> Option<&Path> {
+    let is_git = |dir: &&Path| {
+        dir.file_name()
+            .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+    };
+    path.ancestors().find(is_git)
 }

@@ -76,6 +76,7 @@ mod slot;
 mod spawner;
 mod spill;
 mod strays;
+mod surroundings;
 mod syscalls;
 mod terminal;
 mod tree;

@@ -32,6 +32,8 @@ pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) ->
             let path = dir.join(entry.file_name());
             let git = kind.is_dir() && entry.file_name().eq_ignore_ascii_case(".git");
             match paths.classify(&path) {
+                // The broker tells the repositories of others from those that the session makes.
+                _ if git && paths.keeps_git() && !broker => found.push((path, Access::Read)),
                 _ if git => {
                     found.push((path.clone(), Access::Write));
                     queue.extend([path.join("objects/info"), path]);
@@ -39,7 +41,7 @@ pub(crate) fn protected(workdir: &Path, paths: &ProtectedPaths, broker: bool) ->
                 // Objects and references: git writes below these.
                 Class::GitDirectory if paths.classify(&path.join("x")) == Class::GitData => {}
                 Class::GitConfig if broker => {}
-                Class::Protected(_) | Class::GitDirectory | Class::GitConfig
+                Class::Protected(_) | Class::GitDirectory | Class::GitConfig | Class::GitOfMaker
                     if kind.is_dir() || kind.is_file() =>
                 {
                     found.push((path, Access::Read));

@@ -1,6 +1,5 @@
 //! The daemon's side of a warden.
 
-use crate::annex::Annex;
 use crate::bounds::Exceeded;
 use crate::confinement::Confinement;
 use crate::environment::Environment;
@@ -11,8 +10,7 @@ use crate::messages::{Outgoing, read_reports, write_requests};
 use crate::piped::output_pipe;
 use crate::running::{Exit, Running};
 use crate::slot::WardenSpec;
-use crate::workdir::real;
-use agentd_protected::named_by_git;
+use crate::surroundings::with_git;
 use agentd_protocol::SandboxLevel;
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
@@ -357,39 +355,4 @@ fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(Strin
         env.push(("PWD".to_owned(), cwd.to_owned()));
     }
     env
-}
-
-/// Adds the paths that git's configuration names in the working directory. The daemon reads them, because the user's
-/// configuration may be invisible inside the sandbox. If it cannot tell which files git runs, commands get no writable
-/// directory (I7).
-async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Result<Confinement, SandboxError> {
-    let home = spec.environment.iter().find(|(name, _)| *name == "HOME");
-    let home = home.map(|(_, home)| PathBuf::from(home));
-    let workdir = spec.workdir.clone();
-    let workspaces = walls.workspaces.clone();
-    let read = move || {
-        let workdir = real(&workdir)?;
-        let annex = workspaces.map(|all| Annex::of(&workdir, &all)).transpose();
-        Ok((named_by_git(&workdir, home.as_deref(), &[]), annex))
-    };
-    let read: std::io::Result<_> = keeper::in_workdir(spec, read).await?;
-    let (named, annex) = read.map_err(|source| SandboxError::Workdir {
-        path: spec.workdir.clone(),
-        source,
-    })?;
-    walls.annex = annex?.unwrap_or_default();
-    // What a rule denies to read stays denied.
-    let hidden = walls.hidden.clone();
-    walls
-        .annex
-        .read
-        .retain(|path| !hidden.matches(&spec.workdir, path));
-    walls.protected = walls.protected.with_named(named);
-    match walls.protected.everything() {
-        Some(why) => Err(SandboxError::Unsupported {
-            message: why.to_owned(),
-            fix: "make the configuration readable and shorter, then retry".to_owned(),
-        }),
-        None => Ok(walls),
-    }
 }

@@ -95,6 +95,8 @@ pub struct SandboxConfig {
     pub read: Vec<String>,
     /// Environment variables that commands get in addition to the usual ones.
     pub env: Vec<String>,
+    /// Whether commands in a shared working directory leave the repositories as they are that were there before.
+    pub keep_git: bool,
 }
 
 impl Default for SandboxConfig {
@@ -109,6 +111,7 @@ impl Default for SandboxConfig {
             max_new_files: 250_000,
             read: Vec::new(),
             env: Vec::new(),
+            keep_git: true,
         }
     }
 }

@@ -301,3 +301,86 @@ fn i7_redteam_commands_that_write_protected_files_are_asked_about_under_prefix_r
     );
     assert_eq!(named.kind, VerdictKind::Allow);
 }
+
+/// The caller chooses the working directory. Below each of these the file's own name is ordinary.
+#[test]
+fn i7_redteam_no_working_directory_makes_a_protected_place_ordinary() {
+    use PermissionMode::{AcceptEdits, Yolo};
+    let home = std::path::Path::new("/home/ana");
+    let places = agentd_protected::Places::of(Some(home), ["/srv/agentd".into()]);
+    let guarded = ProtectedPaths::default().with_places(places);
+    let kind = |protected: &ProtectedPaths, workdir: &str, mode, subject: &Subject| {
+        let policy = Policy::new(Some("/home/ana")).protecting(protected.clone());
+        let (tool, effect) = match subject {
+            Subject::Command { .. } => ("Bash", EffectClass::Exec),
+            _ => ("Write", EffectClass::Write),
+        };
+        let request = Request {
+            tool,
+            subject,
+            effect,
+            mode,
+            workdir,
+        };
+        judge(&policy, &request).verdict
+    };
+    for (workdir, path, source) in [
+        ("/home/ana/.ssh", "authorized_keys", "sshd(8)"),
+        (
+            "/home/ana/.config/autostart",
+            "x.desktop",
+            "Desktop Application Autostart Specification",
+        ),
+        ("/home/ana/.config/systemd/user", "x.service", "systemd.unit(5)"),
+        ("/home/ana/.config/git", "config", "git-config(1)"),
+        ("/home/ana/.git_template", "hooks/post-checkout", "git-init(1)"),
+        ("/home/ana/.cargo/bin", "cargo", "PATH"),
+        ("/home/ana/bin", "ls", "PATH"),
+        (
+            "/home/ana/.claude",
+            "settings.json",
+            "CVE-2025-59536 (Claude Code)",
+        ),
+        ("/home/ana/.codex", "config.toml", "CVE-2025-61260 (Codex CLI)"),
+        ("/home/ana/.cursor", "mcp.json", "CVE-2025-54135 (Cursor)"),
+        ("/srv/agentd", "config.toml", "agentd's own"),
+        ("/etc", "profile", "system"),
+    ] {
+        let by_name = ProtectedPaths::default().guard(std::path::Path::new(path));
+        assert!(by_name.is_none(), "control: the name alone: {workdir} {path}");
+        for path in [
+            path.to_owned(),
+            format!("{workdir}/{path}"),
+            format!("sub/../{path}"),
+        ] {
+            let write = subject(&path);
+            for mode in [AcceptEdits, Yolo] {
+                let verdict = kind(&guarded, workdir, mode, &write);
+                assert_eq!(
+                    verdict.kind,
+                    VerdictKind::Ask,
+                    "{workdir} {path} {mode:?} ({source})"
+                );
+                assert_eq!(verdict.rule, "gate:protected");
+                let command = format!("cp x {path}");
+                let command = kind(&guarded, workdir, mode, &Subject::Command { command });
+                assert_eq!(
+                    command.kind,
+                    VerdictKind::Ask,
+                    "cp {workdir} {path} {mode:?} ({source})"
+                );
+            }
+        }
+    }
+    for path in ["/home/ana/app/src/main.rs", "/home/ana/app/bin/x"] {
+        let plain = kind(&guarded, "/home/ana/app", AcceptEdits, &subject(path)).kind;
+        assert_eq!(plain, VerdictKind::Allow, "control: {path}");
+    }
+    let discarded = Subject::Command {
+        command: "ls > /dev/null".to_owned(),
+    };
+    assert_eq!(
+        kind(&guarded, "/home/ana/app", Yolo, &discarded).kind,
+        VerdictKind::Allow
+    );
+}

@@ -1,35 +1,34 @@
 //! Repositories without a `.git`: git recognizes such a directory by its contents, and then reads its configuration.
 
+use agentd_protected::{completes_repository, is_repository};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, statat};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The names that make a directory a repository: the first, and either the next two or the last.
-const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 /// Names for which to check whether their directory is a repository.
-const DECIDES: [&str; 6] = [
+const DECIDES: [&str; 14] = [
+    "HEAD",
+    "commondir",
     "config",
     "config.lock",
     "config.worktree",
     "hooks",
     "info",
-    "commondir",
+    "modules",
+    "objects",
+    "packed-refs",
+    "refs",
+    "shallow",
+    "shallow.lock",
+    "worktrees",
 ];
-
-fn is_repository(has: impl Fn(&str) -> bool) -> bool {
-    let [head, objects, refs, common] = PARTS;
-    has(head) && (has(common) || (has(objects) && has(refs)))
-}
 
 /// Whether adding this name turns a directory into a repository.
 pub(super) fn completes(dir: impl AsFd, name: &OsStr) -> bool {
-    if !PARTS.iter().any(|part| name == *part) {
-        return false;
-    }
     let dir: BorrowedFd<'_> = dir.as_fd();
     let is_there = |part: &str| statat(dir, part, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-    !is_repository(is_there) && is_repository(|part| name == part || is_there(part))
+    completes_repository(is_there, &name.to_string_lossy())
 }
 
 /// The repository without a `.git` in which a path takes effect, if there is one.

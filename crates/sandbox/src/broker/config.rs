@@ -1,7 +1,9 @@
-//! Replaces a repository's configuration, after checking its content, by a copy that no other process can write.
+//! Replaces a repository's configuration or its packed references, after checking the content, by a copy that no other
+//! process can write.
 
+use super::places::Checked;
 use super::resolve::Named;
-use agentd_protected::{check_config_change, may_remove_config};
+use agentd_protected::{check_config_change, check_packed_refs, may_remove_config};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -9,22 +11,35 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 
-/// The largest configuration to check.
-const MAX_BYTES: u64 = 1 << 20;
+impl Checked {
+    /// The largest file to check.
+    const fn max_bytes(self) -> u64 {
+        match self {
+            Self::Config => 1 << 20,
+            Self::PackedRefs => 64 << 20,
+        }
+    }
+}
+
 /// The name of the copy in the git directory. Commands cannot create a file of this name.
 const COPY: &str = "config.agentd";
 
-/// Performs the last step of every change by git: the rename of `config.lock` to `config`.
+/// Performs the last step of every change by git: the rename of `config.lock` to `config`, of `packed-refs.new` to
+/// `packed-refs`.
 ///
 /// The caller may still have the file open, so this checks the text that it reads and writes that to a new file.
-pub(super) fn replace(from: &Named, to: &Named) -> Result<(), Errno> {
-    let (new, mode) = read(&from.dir, &from.name)?;
-    let old = match read(&to.dir, &to.name) {
+pub(super) fn replace(what: Checked, from: &Named, to: &Named) -> Result<(), Errno> {
+    let (new, mode) = read(what, &from.dir, &from.name)?;
+    let old = match read(what, &to.dir, &to.name) {
         Ok((old, _)) => old,
         Err(Errno::NOENT) => String::new(),
         Err(errno) => return Err(errno),
     };
-    check_config_change(&old, &new).map_err(|_| Errno::ACCESS)?;
+    let checked = match what {
+        Checked::Config => check_config_change(&old, &new),
+        Checked::PackedRefs => check_packed_refs(&old, &new),
+    };
+    checked.map_err(|_| Errno::ACCESS)?;
     match unlinkat(&to.dir, COPY, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno),
@@ -39,12 +54,12 @@ pub(super) fn replace(from: &Named, to: &Named) -> Result<(), Errno> {
 
 /// Whether a configuration may be removed.
 pub(super) fn may_remove(named: &Named) -> Result<(), Errno> {
-    let (text, _) = read(&named.dir, &named.name)?;
+    let (text, _) = read(Checked::Config, &named.dir, &named.name)?;
     may_remove_config(&text).then_some(()).ok_or(Errno::ACCESS)
 }
 
 /// The text and permissions of a regular file. Opening it never blocks.
-fn read(dir: &OwnedFd, name: &OsStr) -> Result<(String, Mode), Errno> {
+fn read(what: Checked, dir: &OwnedFd, name: &OsStr) -> Result<(String, Mode), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat(dir.as_fd(), name, flags, Mode::empty())?;
     let stat = fstat(&file)?;
@@ -52,9 +67,10 @@ fn read(dir: &OwnedFd, name: &OsStr) -> Result<(String, Mode), Errno> {
         return Err(Errno::ACCESS);
     }
     let mut bytes = Vec::new();
-    let length = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    let max = what.max_bytes();
+    let length = File::from(file).take(max + 1).read_to_end(&mut bytes);
     let length = length.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    if u64::try_from(length).unwrap_or(u64::MAX) > MAX_BYTES {
+    if u64::try_from(length).unwrap_or(u64::MAX) > max {
         return Err(Errno::FBIG);
     }
     let text = String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)?;

@@ -57,10 +57,19 @@ fn guarded(act: Act, class: Class) -> Result<(), Errno> {
         (Act::MakeSymlink, Class::GitData) => Err(PROTECTED),
         (_, Class::Free | Class::GitData | Class::GitSetup) => Ok(()),
         // `git init` tests whether the file system keeps modes.
-        (Act::Mode { .. }, Class::GitConfig) => Ok(()),
+        (Act::Mode { .. }, Class::GitConfig | Class::GitPackedRefs) => Ok(()),
+        // They are objects' names; without them a repository is not another one.
+        (Act::Remove, Class::GitPackedRefs) => Ok(()),
         (Act::MakeDirectory | Act::RemoveDirectory, Class::GitDirectory) => Ok(()),
         (Act::Mode { .. } | Act::Describe, _) => Err(FOREIGN),
-        (_, Class::GitConfig | Class::GitDirectory | Class::Protected(_)) => Err(PROTECTED),
+        (
+            _,
+            Class::GitConfig
+            | Class::GitDirectory
+            | Class::GitPackedRefs
+            | Class::GitOfMaker
+            | Class::Protected(_),
+        ) => Err(PROTECTED),
     }
 }
 

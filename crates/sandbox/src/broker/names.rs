@@ -5,7 +5,7 @@ use super::bare::completes;
 use super::call::At;
 use super::config;
 use super::judge::{Act, Kind, judge, judge_link, judge_move};
-use super::places::Spot;
+use super::places::{Checked, Spot};
 use super::resolve::{Named, Object, Start, bare};
 use super::target::{Target, magic};
 use rustix::fs::{
@@ -33,10 +33,12 @@ impl Broker {
         matches!(spot, Spot::Guarded { .. }) && !spot.is_in_git() && completes(&named.dir, bare(&named.name))
     }
 
-    pub(super) fn make_directory(&self, target: Target<'_>, at: At, mode: Mode) -> Result<(), Errno> {
+    pub(super) fn make_directory(&mut self, target: Target<'_>, at: At, mode: Mode) -> Result<(), Errno> {
         let named = Start::read(target, at)?.named(Errno::EXIST)?;
         self.may_name(Act::MakeDirectory, &named)?;
-        mkdirat(&named.dir, &named.name, mode.difference(target.umask()))
+        mkdirat(&named.dir, &named.name, mode.difference(target.umask()))?;
+        self.made.note(&named);
+        Ok(())
     }
 
     pub(super) fn make_node(&self, target: Target<'_>, at: At, mode: u32, device: u64) -> Result<(), Errno> {
@@ -91,9 +93,12 @@ impl Broker {
         let to = Start::read(target, to)?.named(Errno::BUSY)?;
         let kind = kind(FileType::from_raw_mode(from.stat()?.st_mode));
         let (here, there) = (self.spot(&from.path), self.spot(&to.path));
-        if kind == Kind::File && there.is_git_config() && flags.is_empty() {
+        if let Some(what) = there.checked()
+            && kind == Kind::File
+            && flags.is_empty()
+        {
             judge(Act::Remove, here)?;
-            return config::replace(&from, &to);
+            return config::replace(what, &from, &to);
         }
         judge_move(kind, here, there)?;
         if flags.contains(RenameFlags::EXCHANGE) {
@@ -116,7 +121,7 @@ impl Broker {
             (Act::RemoveDirectory, Errno::INVAL)
         };
         let named = Start::read(target, at)?.named(none)?;
-        if act == Act::Remove && self.spot(&named.path).is_git_config() {
+        if act == Act::Remove && self.spot(&named.path).checked() == Some(Checked::Config) {
             config::may_remove(&named)?;
         } else {
             self.may_name(act, &named)?;

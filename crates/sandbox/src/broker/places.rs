@@ -1,7 +1,19 @@
 //! Classifies paths: which places commands may write, and which names in them are protected.
 
-use agentd_protected::{Class, ProtectedPaths};
+use agentd_protected::{Class, ProtectedPaths, Reason};
 use std::path::{Path, PathBuf};
+
+/// Commands leave it as it is.
+const KEPT: Class = Class::Protected(Reason::GitMetadata);
+
+/// What is checked before it replaces a file of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// Its configuration.
+    Config,
+    /// Its packed references.
+    PackedRefs,
+}
 
 /// The class of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,22 +41,46 @@ impl Spot {
     pub(super) const fn is_in_git(self) -> bool {
         match self {
             Self::Guarded { class, .. } => match class {
-                Class::GitData | Class::GitSetup | Class::GitDirectory | Class::GitConfig => true,
+                Class::GitData
+                | Class::GitSetup
+                | Class::GitDirectory
+                | Class::GitConfig
+                | Class::GitPackedRefs
+                | Class::GitOfMaker => true,
                 Class::Free | Class::Protected(_) => false,
             },
             Self::Outside | Self::Device | Self::Loose | Self::Top | Self::Nameless => false,
         }
     }
 
-    /// Whether it is the configuration of a repository.
-    pub(super) const fn is_git_config(self) -> bool {
-        matches!(
-            self,
+    /// The check of a file that is replaced as a whole, if it is such a file.
+    pub(super) const fn checked(self) -> Option<Checked> {
+        match self {
             Self::Guarded {
                 class: Class::GitConfig,
                 ..
-            }
-        )
+            } => Some(Checked::Config),
+            Self::Guarded {
+                class: Class::GitPackedRefs,
+                ..
+            } => Some(Checked::PackedRefs),
+            _ => None,
+        }
+    }
+
+    /// The same spot in a repository that the session made (its maker may write all that git writes), or in one that was
+    /// there.
+    pub(super) fn in_repository(self, made: bool, keeps: bool) -> Self {
+        let Self::Guarded { class, excepted } = self else {
+            return self;
+        };
+        let class = match class {
+            Class::GitOfMaker if made => Class::GitSetup,
+            Class::GitOfMaker => KEPT,
+            _ if keeps && !made && !excepted && self.is_in_git() => KEPT,
+            class => class,
+        };
+        Self::Guarded { class, excepted }
     }
 }
 
@@ -113,6 +149,11 @@ impl Places {
             (Ok(inside), Ok(relative)) => self.locate(&self.guarded.join(relative).join(".git").join(inside)),
             _ => self.locate(path),
         }
+    }
+
+    /// Whether commands leave the repositories as they are that were there before the session.
+    pub(super) const fn keeps_git(&self) -> bool {
+        self.protected.keeps_git()
     }
 
     /// The working directory.

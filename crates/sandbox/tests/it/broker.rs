@@ -3,10 +3,12 @@
 //! reasons: docs/decisions/path-broker.md; the attacks as a table: docs/security/walls.md.
 
 mod attacks;
+mod git_attacks;
 mod works;
 mod world;
 
 use agentd_process_tests::{Case, Group, skipped};
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
 use agentd_sandbox::{Finding, Findings};
 use std::path::Path;
@@ -26,6 +28,10 @@ pub(crate) fn group() -> Group {
         i7_no_command_runs_where_the_hooks_are_unknown,
         redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else,
         redteam_31_modes_times_and_owners_of_others_stay,
+        redteam_git_no_command_changes_a_repository_that_was_there,
+        redteam_git_no_remote_is_a_path,
+        redteam_git_no_command_disguises_history,
+        redteam_git_a_place_stays_protected_as_a_working_directory,
         redteam_37_calls_whose_arguments_no_filter_sees_are_refused,
         redteam_39_an_open_that_waits_holds_nobody_up,
     ];
@@ -152,6 +158,77 @@ async fn redteam_26_no_command_writes_what_git_or_an_editor_runs(found: Findings
     all_fail(&found, attacks::NAMES).await;
 }
 
+/// The settings' default for a working directory that is shared.
+fn keeping() -> ProtectedPaths {
+    ProtectedPaths::default().keeping_git(true)
+}
+
+async fn redteam_git_no_command_changes_a_repository_that_was_there(found: Findings) {
+    for (name, script, _source) in git_attacks::PLANTS {
+        let script = format!("{}{script}", git_attacks::BEGIN);
+        let said = World::new(Open, repository).await.says(&script).await;
+        assert!(said.contains("yes"), "control: {name}: {said}");
+    }
+    for level in levels(&found) {
+        // They change nothing, so all can be tried in one world.
+        let world = World::with(level, keeping(), repository).await.unwrap();
+        for (name, script, _source) in git_attacks::PLANTS {
+            let said = world.says(&format!("{}{script}", git_attacks::BEGIN)).await;
+            assert!(!said.contains("yes"), "{level:?}: {name}: {said}");
+        }
+        let check = agentd_process_tests::git(&world.inside(""))
+            .args(["fsck", "--strict"])
+            .output();
+        assert!(check.unwrap().status.success(), "{level:?}");
+    }
+    let (reads, makes) = (
+        "set -e; git status --short | wc -l; git log --oneline | wc -l; git diff --stat; git show -q HEAD; echo good",
+        "set -e; git init -q made; cd made; git config user.name a; git config user.email a@b; echo 1 > a; git add a; \
+         git commit -qm one; git branch side; git stash list; git switch -q side; echo '*.o' > .git/info/exclude; \
+         git pack-refs --all; git tag t; git gc -q; cd ..; rm -rf made; test ! -e made; echo good",
+    );
+    for level in levels(&found) {
+        let world = World::with(level, keeping(), repository).await.unwrap();
+        for script in [reads, makes] {
+            let said = world.says(script).await;
+            assert!(said.ends_with("good"), "{level:?}: {said}");
+        }
+        let plant = format!("{}{}", git_attacks::BEGIN, "git branch x $(commit x) && echo yes");
+        let said = World::new(level, repository).await.says(&plant).await;
+        assert!(
+            said.contains("yes"),
+            "control: without the setting: {level:?}: {said}"
+        );
+    }
+}
+
+async fn redteam_git_no_remote_is_a_path(found: Findings) {
+    all_fail(&found, git_attacks::REMOTES).await;
+}
+
+async fn redteam_git_no_command_disguises_history(found: Findings) {
+    let begin = |(name, script, source): &attacks::Attack| {
+        let script: &'static str = format!("{}{script}", git_attacks::BEGIN).leak();
+        (*name, script, *source)
+    };
+    let attacks: Vec<attacks::Attack> = git_attacks::DISGUISES.iter().map(begin).collect();
+    all_fail(&found, &attacks).await;
+}
+
+/// The working directory is `~/w`, and then the home directory's `.ssh`: the same command, and another answer.
+async fn redteam_git_a_place_stays_protected_as_a_working_directory(found: Findings) {
+    let write = "for to in authorized_keys sub/x target/x; do mkdir -p $(dirname $to) 2> /dev/null; echo x > $to && echo yes; done";
+    for level in levels(&found) {
+        let plain = World::new(level, |_| {}).await;
+        assert!(plain.says(write).await.contains("yes"), "control: {level:?}");
+        // The directory that the tests work in is below a hidden one, so that its absolute path decides.
+        let temp = tempfile::Builder::new().prefix(".ssh").tempdir().unwrap();
+        let hidden = World::below(temp.path(), level, ProtectedPaths::default(), |_| {});
+        let said = hidden.await.unwrap().says(write).await;
+        assert!(!said.contains("yes"), "{level:?}: {said}");
+    }
+}
+
 async fn redteam_27_no_repository_runs_programs(found: Findings) {
     all_fail(&found, attacks::REPOSITORIES).await;
 }
@@ -160,10 +237,10 @@ async fn repositories_are_made_and_cloned(found: Findings) {
     let script = "set -e; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
                   git init -q made; cd made; test \"$(git config core.filemode)\" = true; git config core.symlinks && exit; \
                   git config user.name Ana; echo 1 > a; git add a; git commit -qm one; git branch side; cd ..; \
-                  git clone -q made copy; cd copy; git switch -q side; git commit -q --allow-empty -m two; \
+                  git clone -q made $TMPDIR/copy; cd $TMPDIR/copy; git switch -q side; git commit -q --allow-empty -m two; \
                   test \"$(git config branch.side.remote)\" = origin; git fetch -q; git pull -q --ff-only; git push -q origin HEAD:new; \
-                  git rev-parse -q --verify HEAD; cd ..; git -C made log --oneline new | wc -l; \
-                  git -C made remote add up https://example.org/x; rm -rf copy made; test ! -e copy; echo good";
+                  git rev-parse -q --verify HEAD; cd -; git -C made log --oneline new | wc -l; \
+                  git -C made remote add up https://example.org/x; rm -rf $TMPDIR/copy made; test ! -e made; echo good";
     for level in [vec![Open], levels(&found)].concat() {
         for prepare in [(|_: &Path| {}) as fn(&Path), repository] {
             let said = World::new(level, prepare).await.says(script).await;

@@ -2,6 +2,7 @@
 //! and the same input must succeed without a sandbox. The numbers are rows of the list of attacks.
 
 use agentd_process_tests::{Case, Group, skipped};
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
 use agentd_sandbox::{
     Builder, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Finding, Findings, Hidden,
@@ -172,6 +173,15 @@ impl World {
 }
 
 async fn start(level: SandboxLevel, dir: &Path, environment: Environment) -> Warden {
+    start_with(level, dir, environment, ProtectedPaths::default()).await
+}
+
+async fn start_with(
+    level: SandboxLevel,
+    dir: &Path,
+    environment: Environment,
+    protected: ProtectedPaths,
+) -> Warden {
     let spec = WardenSpec {
         exe: "/proc/self/exe".into(),
         workdir: dir.join("w"),
@@ -182,7 +192,8 @@ async fn start(level: SandboxLevel, dir: &Path, environment: Environment) -> War
     if level == Open {
         return Warden::spawn(&spec).await.unwrap();
     }
-    let walls = Confinement::new(level, dir.join("temp"), readable(&environment, &[]));
+    let mut walls = Confinement::new(level, dir.join("temp"), readable(&environment, &[]));
+    walls.protected = protected;
     Warden::spawn_confined(&spec, &walls).await.unwrap().0
 }
 
@@ -1023,7 +1034,9 @@ impl Operations {
 
     /// The operations, and whether each was allowed.
     async fn tried(&self, level: SandboxLevel) -> BTreeMap<String, bool> {
-        let warden = start(level, self.dir.path(), environment()).await;
+        // As the settings are by default, in a working directory that is shared.
+        let protected = ProtectedPaths::default().keeping_git(true);
+        let warden = start_with(level, self.dir.path(), environment(), protected).await;
         let argv = ["sh", "operations.sh", "./env"].map(str::to_owned).to_vec();
         let spec = CollectSpec {
             time: Duration::from_secs(100),

@@ -1,5 +1,6 @@
 //! A working directory with a repository, a place outside of it, and a warden.
 
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use agentd_sandbox::{
     Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Findings, ProbeSpec,
@@ -24,7 +25,24 @@ impl World {
         level: SandboxLevel,
         prepare: impl FnOnce(&Path),
     ) -> Result<Self, SandboxError> {
-        let dir = tempfile::tempdir().unwrap();
+        Self::with(level, ProtectedPaths::default(), prepare).await
+    }
+
+    pub(super) async fn with(
+        level: SandboxLevel,
+        protected: ProtectedPaths,
+        prepare: impl FnOnce(&Path),
+    ) -> Result<Self, SandboxError> {
+        Self::below(&std::env::temp_dir(), level, protected, prepare).await
+    }
+
+    pub(super) async fn below(
+        above: &Path,
+        level: SandboxLevel,
+        protected: ProtectedPaths,
+        prepare: impl FnOnce(&Path),
+    ) -> Result<Self, SandboxError> {
+        let dir = tempfile::tempdir_in(above).unwrap();
         for name in ["w", "outside", "outside/data", "home"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
@@ -47,7 +65,8 @@ impl World {
             let environment = environment.with("TMPDIR", temp.to_str().unwrap());
             Warden::spawn(&WardenSpec { environment, ..spec }).await?
         } else {
-            let walls = Confinement::new(level, temp, readable(&environment, &[]));
+            let mut walls = Confinement::new(level, temp, readable(&environment, &[]));
+            walls.protected = protected;
             Warden::spawn_confined(&spec, &walls).await?.0
         };
         Ok(Self { dir, warden })
