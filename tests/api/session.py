@@ -34,7 +34,7 @@ task = CreateParams(
 asked = session_create.sync(client=client, body=task, prefer="wait=500", idempotency_key="python-1")
 assert isinstance(asked, CreatedWaited) and asked.approvals, asked
 for approval in asked.approvals:
-    allow = DecideParams(decision=Decision.ALLOW)
+    allow = DecideParams(decision=Decision.ALLOW, policy=True)
     decided = approval_decide.sync(str(approval.approval), client=client, body=allow)
     assert isinstance(decided, Decided), decided
 

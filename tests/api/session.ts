@@ -19,7 +19,7 @@ assert(asked.data && "turn" in asked.data && asked.data.approvals?.length, JSON.
 for (const { approval } of asked.data.approvals) {
   const decided = await client.POST("/v1/approvals/{approval}/decision", {
     params: { path: { approval } },
-    body: { decision: "allow" },
+    body: { decision: "allow", policy: true },
   });
   assert(decided.data, JSON.stringify(decided.error));
 }

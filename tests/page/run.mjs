@@ -16,6 +16,7 @@ import * as many from './scenarios/many.mjs';
 import * as rights from './scenarios/rights.mjs';
 import * as session from './scenarios/session.mjs';
 import * as steering from './scenarios/steering.mjs';
+import * as tricks from './scenarios/tricks.mjs';
 import * as views from './scenarios/views.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -41,7 +42,7 @@ for (const [what, path, how] of [
 }
 
 const words = process.argv.slice(2);
-const scenarios = [live, session, steering, views, rights, looks, many].flatMap((module) => Object.entries(module))
+const scenarios = [live, session, steering, tricks, views, rights, looks, many].flatMap((module) => Object.entries(module))
   .map(([name, run]) => ({ name: name.replace(/([A-Z])/g, ' $1').toLowerCase(), run }))
   .filter(({ name }) => words.every((word) => name.includes(word)));
 

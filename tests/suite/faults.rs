@@ -199,6 +199,7 @@ async fn i1_killed_with_an_approval_open_it_can_still_be_answered() {
     let decide = DecideParams {
         approval: session.clone(),
         decision: Some(Decision::Allow),
+        policy: true,
         ..DecideParams::default()
     };
     client.decide(&decide).await.unwrap();

@@ -62,6 +62,7 @@ async fn allow(client: &Client, follower: &mut Follower, kind: ApprovalKind, sco
         approval: open.approval.to_string(),
         decision: Some(Decision::Allow),
         scope,
+        policy: true,
         ..DecideParams::default()
     };
     client.decide(&params).await.unwrap();

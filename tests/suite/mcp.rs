@@ -88,6 +88,7 @@ async fn decide(client: &Client, approval: ApprovalId, decision: Decision) {
         approval: approval.to_string(),
         decision: Some(decision),
         scope: Scope::Once,
+        policy: true,
         ..DecideParams::default()
     };
     client.decide(&params).await.unwrap();

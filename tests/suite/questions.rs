@@ -60,6 +60,7 @@ async fn a_list_is_shown_and_a_question_is_answered_by_another_client() {
         approval: ask.approval.to_string(),
         decision: Some(Decision::Answer),
         answer: Some("red".to_owned()),
+        policy: true,
         ..DecideParams::default()
     };
     assert!(client.decide(&again).await.is_err());

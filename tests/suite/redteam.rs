@@ -81,6 +81,7 @@ async fn approve(client: &Client, target: &str) -> Result<(), Fault> {
     let params = DecideParams {
         approval: target.to_owned(),
         decision: Some(Decision::Allow),
+        policy: true,
         ..DecideParams::default()
     };
     let decided = client.decide(&params).await;

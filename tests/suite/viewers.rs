@@ -113,6 +113,7 @@ async fn of_two_answers_the_first_wins_and_the_second_is_told() {
         approval: asked.approval.to_string(),
         decision: Some(decision),
         message: Some("please use make".to_owned()),
+        policy: true,
         ..DecideParams::default()
     };
     let (allow, deny) = (answer(Decision::Allow), answer(Decision::Deny));

@@ -51,6 +51,20 @@ pub(crate) fn theme(environment: &Environment, color: Color) -> Theme {
     Theme::new(depth, if light { Ground::Light } else { Ground::Dark })
 }
 
+/// The two letters of `ctrl-p,ctrl-q`; these two if the setting is unusable.
+pub(crate) fn detach_keys(setting: Option<&str>) -> (char, char) {
+    let letter = |key: &str| {
+        let name = key.trim().strip_prefix("ctrl-")?;
+        let mut letters = name.chars();
+        letters
+            .next()
+            .filter(|c| c.is_ascii_lowercase() && letters.next().is_none())
+    };
+    let keys = setting.and_then(|setting| setting.split_once(','));
+    keys.and_then(|(first, second)| Some((letter(first)?, letter(second)?)))
+        .unwrap_or(('p', 'q'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +87,12 @@ mod tests {
             theme(&[("AGENTCTL_THEME", "light")], Color::Never),
             (Depth::None, Ground::Light)
         );
+    }
+
+    #[test]
+    fn the_keys_that_detach_can_be_chosen() {
+        assert_eq!(detach_keys(None), ('p', 'q'));
+        assert_eq!(detach_keys(Some("ctrl-a, ctrl-d")), ('a', 'd'));
+        assert_eq!(detach_keys(Some("alt-a,d")), ('p', 'q'));
     }
 }

@@ -16,8 +16,8 @@ mod table;
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
 pub(crate) use agentd_viewer::{
     Early, Line, LiveOutput, LiveText, Paint, Rest, Tag, Transcript, age, below, choices_line, clock,
-    clock_time, count, day, decided_by, decided_how, dollars, painted, question_lines, span, summary,
-    thoughts_of, tidy_usd, tokens, word,
+    clock_time, count, day, decided_by, decided_how, dollars, painted, span, summary, thoughts_of, tidy_usd,
+    tokens, word,
 };
 pub(crate) use approval_row::ApprovalRow;
 pub(crate) use context::context_text;

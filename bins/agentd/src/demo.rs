@@ -245,6 +245,7 @@ async fn answer(client: &Client, approval: &str) -> Result<()> {
         approval: approval.to_owned(),
         decision: Some(Decision::Allow),
         scope: Scope::Once,
+        policy: true,
         ..DecideParams::default()
     };
     match client.decide(&params).await {

@@ -1,4 +1,4 @@
-//! The inbox: `approval.list`, `approval.decide`. Open approvals are read from the list rows; the loop has the final say.
+//! The inbox: `approval.list`, `approval.question`, `approval.decide`. Open approvals are read from the list rows; the loop has the final say.
 
 use crate::answers::Answers as _;
 use crate::api::Api;
@@ -7,10 +7,11 @@ use crate::reads::chosen;
 use crate::sight::{Caller, Seen};
 use crate::words::cut;
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, OpenApproval,
-    Scope, Selector, SessionId,
+    ApprovalId, ApprovalKind, ApprovalListParams, ApprovalQuestion, ApprovalQuestionParams, Basis,
+    DecideParams, Decided, Decision, Fault, OpenApproval, Scope, Selector, SessionId,
 };
 use agentd_store::Filter;
+use agentd_text::{question_lines, shown};
 use agentd_turn::Command;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::PoisonError;
@@ -29,6 +30,8 @@ const AWAKE: [&str; 8] = [
 /// Number of approvals whose session is remembered, so that a late decision gets `conflict`.
 const KNOWN: usize = 10_000;
 const PAGE: u32 = 500;
+/// What a frame has besides the question.
+const FRAME: u64 = 4_096;
 /// The maximum length of an answer or message.
 const MAX_WORDS: usize = 65_536;
 
@@ -108,6 +111,7 @@ impl Api {
             let message = format!("{who} may not decide for good: such a rule holds in every session");
             return Err(Fault::denied("beyond_labels", message).hint("use the scope once or session"));
         }
+        let basis = basis(&params)?;
         let (approval, session) = self.approval(who, params.approval.trim()).await?;
         let (scope, answer, message) = (params.scope, params.answer, params.message);
         let command = Command::Decide {
@@ -116,6 +120,7 @@ impl Api {
             scope,
             answer,
             message,
+            basis,
         };
         let seq = self.route(who, session, command, None).await?.done().seq;
         Ok(Decided {
@@ -123,6 +128,30 @@ impl Api {
             session: *session,
             seq,
         })
+    }
+
+    /// The open question in the lines that a person must see; its hash belongs to an answer.
+    pub(crate) async fn question(
+        &self,
+        who: &Caller,
+        params: &ApprovalQuestionParams,
+    ) -> Result<ApprovalQuestion, Fault> {
+        let (approval, session) = self.approval(who, params.approval.trim()).await?;
+        let row = self.row(session).await?;
+        let mut open = row.summary.open_approvals.iter();
+        let open = open
+            .find(|open| open.approval == approval)
+            .ok_or_else(|| closed(approval))?;
+        let lines = question_lines(open);
+        let question = ApprovalQuestion {
+            approval,
+            session: *session,
+            shown: shown(&lines),
+            lines,
+        };
+        let most = self.loaded().settings.limits.max_frame_bytes;
+        fits(&question, most)?;
+        Ok(question)
     }
 
     /// Resolves an approval from its id, a prefix of either end, or a session with exactly one open approval.
@@ -224,6 +253,39 @@ fn matches(id: ApprovalId, word: &str) -> bool {
     // People are shown the last 12 digits.
     let shown = hex.get(20..).unwrap_or_default();
     plain && (hex.starts_with(&word) || hex.ends_with(&word) || shown.starts_with(&word))
+}
+
+fn basis(params: &DecideParams) -> Result<Option<Basis>, Fault> {
+    match (&params.shown, params.policy) {
+        (Some(_), true) => Err(Fault::invalid(
+            "shown_and_policy",
+            "an answer rests on what was shown or on a policy, not on both",
+        )),
+        (Some(hash), false) => Ok(Some(Basis::Shown(hash.clone()))),
+        (None, true) => Ok(Some(Basis::Policy)),
+        (None, false) => Ok(None),
+    }
+}
+
+/// A question that does not fit into an answer cannot be shown, so nobody can allow it.
+fn fits(question: &ApprovalQuestion, most: u64) -> Result<(), Fault> {
+    let bytes = serde_json::to_vec(question).map_or(u64::MAX, |json| json.len() as u64);
+    if bytes.saturating_add(FRAME) <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "the question {} needs {bytes} bytes, so it cannot be shown in full",
+        question.approval.short()
+    );
+    Err(Fault::invalid("question_too_large", message)
+        .hint("deny it with the reason that the model must split it, or raise `limits.max_frame_bytes`"))
+}
+
+fn closed(approval: ApprovalId) -> Fault {
+    Fault::conflict(
+        "approval_decided",
+        format!("approval {} was decided before", approval.short()),
+    )
 }
 
 fn unknown_approval(word: &str) -> Fault {

@@ -100,6 +100,7 @@ impl Api {
             "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
             "approval.list" => answer(&self.approvals(who, &read_params(params)?).await?),
             "approval.changes" => answer(&self.approval_changes(who, read_params(params)?).await?),
+            "approval.question" => answer(&self.question(who, &read_params(params)?).await?),
             "fleet.history" => {
                 let NoParams {} = read_params(params)?;
                 answer(&self.fleet_history(who).await?)

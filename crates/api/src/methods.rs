@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 62] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 63] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -92,6 +92,7 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 62] = [
     ("turn.cancel", Scope::Steer, Sessions),
     ("approval.list", Scope::Read, Sessions),
     ("approval.changes", Scope::Read, Sessions),
+    ("approval.question", Scope::Read, Sessions),
     ("approval.decide", Scope::Approve, Sessions),
     ("rule.list", Scope::Read, Node),
     ("rule.remove", Scope::Approve, Node),

@@ -4,17 +4,18 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AttachParams,
-    AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
-    BlobPart, BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
-    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory,
-    FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, Listed, LogParams,
-    LogTail, ModelStatus, NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown,
-    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams,
-    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink,
-    TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams, WorkspaceListParams,
-    WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
+    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, ApprovalQuestion,
+    ApprovalQuestionParams, AttachParams, AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams,
+    BackupPart, BackupPartParams, BlobParams, BlobPart, BranchParams, Branched, BulkDone, BulkParams,
+    CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created,
+    DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done,
+    ExportParams, Exported, FilesParams, FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams,
+    LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, Patch,
+    PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles, Reloaded,
+    RemoveRuleParams, ResumeParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
+    SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
+    UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
+    WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -86,6 +87,8 @@ methods! {
     approvals(ApprovalListParams) -> Vec<OpenApproval> = "approval.list", SHORT;
     /// What has changed since an approval was asked for.
     approval_changes(ApprovalChangesParams) -> ApprovalChanges = "approval.changes", SHORT;
+    /// An open approval in the lines that a person must see.
+    approval_question(ApprovalQuestionParams) -> ApprovalQuestion = "approval.question", SHORT;
     /// Answers an approval.
     decide(DecideParams) -> Decided = "approval.decide", LONG;
     /// A page of the exact stored lines.

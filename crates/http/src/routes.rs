@@ -3,17 +3,17 @@
 use crate::query::Query::{self, Flag, Number, Selector, Text, Words};
 use crate::shown::{Diagnostics, Nothing, Settings, Shown};
 use agentd_protocol::{
-    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, AuditCheck,
-    AuditPage, AuditParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams, BlobPart,
-    BranchParams, Branched, BulkDone, BulkParams, CancelInputParams, CancelTurnParams, CommandRow,
-    ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams, DailyUsageRow, DecideParams,
-    Decided, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams, FleetHistory, FleetNode,
-    ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams, LogParams, LogTail, ModelStatus,
-    NodeStatus, OpenApproval, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles,
-    Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent,
-    ServerRow, SessionParams, StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams,
-    UpdateParams, UsageParams, UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
-    WorkspaceRow,
+    AppliedTo, ApplyParams, ApprovalChanges, ApprovalChangesParams, ApprovalListParams, ApprovalQuestion,
+    ApprovalQuestionParams, AuditCheck, AuditPage, AuditParams, Backup, BackupEndParams, BackupPart,
+    BackupPartParams, BlobParams, BlobPart, BranchParams, Branched, BulkDone, BulkParams, CancelInputParams,
+    CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams,
+    DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams,
+    FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams,
+    LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PatchParams, PlaceParams, PromptShown,
+    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams,
+    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated,
+    TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WorkspaceListParams,
+    WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -95,7 +95,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 61] = [
+pub const ROUTES: [Route; 62] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -177,6 +177,12 @@ pub const ROUTES: [Route; 61] = [
     get::<ApprovalChangesParams, ApprovalChanges>(
         "approval.changes",
         "/v1/approvals/{approval}/changes",
+        One,
+        &[],
+    ),
+    get::<ApprovalQuestionParams, ApprovalQuestion>(
+        "approval.question",
+        "/v1/approvals/{approval}/question",
         One,
         &[],
     ),

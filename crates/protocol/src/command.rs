@@ -194,6 +194,10 @@ params! {
         answer: Option<String>,
         /// A message for the model.
         message: Option<String>,
+        /// The hash of the question that the person saw, from `approval.question`; all but `deny` need it.
+        shown: Option<String>,
+        /// Instead of `shown`: a program decides by a rule of its own. The log says so.
+        policy: bool,
     }
     /// `session.attach`.
     AttachParams {

@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
 use crate::limits::{Latency, SandboxLevel, ThinkingLevel};
+use crate::question::Basis;
 use crate::stamp::Timestamp;
 use crate::usage::Usage;
 use crate::vocabulary::{ApprovalKind, Decision, EndReason, Scope, TurnError};
@@ -257,6 +258,9 @@ pub struct ApprovalDecided {
     /// The person's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// What the answer rests on; absent for denials, for ends without an answer, and in logs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
 }
 
 /// `tool.started`: a tool begins; durable before its effect.

@@ -5,7 +5,7 @@ use crate::options::Knob;
 use crate::viewers::Watcher;
 use crate::world::World;
 use agentd_protocol::{
-    Block, Budget, Decision, Delivery, EventBody, HistoryStarted, Labels, LoopLimits, OnDeny, OnLimit,
+    Basis, Block, Budget, Decision, Delivery, EventBody, HistoryStarted, Labels, LoopLimits, OnDeny, OnLimit,
     OpenApproval, PermissionMode, Planning, Scope, Seq, SessionCreated, SessionId,
 };
 use agentd_turn::{Command, NewInput, Rework};
@@ -227,6 +227,7 @@ impl World {
             scope: self.dice.pick(&scopes).copied().unwrap_or(Scope::Once),
             answer: self.dice.pick(&answers).map(|answer| (*answer).to_owned()),
             message: None,
+            basis: Some(Basis::Policy),
         };
         if self.dice.percent(20) {
             // Two people at once: the first valid answer wins.

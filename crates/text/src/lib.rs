@@ -2,7 +2,7 @@
 //!
 //! Invariant: I8 ([`redact`] removes every credential that is known or looks like one). The result of [`for_terminal`]
 //! contains nothing that controls a terminal. [`Question`] shows everything that a person approves: untrusted text
-//! always has a gutter before it, our own text never does, and nothing is invisible.
+//! always has a gutter before it, our own text never does, and nothing is invisible. [`shown`] is the hash of what was shown.
 //!
 //! Flow: session text -> [`for_terminal`] or [`one_line`] -> screen; log line -> [`redact`] -> file;
 //! tool result -> [`redact_known`] -> session log; terminal output -> [`Typescript`], [`settled`] -> model.
@@ -25,7 +25,7 @@ mod typescript;
 mod visible;
 mod wrap;
 
-pub use question::{Content, Line, Mark, Question, Span, Voice, digest};
+pub use question::{Content, Line, Mark, Question, Span, digest, laid_out, question_lines, shown};
 pub use redact::{redact, redact_known, redact_known_bytes, register_secret, register_token_name};
 pub use terminal::{Pieces, for_terminal, json_for_terminal, one_line};
 pub use typescript::{Typescript, settled};

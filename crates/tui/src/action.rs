@@ -21,6 +21,8 @@ pub enum Action {
         approval: Box<OpenApproval>,
         /// The line: `y`, `s`, `a`, `n REASON`, a number, or words.
         line: String,
+        /// The hash of the question, if the whole of it was on the screen.
+        shown: Option<String>,
     },
     /// End the running turn.
     Cancel,

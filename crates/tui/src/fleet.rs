@@ -5,7 +5,7 @@ use crate::fleet_rate::Rate;
 use crate::labels::Groups;
 use crate::panel::Panel;
 use crate::theme::Theme;
-use agentd_protocol::{SessionId, SortBy, Summary, Timestamp};
+use agentd_protocol::{ApprovalId, ApprovalQuestion, SessionId, SortBy, Summary, Timestamp};
 use std::collections::{BTreeSet, HashMap};
 
 /// Rows that are loaded beyond those on the screen.
@@ -162,6 +162,19 @@ impl FleetView {
         self.now = now;
         self.lost = true;
         self.tell(why);
+    }
+
+    /// The question whose lines are wanted, once.
+    pub fn wants_question(&mut self) -> Option<ApprovalId> {
+        self.panel.as_mut().and_then(Panel::wants)
+    }
+
+    /// The lines of a question, as the daemon rendered them; or why they cannot be shown.
+    pub fn question(&mut self, approval: ApprovalId, question: Result<Box<ApprovalQuestion>, String>) {
+        let now = self.now;
+        if let Some(panel) = self.panel.as_mut().filter(|panel| panel.approval() == approval) {
+            panel.show(question, now);
+        }
     }
 
     /// Shows a message of this program.

@@ -42,6 +42,8 @@ pub enum FleetAction {
         approval: Box<OpenApproval>,
         /// The line.
         line: String,
+        /// The hash of the question, if the whole of it was on the screen.
+        shown: Option<String>,
     },
     /// Ask the daemon again, because the wanted rows changed.
     Refresh,

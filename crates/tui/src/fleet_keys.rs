@@ -71,9 +71,13 @@ impl FleetView {
         let Pressed::Answer(line) = panel.key(key, now) else {
             return None;
         };
-        let approval = Box::new(panel.open.clone());
+        let (approval, shown) = (Box::new(panel.open.clone()), panel.shown());
         self.panel = None;
-        Some(FleetAction::Answer { approval, line })
+        Some(FleetAction::Answer {
+            approval,
+            line,
+            shown,
+        })
     }
 
     fn in_prompt(&mut self, prompt: &Prompt, key: KeyEvent) -> Option<FleetAction> {

@@ -2,8 +2,9 @@
 //! for it: a key that a person was already typing goes to the message (I7).
 
 use crate::theme::Theme;
-use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, Scope, Timestamp};
-use agentd_viewer::{choices_line, question_lines};
+use agentd_protocol::{ApprovalId, ApprovalKind, ApprovalQuestion, OpenApproval, Scope, Timestamp};
+use agentd_text::{laid_out, one_line};
+use agentd_viewer::choices_line;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 
@@ -14,6 +15,9 @@ pub(crate) const GUARD_MS: u64 = 700;
 #[derive(Debug)]
 pub(crate) struct Panel {
     pub(crate) open: OpenApproval,
+    /// What the daemon says is shown; the error says why it cannot be shown.
+    question: Option<Result<Box<ApprovalQuestion>, String>>,
+    asked: bool,
     /// When it may be answered by a key.
     ready_at: Timestamp,
     /// Whether keys go to it.
@@ -46,6 +50,8 @@ impl Panel {
     pub(crate) fn new(open: OpenApproval, focused: bool, now: Timestamp) -> Self {
         Self {
             open,
+            question: None,
+            asked: false,
             ready_at: now.plus_ms(GUARD_MS),
             focused,
             top: 0,
@@ -63,6 +69,31 @@ impl Panel {
         self.open.approval
     }
 
+    /// The question, if its lines are wanted: asks once.
+    pub(crate) fn wants(&mut self) -> Option<ApprovalId> {
+        let wants = self.question.is_none() && !std::mem::replace(&mut self.asked, true);
+        wants.then_some(self.open.approval)
+    }
+
+    /// Asks again for lines that did not come, over a new connection.
+    pub(crate) fn ask_again(&mut self) {
+        self.asked = self.question.as_ref().is_some_and(Result::is_ok);
+        self.question.take_if(|question| question.is_err());
+    }
+
+    /// Shows these lines. Keys typed before answer nothing.
+    pub(crate) fn show(&mut self, question: Result<Box<ApprovalQuestion>, String>, now: Timestamp) {
+        self.question = Some(question);
+        self.ready_at = now.plus_ms(GUARD_MS);
+        self.width = 0;
+    }
+
+    /// The hash of the question, once the whole of it was on the screen.
+    pub(crate) fn shown(&self) -> Option<String> {
+        let question = self.question.as_ref()?.as_ref().ok()?;
+        self.read().then(|| question.shown.clone())
+    }
+
     /// Whether a key may answer now.
     pub(crate) const fn ready(&self, now: Timestamp) -> bool {
         now.0 >= self.ready_at.0
@@ -76,15 +107,14 @@ impl Panel {
     pub(crate) fn lay_out(&mut self, width: usize, theme: Theme) -> usize {
         if self.width != width {
             self.width = width;
-            let lines = question_lines(&self.open, width);
-            self.lines = lines
-                .iter()
-                .map(|line| {
-                    let spans = line.spans.iter();
-                    let spans = spans.map(|span| Span::styled(span.text.clone(), theme.mark(span.mark)));
-                    Line::from(spans.collect::<Vec<_>>())
-                })
-                .collect();
+            self.lines = match &self.question {
+                Some(Ok(question)) => styled(question, width, theme),
+                Some(Err(why)) => vec![Line::from(one_line(
+                    &format!("the question cannot be shown: {why}"),
+                    width,
+                ))],
+                None => vec![Line::from("the question is being read …")],
+            };
             // The rows have changed, so none of them was seen.
             (self.seen, self.top) = (0, 0);
             self.rows = self.lines.len();
@@ -109,7 +139,8 @@ impl Panel {
 
     /// Whether the whole question was shown.
     pub(crate) const fn read(&self) -> bool {
-        self.seen >= self.rows
+        // Without a width, its rows are not laid out yet.
+        matches!(self.question, Some(Ok(_))) && self.width > 0 && self.seen >= self.rows
     }
 
     /// The keys that work now.
@@ -122,6 +153,9 @@ impl Panel {
         }
         if !self.ready(now) {
             return "…".to_owned();
+        }
+        if !matches!(self.question, Some(Ok(_))) {
+            return "n denies".to_owned();
         }
         if !self.read() {
             let left = self.rows.saturating_sub(self.top + self.height);
@@ -228,6 +262,16 @@ impl Panel {
     }
 }
 
+fn styled(question: &ApprovalQuestion, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let lines = laid_out(&question.lines, width);
+    let line = |line: &agentd_text::Line| {
+        let spans = line.spans.iter();
+        let spans = spans.map(|span| Span::styled(span.text.clone(), theme.mark(span.mark)));
+        Line::from(spans.collect::<Vec<_>>())
+    };
+    lines.iter().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,9 +292,21 @@ mod tests {
         detail.clone_into(&mut open.detail);
         open.scopes = vec![Scope::Once, Scope::Session];
         let mut panel = Panel::new(open, true, NOW);
+        assert_eq!(panel.wants(), Some(panel.approval()));
+        panel.show(Ok(Box::new(question(&panel.open))), NOW);
         panel.lay_out(60, Theme::new(Depth::None, Ground::Dark));
         panel.shown_in(height);
         panel
+    }
+
+    fn question(open: &OpenApproval) -> ApprovalQuestion {
+        let lines = agentd_text::question_lines(open);
+        ApprovalQuestion {
+            approval: open.approval,
+            session: open.session,
+            shown: agentd_text::shown(&lines),
+            lines,
+        }
     }
 
     fn key(code: KeyCode) -> KeyEvent {
@@ -267,6 +323,26 @@ mod tests {
         );
         panel.focused = false;
         assert_eq!(panel.key(key(KeyCode::Char('y')), LATER), Pressed::NotMine);
+    }
+
+    #[test]
+    fn redteam_58_i7_without_the_daemons_lines_only_a_denial_counts_and_an_answer_names_them() {
+        let mut panel = panel("make", 20);
+        let seen = panel.shown();
+        assert_eq!(seen, Some(question(&panel.open).shown), "positive control");
+        for missing in [None, Some("it is too large".to_owned())] {
+            panel = Panel::new(panel.open.clone(), true, NOW);
+            if let Some(why) = missing {
+                panel.show(Err(why), NOW);
+            }
+            panel.lay_out(60, Theme::new(Depth::None, Ground::Dark));
+            panel.shown_in(20);
+            assert_eq!(panel.key(key(KeyCode::Char('y')), LATER), Pressed::Done);
+            assert_eq!(panel.shown(), None);
+            panel.key(key(KeyCode::Char('n')), LATER);
+            let denied = panel.key(key(KeyCode::Enter), LATER);
+            assert_eq!(denied, Pressed::Answer("n ".into()));
+        }
     }
 
     #[test]

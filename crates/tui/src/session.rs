@@ -10,7 +10,8 @@ use crate::log::Log;
 use crate::panel::Panel;
 use crate::scroll::{Position, Rows, Shown};
 use agentd_protocol::{
-    ApprovalId, Delivery, Delta, Event, EventBody, Fragment, ModelStarted, Seq, Summary, Synced, Timestamp,
+    ApprovalId, ApprovalQuestion, Delivery, Delta, Event, EventBody, Fragment, ModelStarted, Seq, Summary,
+    Synced, Timestamp,
 };
 use agentd_viewer::{Asks, Early, LiveText, decided_by, decided_how};
 use ratatui::layout::Rect;
@@ -232,6 +233,9 @@ impl SessionView {
     /// The connection is lost or back.
     pub fn connected(&mut self, connected: bool) {
         self.lost = !connected;
+        if connected && let Some(panel) = &mut self.panel {
+            panel.ask_again();
+        }
         if !connected {
             self.caught_up = false;
             self.live.lagged();
@@ -320,6 +324,19 @@ impl SessionView {
             .front()
             .filter(|_| self.setup.writes && self.caught_up)
             .map(|open| Panel::new(open.clone(), free, self.now));
+    }
+
+    /// The question whose lines are wanted, once.
+    pub fn wants_question(&mut self) -> Option<ApprovalId> {
+        self.panel.as_mut().and_then(Panel::wants)
+    }
+
+    /// The lines of a question, as the daemon rendered them; or why they cannot be shown.
+    pub fn question(&mut self, approval: ApprovalId, question: Result<Box<ApprovalQuestion>, String>) {
+        let now = self.now;
+        if let Some(panel) = self.panel.as_mut().filter(|panel| panel.approval() == approval) {
+            panel.show(question, now);
+        }
     }
 
     pub(crate) fn look(&self) -> Look {

@@ -36,11 +36,15 @@ impl SessionView {
                 Some(Pressed::NotMine) | None => None,
             };
             if let (Some(line), Some(panel)) = (line, &self.panel) {
-                let approval = Box::new(panel.open.clone());
+                let (approval, shown) = (Box::new(panel.open.clone()), panel.shown());
                 // The event of the answer may come before the answer to the request.
                 self.asks.answered(approval.approval);
                 self.show_question();
-                return Some(Action::Answer { approval, line });
+                return Some(Action::Answer {
+                    approval,
+                    line,
+                    shown,
+                });
             }
         }
         match self.focus.clone() {

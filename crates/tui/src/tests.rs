@@ -2,7 +2,8 @@
 
 use crate::*;
 use agentd_protocol::{
-    Delta, Event, OpenApproval, RunState, SessionId, Stamp, Status, Summary, Synced, Timestamp, WaitReason,
+    ApprovalQuestion, Delta, Event, OpenApproval, RunState, SessionId, Stamp, Status, Summary, Synced,
+    Timestamp, WaitReason,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -95,7 +96,22 @@ fn conversation() -> SessionView {
     view
 }
 
+/// What the daemon answers to the view's wish for a question.
+fn shown_by_the_daemon() -> ApprovalQuestion {
+    let open = question();
+    let lines = agentd_text::question_lines(&open);
+    ApprovalQuestion {
+        approval: open.approval,
+        session: open.session,
+        shown: agentd_text::shown(&lines),
+        lines,
+    }
+}
+
 fn screen(view: &mut SessionView, width: u16, height: u16, now: Timestamp) -> String {
+    if let Some(approval) = view.wants_question() {
+        view.question(approval, Ok(Box::new(shown_by_the_daemon())));
+    }
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let drawn = terminal.draw(|frame| {
         view.arrange(frame.area(), now);
@@ -157,9 +173,19 @@ fn a_question_is_shown_with_everything_and_keys_reach_it_later() {
     view.synced(&synced);
     insta::assert_snapshot!("question_80x24", screen(&mut view, 80, 24, LATER));
     let answered = press(&mut view, KeyCode::Char('y'));
-    let Some(Action::Answer { approval, line }) = answered else {
+    let Some(Action::Answer {
+        approval,
+        line,
+        shown,
+    }) = answered
+    else {
         panic!("{answered:?}");
     };
+    assert_eq!(
+        shown,
+        Some(shown_by_the_daemon().shown),
+        "it names what was shown"
+    );
     assert_eq!((approval.approval, line.as_str()), (question().approval, "y"));
     assert!(!screen(&mut view, 80, 24, LATER).contains("your decision"));
     // It was not delivered: it is asked again.
@@ -182,6 +208,7 @@ fn i7_keys_that_are_typed_while_a_question_appears_do_not_answer_it() {
             approvals: vec![question()],
             partial: None,
         });
+        screen(&mut view, 80, 24, LATER);
         let key = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
         view.key(key, LATER.plus_ms(after)).is_some()
     };
@@ -366,6 +393,9 @@ fn fleet() -> FleetView {
 }
 
 fn fleet_screen(view: &mut FleetView, width: u16, height: u16) -> String {
+    if let Some(approval) = view.wants_question() {
+        view.question(approval, Ok(Box::new(shown_by_the_daemon())));
+    }
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let drawn = terminal.draw(|frame| {
         view.arrange(frame.area(), LATER.plus_ms(1_000));

@@ -69,6 +69,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             scope,
             answer,
             message,
+            basis,
         } => approvals::decide(
             draft,
             approvals::ApprovalAnswer {
@@ -77,6 +78,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
                 scope,
                 answer,
                 message,
+                basis,
             },
         ),
         Command::Pause { reason } => Ok(pause(draft, reason)),

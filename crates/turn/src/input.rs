@@ -8,10 +8,10 @@ use crate::history::Rework;
 use crate::questions::{Answer, QuestionId};
 use crate::tree::delegate::Ended;
 use agentd_protocol::{
-    About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
-    ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode, Price,
-    Principal, SandboxLevel, Scope, SessionCreated, SessionId, SessionMoved, Stamp, ThinkingLevel,
-    ToolCallId, ToolOutcome, TurnError, TurnId, Verdict,
+    About, ApprovalId, Basis, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned,
+    ContextTrimmed, ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels,
+    PermissionMode, Price, Principal, SandboxLevel, Scope, SessionCreated, SessionId, SessionMoved, Stamp,
+    ThinkingLevel, ToolCallId, ToolOutcome, TurnError, TurnId, Verdict,
 };
 
 pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
@@ -191,6 +191,8 @@ pub enum Command {
         answer: Option<String>,
         /// A message for the model.
         message: Option<String>,
+        /// What the answer rests on; a denial needs nothing.
+        basis: Option<Basis>,
     },
     /// Start no model calls until resumed.
     Pause {

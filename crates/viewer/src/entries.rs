@@ -4,8 +4,8 @@ use crate::amount::{clock_time, count, dollars, span, tokens, word};
 use crate::live::text_of;
 use crate::transcript::{Line, Tag};
 use agentd_protocol::{
-    ApprovalDecided, ApprovalEscalated, Block, Decision, ModelFailed, Principal, Remedy, Scope, Timestamp,
-    TurnFinished,
+    ApprovalDecided, ApprovalEscalated, Basis, Block, Decision, ModelFailed, Principal, Remedy, Scope,
+    Timestamp, TurnFinished,
 };
 
 /// An input's text, and its images by their types.
@@ -87,6 +87,9 @@ pub const fn decided_how(decision: Decision) -> &'static str {
 /// Who decided, the scope of the decision, and its message.
 pub fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
     let mut text = format!("by {by}");
+    if decided.basis == Some(Basis::Policy) {
+        text.push_str(", by policy");
+    }
     if decided.scope != Scope::Once {
         text.push_str(&format!(" ({})", word(&decided.scope)));
     }

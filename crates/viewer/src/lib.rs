@@ -2,7 +2,7 @@
 //! text that streams.
 //!
 //! Pure. Its output is safe for a terminal: text of a session passes `agentd_text` first.
-//! Invariants: I7 (a question is shown in full, by `agentd_text::Question`) and I6 (output kept of running tools is bounded).
+//! Invariants: I7 (a question is shown in full, in the lines that the daemon rendered) and I6 (output kept of running tools is bounded).
 //!
 //! Flow: event -> [`Transcript`] -> [`Line`]; fragment -> [`LiveText`] -> text; event -> [`Asks`] -> open questions.
 
@@ -22,6 +22,6 @@ pub use entries::{decided_by, decided_how, input_text, model_failed, turn_finish
 pub use live::{Early, LiveText, Rest, text_of, thoughts_of};
 pub use live_output::LiveOutput;
 pub use paint::Paint;
-pub use question::{choices_line, painted, question_lines};
+pub use question::{choices_line, painted};
 pub use summary::summary;
 pub use transcript::{Line, Tag, Transcript, below};

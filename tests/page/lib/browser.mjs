@@ -38,12 +38,14 @@ export class Browser {
   async open(daemon, { window, hash = '#/fleet', scopes, link, offline = false, ...look } = {}) {
     const context = window ?? await this.window(look);
     const page = await context.newPage();
-    const tab = { page, faults: [] };
+    /** @type {Tab} */
+    const tab = { page, faults: [], expected: null };
     this.tabs.push(tab);
     page.setDefaultTimeout(PATIENCE);
     page.on('console', (message) => {
       if (!['error', 'warning'].includes(message.type())) return;
       if (offline && message.text().includes('net::ERR')) return;
+      if (tab.expected?.test(message.text())) return;
       tab.faults.push(`console ${message.type()}: ${message.text()} ${message.location().url}`);
     });
     page.on('pageerror', (error) => tab.faults.push(`page error: ${error.stack}`));
@@ -74,6 +76,9 @@ export async function go(page, hash) {
   }, hash);
   await page.waitForFunction((to) => document.querySelector('main')?.className === `view-${to}`, hash.replace(/^#\//, '').split(/[/?]/)[0]);
 }
+
+/** Waits until the question on display was read to its end and may be answered. @param {any} page */
+export const readable = (page) => page.locator('button[data-accepts]:not([disabled])').first().waitFor();
 
 /** The row of a session in the fleet's table. @param {any} page @param {string} session */
 export const row = (page, session) => page.locator(`#row-${session}:not([hidden])`);

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { conversations } from './tricks.mjs';
 
 const FIXTURE = join(dirname(fileURLToPath(import.meta.url)), '..', 'fixture');
 const run = promisify(execFile);
@@ -25,7 +26,9 @@ export class Daemon {
     daemon.address = '127.0.0.1:0';
     daemon.made = 0;
     const config = await readFile(join(FIXTURE, 'agentd.toml'), 'utf8');
-    await writeFile(join(daemon.dir, 'agentd.toml'), config.replaceAll('SCRIPT', join(FIXTURE, 'script.toml')));
+    const script = await readFile(join(FIXTURE, 'script.toml'), 'utf8');
+    await writeFile(join(daemon.dir, 'script.toml'), script + conversations());
+    await writeFile(join(daemon.dir, 'agentd.toml'), config.replaceAll('SCRIPT', join(daemon.dir, 'script.toml')));
     await daemon.launch();
     daemon.token = await daemon.makeToken('tests', 'read,steer,approve,import,admin');
     return daemon;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { go, row } from '../lib/browser.mjs';
+import { go, readable, row } from '../lib/browser.mjs';
 import { Daemon } from '../lib/daemon.mjs';
 
 export async function sessionsAppearLive({ daemon, browser }) {
@@ -41,7 +41,7 @@ export async function approvingByClickRunsTheCommand({ daemon, browser }) {
   await page.getByText('Nothing waits for you.').waitFor();
   const { workdir } = await daemon.session('Deploy', 'deploy it');
   await page.getByText('Bash wants to run a command').waitFor();
-  await page.locator('.question pre', { hasText: 'chmod +x deploy.sh' }).waitFor();
+  await page.locator('.question .q-content', { hasText: 'chmod +x deploy.sh' }).waitFor();
   assert.equal(existsSync(join(workdir, 'deployed.txt')), false);
   await page.getByRole('button', { name: 'Allow once' }).click();
   await page.getByText('Nothing waits for you.').waitFor();
@@ -51,7 +51,8 @@ export async function approvingByClickRunsTheCommand({ daemon, browser }) {
 export async function keysAnswerApprovals({ daemon, browser }) {
   const page = await browser.open(daemon, { hash: '#/approvals' });
   const edit = await daemon.session('Edit', 'repair greet.sh');
-  await page.locator('.diff-line.add').waitFor();
+  await page.locator('.q-added').first().waitFor();
+  await readable(page);
   await page.keyboard.press('y');
   await daemon.until('the file is changed', async () => (await readFile(join(edit.workdir, 'greet.sh'), 'utf8')).includes('Hello'));
   await page.getByText('Nothing waits for you.').waitFor();
@@ -73,7 +74,7 @@ export async function keysAnswerApprovals({ daemon, browser }) {
 export async function aQuestionSaysWhatHasChangedSince({ daemon, browser }) {
   const { workdir } = await daemon.session('Edit', 'repair greet.sh');
   const page = await browser.open(daemon, { hash: '#/approvals' });
-  await page.locator('.diff-line.add').waitFor();
+  await page.locator('.q-added').first().waitFor();
   await writeFile(join(workdir, 'greet.sh'), '#!/bin/sh\necho other\n');
   await page.locator('.since', { hasText: 'greet.sh' }).waitFor();
   const [{ approval }] = (await daemon.call('GET', '/approvals')).items;

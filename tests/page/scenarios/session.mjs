@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { check } from '../lib/axe.mjs';
+import { readable } from '../lib/browser.mjs';
 
 const at = (session, tab = 'transcript') => `#/session/${session}/${tab}`;
 const state = async (daemon, session) => (await daemon.call('GET', `/sessions/${session}`)).state;
@@ -57,6 +58,7 @@ export async function aQuestionIsAnsweredInTheTranscript({ daemon, browser }) {
   const page = await browser.open(daemon, { hash: at(session) });
   await page.locator('.approval', { hasText: 'chmod +x deploy.sh' }).waitFor();
   assert.equal(existsSync(join(workdir, 'deployed.txt')), false);
+  await readable(page);
   await page.keyboard.press('y');
   await page.locator('.decided', { hasText: 'allowed' }).waitFor();
   await daemon.until('the command ran', async () => (await readFile(join(workdir, 'deployed.txt'), 'utf8')).includes('web-2'));
@@ -92,7 +94,7 @@ export async function aSubAgentsQuestionIsAnsweredInItsParent({ daemon, browser 
 export async function changesAreShownAndUndone({ daemon, browser }) {
   const { session, workdir } = await daemon.session('Repair', 'repair greet.sh');
   const page = await browser.open(daemon, { hash: at(session) });
-  await page.locator('.approval .diff tr.add', { hasText: 'Hello' }).waitFor();
+  await page.locator('.approval .q-added', { hasText: 'Hello' }).waitFor();
   await page.getByRole('button', { name: 'Allow once' }).click();
   await page.getByText('Turn completed').waitFor();
   assert.match(await readFile(join(workdir, 'greet.sh'), 'utf8'), /Hello/);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { go, row } from '../lib/browser.mjs';
+import { go, readable, row } from '../lib/browser.mjs';
 
 export async function theFleetIsSteeredByKeyboard({ daemon, browser }) {
   const first = await daemon.session('First', 'slow');
@@ -64,7 +64,8 @@ export async function answersCoverTheSessionAndAllAlike({ daemon, browser }) {
   // What may be allowed for the session is not asked again in it.
   const edit = await daemon.session('Edit', 'repair greet.sh');
   const page = await browser.open(daemon, { hash: '#/approvals' });
-  await page.locator('.diff-line.add').waitFor();
+  await page.locator('.q-added').first().waitFor();
+  await readable(page);
   await page.keyboard.press('s');
   const decided = await daemon.until('it is decided', async () => (await daemon.call('GET', `/sessions/${edit.session}/events`)).items.find(({ type }) => type === 'approval.decided'));
   assert.equal(decided.scope, 'session');
@@ -72,6 +73,9 @@ export async function answersCoverTheSessionAndAllAlike({ daemon, browser }) {
   const both = [await daemon.session('Deploy EU', 'deploy it'), await daemon.session('Deploy US', 'deploy it')];
   await page.getByText('2 open').waitFor();
   await page.getByRole('checkbox').check();
+  // Both are shown, and read to the end.
+  await page.locator('.q-line', { hasText: 'end of the command' }).nth(1).scrollIntoViewIfNeeded();
+  await readable(page);
   await page.getByRole('button', { name: 'Allow once' }).click();
   await page.getByText('Nothing waits for you.').waitFor();
   await daemon.until('both commands ran', async () => both.every(({ workdir }) => existsSync(join(workdir, 'deployed.txt'))));
@@ -108,7 +112,7 @@ export async function aHiddenTabNotifiesAndOffersCommands({ daemon, browser }) {
   await page.locator('.question').getByRole('button', { name: 'agentctl' }).click();
   await page.waitForFunction(() => window.copied.length === 2);
   const [curl, agentctl] = await page.evaluate(() => window.copied);
-  assert.match(curl, /^curl -sS --json '\{"decision":"allow"\}' -H "Authorization: Bearer \$TOKEN" http:\S+\/v1\/approvals\/[-0-9a-f]+\/decision$/);
+  assert.match(curl, /^curl -sS --json '\{"decision":"allow","policy":true\}' -H "Authorization: Bearer \$TOKEN" http:\S+\/v1\/approvals\/[-0-9a-f]+\/decision$/);
   assert.match(agentctl, /^agentctl approve [0-9a-f]{12}$/);
   // The command does what it says.
   await daemon.ctl(...agentctl.split(' ').slice(1));

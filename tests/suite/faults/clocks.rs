@@ -94,6 +94,7 @@ async fn i7_a_clock_that_jumps_back_answers_no_question() {
     let decide = agentd_protocol::DecideParams {
         approval: session.clone(),
         decision: Some(agentd_protocol::Decision::Allow),
+        policy: true,
         ..agentd_protocol::DecideParams::default()
     };
     client.decide(&decide).await.unwrap();

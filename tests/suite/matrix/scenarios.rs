@@ -186,6 +186,7 @@ async fn answer(client: &Client, session: &str) -> Result<Option<agentd_protocol
     let params = DecideParams {
         approval: open.approval.to_string(),
         decision: Some(Decision::Allow),
+        policy: true,
         ..DecideParams::default()
     };
     client.decide(&params).await.map(Some).map_err(text)

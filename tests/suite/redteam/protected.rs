@@ -67,6 +67,7 @@ async fn answered(
     let params = DecideParams {
         approval: session.to_owned(),
         decision: Some(decision),
+        policy: true,
         ..DecideParams::default()
     };
     client.decide(&params).await.unwrap();

@@ -69,8 +69,8 @@ pub(crate) struct DecideArgs {
     /// With --all or --like: only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
     #[arg(short, long = "label", value_name = "SELECTOR", conflicts_with = "targets")]
     pub(crate) labels: Vec<Selector>,
-    /// Skip the confirmation
-    #[arg(short, long)]
+    /// Decide without showing the question, by a rule of yours; the log says so (so it does without a terminal)
+    #[arg(short, long, visible_alias = "by-policy")]
     pub(crate) yes: bool,
     /// Decide only if the request has this SHA-256 (at least 8 digits); `approvals -o json` prints it
     #[arg(long, value_name = "HEX", conflicts_with_all = ["all", "like"])]
@@ -89,6 +89,9 @@ pub(crate) struct AnswerArgs {
     /// Send the answer as text even if there are choices
     #[arg(long = "text")]
     pub(crate) words: bool,
+    /// Answer without showing the question, by a rule of yours; the log says so (so it does without a terminal)
+    #[arg(short, long, visible_alias = "by-policy")]
+    pub(crate) yes: bool,
     /// An additional message for the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,

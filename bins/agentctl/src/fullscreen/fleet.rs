@@ -5,7 +5,7 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Dial;
 use crate::failure::Failure;
-use crate::fullscreen::requests::LIVELY;
+use crate::fullscreen::requests::{LIVELY, question};
 use crate::fullscreen::snapshot::{Shown, snapshot};
 use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
@@ -13,8 +13,8 @@ use crate::fullscreen::{job, theme};
 use crate::interactive::{Typed, typed};
 use agentd_client::{Client, ClientError, Push, Subscription};
 use agentd_protocol::{
-    CancelTurnParams, Fault, Labels, LifecycleParams, OpenApproval, ResumeParams, Selector, SessionId,
-    Timestamp, WatchParams,
+    ApprovalId, ApprovalQuestion, CancelTurnParams, Fault, Labels, LifecycleParams, OpenApproval,
+    ResumeParams, Selector, SessionId, Timestamp, WatchParams,
 };
 use agentd_tui::{FleetAction, FleetView, Snapshot};
 use crossterm::event::Event as Typing;
@@ -37,6 +37,8 @@ enum Outcome {
     Shot(Box<Snapshot>, Client, Duration),
     Lost(String),
     Told(String),
+    /// The lines of a question; or why they cannot be shown.
+    Question(ApprovalId, Result<Box<ApprovalQuestion>, String>),
     /// Events of the fleet arrive here from now on.
     Watching(Subscription),
 }
@@ -131,14 +133,29 @@ impl Stage for Fleet<'_> {
             Typing::Paste(text) => self.view.paste(&text),
             Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost => None,
         };
-        match action {
-            Some(action) => self.act(screen, action).await,
-            None => Ok(true),
-        }
+        let goes_on = match action {
+            Some(action) => self.act(screen, action).await?,
+            None => true,
+        };
+        self.show_question();
+        Ok(goes_on)
     }
 }
 
 impl Fleet<'_> {
+    /// Asks for the lines of a question that has none yet.
+    fn show_question(&mut self) {
+        let Some(approval) = self.view.wants_question() else {
+            return;
+        };
+        let (client, outcomes) = (self.client.clone(), self.outcomes.clone());
+        tokio::spawn(async move {
+            let outcome = Outcome::Question(approval, question(&client, approval).await);
+            // Fails if the view is closed.
+            let _ = outcomes.send(outcome).await;
+        });
+    }
+
     fn refresh(&mut self) {
         self.next = None;
         let wanted = self.view.wanted();
@@ -196,6 +213,7 @@ impl Fleet<'_> {
                 self.view.tell(text);
                 return self.soon();
             }
+            Outcome::Question(approval, question) => return self.view.question(approval, question),
         };
         let pause = if std::mem::take(&mut self.again) {
             Duration::ZERO
@@ -264,7 +282,11 @@ impl Fleet<'_> {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 job::verb(screen, self.ctx, &self.dial, &words, true).await?;
             }
-            FleetAction::Answer { approval, line } => self.answer(&approval, &line),
+            FleetAction::Answer {
+                approval,
+                line,
+                shown,
+            } => self.answer(&approval, &line, shown.as_deref()),
             FleetAction::Cancel(sessions) => self.each(sessions, "cancelled", |client, session| async move {
                 let params = CancelTurnParams {
                     session,
@@ -292,10 +314,10 @@ impl Fleet<'_> {
         Ok(true)
     }
 
-    fn answer(&mut self, open: &OpenApproval, line: &str) {
+    fn answer(&mut self, open: &OpenApproval, line: &str, shown: Option<&str>) {
         match typed(line, Some(open), false) {
             Typed::Decide(answer) => {
-                let params = answer.params(open);
+                let params = answer.params(open, shown);
                 let (client, outcomes) = (self.client.clone(), self.outcomes.clone());
                 tokio::spawn(async move {
                     let told = match client.decide(&params).await {

@@ -3,9 +3,9 @@
 use crate::images;
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{
-    ApprovalId, Block, CancelInputParams, CancelTurnParams, DecideParams, Delivery, Event, EventBody,
-    ExportParams, Fault, ImageSource, InputId, PermissionMode, ResumeParams, SendParams, Seq, SessionParams,
-    TurnId, UpdateParams,
+    ApprovalId, ApprovalQuestion, ApprovalQuestionParams, Block, CancelInputParams, CancelTurnParams,
+    DecideParams, Delivery, Event, EventBody, ExportParams, Fault, ImageSource, InputId, PermissionMode,
+    ResumeParams, SendParams, Seq, SessionParams, TurnId, UpdateParams,
 };
 use agentd_text::one_line;
 use agentd_tui::{Action, Branch, Proposal};
@@ -30,6 +30,8 @@ pub(crate) enum Outcome {
     Failed(String),
     /// A page of the log, and the log's head.
     Page(Action, Vec<Event>, Seq),
+    /// The lines of a question; or why they cannot be shown.
+    Question(ApprovalId, Result<Box<ApprovalQuestion>, String>),
     /// A question could not be answered.
     Refused(ApprovalId, Fault),
     /// The sessions around this one.
@@ -85,6 +87,12 @@ impl Requests {
             let refused = client.decide(&params).await.err()?;
             Some(Outcome::Refused(approval, refused.into()))
         });
+    }
+
+    /// Asks for the lines of a question.
+    pub(crate) fn question(&self, approval: ApprovalId) {
+        let client = self.client.clone();
+        self.start(async move { Some(Outcome::Question(approval, question(&client, approval).await)) });
     }
 
     pub(crate) fn cancel(&self, turn: Option<TurnId>) {
@@ -230,6 +238,15 @@ impl Requests {
             Some(Outcome::Files(of, found))
         });
     }
+}
+
+/// The lines of a question, as the daemon renders them for every face; or why there are none.
+pub(crate) async fn question(client: &Client, approval: ApprovalId) -> Result<Box<ApprovalQuestion>, String> {
+    let params = ApprovalQuestionParams {
+        approval: approval.to_string(),
+    };
+    let question = client.approval_question(&params).await;
+    question.map(Box::new).map_err(|error| Fault::from(error).message)
 }
 
 /// The tree in the order in which it is shown. Sub-agents that have ended are not part of it.

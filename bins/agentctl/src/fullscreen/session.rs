@@ -10,10 +10,10 @@ use crate::fullscreen::history::History;
 use crate::fullscreen::requests::{LIVELY, Outcome, Requests};
 use crate::fullscreen::stage::{Stage, hold, until, visit};
 use crate::fullscreen::terminal::FullScreen;
-use crate::fullscreen::{job, picture, theme};
+use crate::fullscreen::{detach_keys, job, picture, theme};
 use crate::interactive::{RunResult, TurnWatch, Typed, typed};
 use agentd_client::Client;
-use agentd_protocol::{CommandRow, EventBody, FaultClass, SessionParams, Summary, Timestamp};
+use agentd_protocol::{CommandRow, EventBody, FaultClass, OpenApproval, SessionParams, Summary, Timestamp};
 use agentd_tui::{Action, Proposal, SessionView, Setup};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -183,20 +183,6 @@ fn proposals(of_daemon: Vec<CommandRow>) -> Vec<Proposal> {
     all
 }
 
-/// The two letters of `ctrl-p,ctrl-q`; these two if the setting is unusable.
-fn detach_keys(setting: Option<&str>) -> (char, char) {
-    let letter = |key: &str| {
-        let name = key.trim().strip_prefix("ctrl-")?;
-        let mut letters = name.chars();
-        letters
-            .next()
-            .filter(|c| c.is_ascii_lowercase() && letters.next().is_none())
-    };
-    let keys = setting.and_then(|setting| setting.split_once(','));
-    keys.and_then(|(first, second)| Some((letter(first)?, letter(second)?)))
-        .unwrap_or(('p', 'q'))
-}
-
 impl Stage for Session<'_> {
     type News = Happened;
 
@@ -220,6 +206,40 @@ impl Stage for Session<'_> {
     }
 
     fn news(&mut self, news: Happened) -> Result<bool, Failure> {
+        let goes_on = self.heard(news)?;
+        self.show_question();
+        Ok(goes_on)
+    }
+
+    async fn typing(&mut self, screen: &mut FullScreen, typing: Typing) -> Result<bool, Failure> {
+        let action = match typing {
+            Typing::Key(key) => self.view.key(key, now()),
+            Typing::Mouse(event) => self.view.mouse(event),
+            Typing::Paste(text) => {
+                self.view.paste(&text);
+                None
+            }
+            Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost => None,
+        };
+        let goes_on = match action {
+            Some(action) => self.act(screen, action).await?,
+            None => true,
+        };
+        self.show_question();
+        Ok(goes_on)
+    }
+}
+
+impl Session<'_> {
+    /// Asks for the lines of a question that has none yet.
+    fn show_question(&mut self) {
+        if let Some(approval) = self.view.wants_question() {
+            self.requests.question(approval);
+        }
+    }
+
+    /// Handles what happened; false if it is the last.
+    fn heard(&mut self, news: Happened) -> Result<bool, Failure> {
         // The view may have been idle since it was drawn.
         self.view.at(now());
         match news {
@@ -234,24 +254,6 @@ impl Stage for Session<'_> {
         Ok(true)
     }
 
-    async fn typing(&mut self, screen: &mut FullScreen, typing: Typing) -> Result<bool, Failure> {
-        let action = match typing {
-            Typing::Key(key) => self.view.key(key, now()),
-            Typing::Mouse(event) => self.view.mouse(event),
-            Typing::Paste(text) => {
-                self.view.paste(&text);
-                None
-            }
-            Typing::Resize(..) | Typing::FocusGained | Typing::FocusLost => None,
-        };
-        match action {
-            Some(action) => self.act(screen, action).await,
-            None => Ok(true),
-        }
-    }
-}
-
-impl Session<'_> {
     /// Handles news; false if they are the last.
     fn told(&mut self, told: Told) -> Result<bool, Failure> {
         let news = match told {
@@ -296,11 +298,27 @@ impl Session<'_> {
                 }
             }
             Outcome::Files(of, found) => self.view.files(&of, found),
+            Outcome::Question(approval, question) => self.view.question(approval, question),
             Outcome::Refused(approval, fault) => {
-                let over = matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound);
+                let over = fault.code != "question_changed"
+                    && matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound);
                 self.view.refused(approval, over);
                 self.view.failed(fault.message);
             }
+        }
+    }
+
+    fn answer(&mut self, open: &OpenApproval, line: &str, shown: Option<&str>) {
+        match typed(line, Some(open), false) {
+            Typed::Decide(answer) => {
+                let params = answer.params(open, shown);
+                self.requests.decide(open.approval, params);
+            }
+            Typed::Unclear(text) => {
+                self.view.refused(open.approval, false);
+                self.view.tell(text);
+            }
+            _ => self.view.refused(open.approval, false),
         }
     }
 
@@ -308,14 +326,11 @@ impl Session<'_> {
     async fn act(&mut self, screen: &mut FullScreen, action: Action) -> Result<bool, Failure> {
         match action {
             Action::Send { text, delivery } => return Ok(self.send(&text, delivery)),
-            Action::Answer { approval, line } => match typed(&line, Some(&approval), false) {
-                Typed::Decide(answer) => self.requests.decide(approval.approval, answer.params(&approval)),
-                Typed::Unclear(text) => {
-                    self.view.refused(approval.approval, false);
-                    self.view.tell(text);
-                }
-                _ => self.view.refused(approval.approval, false),
-            },
+            Action::Answer {
+                approval,
+                line,
+                shown,
+            } => self.answer(&approval, &line, shown.as_deref()),
             Action::Cancel => self.requests.cancel(self.view.turn()),
             Action::Mode(mode) => self.requests.mode(mode),
             Action::Withdraw(input) => self.requests.withdraw(input),
@@ -376,17 +391,5 @@ impl Session<'_> {
             Typed::Decide(_) | Typed::Help | Typed::Nothing => {}
         }
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_keys_that_detach_can_be_chosen() {
-        assert_eq!(detach_keys(None), ('p', 'q'));
-        assert_eq!(detach_keys(Some("ctrl-a, ctrl-d")), ('a', 'd'));
-        assert_eq!(detach_keys(Some("alt-a,d")), ('p', 'q'));
     }
 }

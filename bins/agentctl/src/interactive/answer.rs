@@ -76,14 +76,16 @@ impl ApprovalAnswer {
         }
     }
 
-    /// The parameters of the request that submits the answer.
-    pub(crate) fn params(self, approval: &OpenApproval) -> DecideParams {
+    /// The parameters of the request that submits the answer to the question with this hash.
+    pub(crate) fn params(self, approval: &OpenApproval, seen: Option<&str>) -> DecideParams {
         DecideParams {
             approval: approval.approval.to_string(),
             decision: Some(self.decision),
             scope: self.scope,
             answer: self.answer,
             message: self.message,
+            shown: seen.map(str::to_owned),
+            policy: false,
         }
     }
 }

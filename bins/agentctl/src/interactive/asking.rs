@@ -5,7 +5,9 @@ use crate::interactive::console::Before;
 use crate::interactive::conversation::Conversation;
 use crate::interactive::pages::Pages;
 use crate::render::{choices_line, decided_by, decided_how};
-use agentd_protocol::{ApprovalId, Decision, Event, EventBody, OpenApproval};
+use agentd_protocol::{
+    ApprovalId, ApprovalQuestion, ApprovalQuestionParams, Decision, Event, EventBody, Fault, OpenApproval,
+};
 use agentd_viewer::Elsewhere;
 
 impl Conversation<'_> {
@@ -14,27 +16,43 @@ impl Conversation<'_> {
     }
 
     /// Shows the next question, once.
-    pub(super) fn ask(&mut self) -> Result<(), Failure> {
+    pub(super) async fn ask(&mut self) -> Result<(), Failure> {
         let next = self.asks.front().filter(|_| self.asking()).cloned();
         let id = next.as_ref().map(|open| open.approval);
         if self.prompted == id {
             return Ok(());
         }
+        let question = match &next {
+            Some(open) => Some(self.question(open.approval).await),
+            None => None,
+        };
         self.show_question(id)?;
+        self.pages = None;
         let Some(open) = next.filter(|_| self.console.open()) else {
             return Ok(());
         };
-        self.pages = Some(Pages::new(
-            &open,
-            self.out.terminal.person(),
-            self.out.paint_stderr(),
-        ));
-        self.turn_page(&open)?;
+        match question {
+            Some(Ok(question)) => {
+                let size = self.out.terminal.person();
+                self.pages = Some(Pages::new(&question, size, self.out.paint_stderr()));
+                self.turn_page(&open)?;
+            }
+            Some(Err(fault)) => self.told(Err(fault))?,
+            None => {}
+        }
         if self.manner.sends && !self.draft.is_empty() {
             self.screen
                 .say(self.out, "you are still typing a message; Ctrl-U discards it")?;
         }
         Ok(())
+    }
+
+    /// The lines of a question, as the daemon renders them for every face.
+    async fn question(&self, approval: ApprovalId) -> Result<ApprovalQuestion, Fault> {
+        let approval = approval.to_string();
+        let params = ApprovalQuestionParams { approval };
+        let question = self.follower.client().approval_question(&params).await;
+        question.map_err(Fault::from)
     }
 
     /// The pages of a question, if the person has not seen all of them yet.

@@ -154,7 +154,7 @@ impl<'a> Conversation<'a> {
             }
         };
         if held.is_none() {
-            self.ask()?;
+            self.ask().await?;
             self.show_below();
         }
         Ok(held)

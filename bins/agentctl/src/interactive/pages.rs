@@ -1,7 +1,8 @@
 //! Paging through a question. An answer that accepts it counts only after the last page was shown.
 
-use crate::render::{Paint, painted, question_lines};
-use agentd_protocol::{ApprovalId, OpenApproval};
+use crate::render::{Paint, painted};
+use agentd_protocol::{ApprovalId, ApprovalQuestion};
+use agentd_text::laid_out;
 
 /// Lines reserved for the prompt.
 const PROMPT: usize = 4;
@@ -12,6 +13,7 @@ const LEAST: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub(crate) approval: ApprovalId,
+    hash: String,
     lines: Vec<String>,
     shown: usize,
     height: usize,
@@ -19,11 +21,12 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// The pages of a question on a terminal of this size.
-    pub(crate) fn new(open: &OpenApproval, (columns, rows): (usize, usize), paint: Paint) -> Self {
+    pub(crate) fn new(question: &ApprovalQuestion, (columns, rows): (usize, usize), paint: Paint) -> Self {
         // Some terminals wrap when the last column is written, so it stays free.
-        let lines = question_lines(open, columns.saturating_sub(1));
+        let lines = laid_out(&question.lines, columns.saturating_sub(1));
         Self {
-            approval: open.approval,
+            approval: question.approval,
+            hash: question.shown.clone(),
             lines: lines.iter().map(|line| painted(line, paint)).collect(),
             shown: 0,
             height: rows.saturating_sub(PROMPT).max(LEAST),
@@ -41,6 +44,11 @@ impl Pages {
     /// Whether the whole question has been shown.
     pub(crate) const fn ended(&self) -> bool {
         self.shown >= self.lines.len()
+    }
+
+    /// The hash of the question, once the whole of it has been shown.
+    pub(crate) fn seen(&self) -> Option<&str> {
+        self.ended().then_some(&*self.hash)
     }
 
     /// The current page: `page 1 of 3`.

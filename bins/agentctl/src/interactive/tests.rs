@@ -115,10 +115,20 @@ fn redteam_42_i7_a_question_ends_on_its_last_page() {
         detail: lines.join("\n"),
         ..open(ApprovalKind::Tool, &[])
     };
-    let pages = |open: &OpenApproval, size| Pages::new(open, size, Paint::new(false));
+    let pages = |open: &OpenApproval, size| {
+        let lines = agentd_text::question_lines(open);
+        let question = ApprovalQuestion {
+            approval: open.approval,
+            session: open.session,
+            shown: agentd_text::shown(&lines),
+            lines,
+        };
+        Pages::new(&question, size, Paint::new(false))
+    };
     let mut paged = pages(&long, (80, 24));
     let mut seen = paged.turn();
     assert_eq!((paged.ended(), paged.place().as_str()), (false, "page 1 of 6"));
+    assert_eq!(paged.seen(), None, "no hash before the end");
     while !paged.ended() {
         seen = format!("{seen}\n{}", paged.turn());
     }
@@ -129,6 +139,8 @@ fn redteam_42_i7_a_question_ends_on_its_last_page() {
         "{seen}"
     );
     assert!(seen.ends_with("end of the call"), "{seen}");
+    let hash = agentd_text::shown(&agentd_text::question_lines(&long));
+    assert_eq!(paged.seen(), Some(&*hash));
     // Positive control: a short question ends on its first page, but not on a terminal of unknown size.
     for size in [(80, 24), (0, 0)] {
         let mut short = pages(&open(ApprovalKind::Tool, &[]), size);
@@ -203,6 +215,7 @@ fn decided(approval: ApprovalId) -> Event {
             answer: None,
             scope: Scope::Once,
             message: None,
+            basis: None,
         },
     )
 }

@@ -89,7 +89,11 @@ impl Conversation<'_> {
             (Typed::Decide(answer), Some(open)) if self.too_early(&answer, &open)? => {}
             (Typed::Nothing, Some(open)) if self.unread(&open).is_some() => self.turn_page(&open)?,
             (Typed::Decide(answer), Some(open)) => {
-                let params = answer.params(&open);
+                let pages = self
+                    .pages
+                    .as_ref()
+                    .filter(|pages| pages.approval == open.approval);
+                let params = answer.params(&open, pages.and_then(Pages::seen));
                 let decided = self.follower.client().decide(&params).await;
                 self.decided(open.approval, decided.map(drop).map_err(Fault::from))?;
             }
@@ -119,10 +123,18 @@ impl Conversation<'_> {
         if answer.decision == Decision::Deny {
             return Ok(false);
         }
-        let Some(place) = self.unread(open).map(Pages::place) else {
-            return Ok(false);
+        let shown = self
+            .pages
+            .as_ref()
+            .filter(|pages| pages.approval == open.approval);
+        let text = match shown {
+            Some(pages) if pages.ended() => return Ok(false),
+            Some(pages) => format!(
+                "not accepted: you are on {}; Enter shows the next page, n denies",
+                pages.place()
+            ),
+            None => "not accepted: the question could not be shown; n denies".to_owned(),
         };
-        let text = format!("not accepted: you are on {place}; Enter shows the next page, n denies");
         self.screen.say(self.out, &text)?;
         Ok(true)
     }
@@ -158,7 +170,7 @@ impl Conversation<'_> {
             self.asks.answered(approval);
             return Ok(());
         };
-        if fault.class == FaultClass::Conflict {
+        if fault.class == FaultClass::Conflict && fault.code != "question_changed" {
             // An event reports who was first.
             self.asks.forget(approval);
             let id = approval.short();

@@ -2,13 +2,14 @@
 
 use crate::output::Row;
 use crate::render::{
-    ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, question_lines, span, state_tint,
-    tidy_usd, tokens,
+    ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, span, state_tint, tidy_usd,
+    tokens,
 };
 use agentd_protocol::{
     Budget, Labels, LoopLimits, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp,
     TodoItem, TodoStatus, TurnError, TurnId, Usage, listed,
 };
+use agentd_text::{laid_out, question_lines};
 use serde::Serialize;
 
 /// The width of the detail page.
@@ -237,7 +238,7 @@ impl SessionDetail {
         }
         self.put_more(&mut put, now);
         for approval in &self.open_approvals {
-            for line in question_lines(&approval.open, PAGE) {
+            for line in laid_out(&question_lines(&approval.open), PAGE) {
                 text.push_str(&format!("{}\n", line.text()));
             }
         }

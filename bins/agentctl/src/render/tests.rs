@@ -253,6 +253,7 @@ fn an_answer_shows_its_author_and_its_scope() {
         answer: None,
         scope: Scope::Session,
         message: None,
+        basis: None,
     };
     assert_eq!(
         printed(&mut transcript, decided.clone()),
@@ -473,7 +474,7 @@ fn a_session_is_one_row_and_one_page() {
 fn a_prompt_says_what_a_wider_answer_would_allow() {
     let mut open = summary_row().open_approvals.remove(0);
     let lines = |open: &OpenApproval| {
-        question_lines(open, 80)
+        agentd_text::laid_out(&agentd_text::question_lines(open), 80)
             .iter()
             .map(agentd_text::Line::text)
             .collect::<Vec<_>>()

@@ -11,10 +11,11 @@ use crate::cli::ApprovalsArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ApprovalRow, one_line, painted, question_lines};
+use crate::render::{ApprovalRow, one_line, painted};
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{ApprovalChangesParams, ApprovalListParams, Selector};
+use agentd_text::laid_out;
 
 /// The line width if the output is not for a person's terminal.
 const LINE: usize = 100;
@@ -29,7 +30,7 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
         let all = open(&client, None, labels.clone()).await?;
         if let [one] = naming::by_id(word, &all).as_slice() {
             warn_of_changes(ctx, &client, one).await;
-            return whole(ctx, one);
+            return whole(ctx, &client, one).await;
         }
     }
     let rows = open(&client, args.session.clone(), labels).await?;
@@ -61,15 +62,16 @@ async fn warn_of_changes(ctx: &mut Ctx, client: &Client, row: &ApprovalRow) {
 }
 
 /// Shows one approval in full, page by page on a terminal.
-fn whole(ctx: &mut Ctx, row: &ApprovalRow) -> Result<Exit, Failure> {
+async fn whole(ctx: &mut Ctx, client: &Client, row: &ApprovalRow) -> Result<Exit, Failure> {
     let terminal = &ctx.out.terminal;
     if ctx.out.human() && terminal.stdout && terminal.stdin && terminal.stderr {
-        reading::read(ctx, row)?;
+        reading::read(ctx, client, row).await?;
         return Ok(Exit::OK);
     }
+    let question = reading::question(client, row).await?;
     let (width, name) = (ctx.out.terminal.person().0, row.approval.to_string());
     ctx.out.object(row, &name, |paint| {
-        let lines = question_lines(&row.open, width.saturating_sub(1));
+        let lines = laid_out(&question.lines, width.saturating_sub(1));
         lines
             .iter()
             .map(|line| format!("{}\n", painted(line, paint)))

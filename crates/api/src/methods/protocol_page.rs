@@ -94,6 +94,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "turn.cancel" => fields::<CancelTurnParams>(),
         "approval.list" => fields::<ApprovalListParams>(),
         "approval.changes" => fields::<ApprovalChangesParams>(),
+        "approval.question" => fields::<ApprovalQuestionParams>(),
         "approval.decide" => fields::<DecideParams>(),
         "rule.remove" => fields::<RemoveRuleParams>(),
         "token.create" => fields::<CreateTokenParams>(),

@@ -71,8 +71,10 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "input.send" => one(json!({ "content": prompt("go") })),
         "input.cancel" => one(json!({ "input": "01890a5d-ac96-774b-bcce-b302099a8057" })),
         "session.blob" => About::Session(json!({ "name": blob })),
-        "approval.decide" => About::Session(json!({ "approval": approval, "decision": "allow" })),
-        "approval.changes" => About::Session(json!({ "approval": approval })),
+        "approval.decide" => {
+            About::Session(json!({ "approval": approval, "decision": "allow", "policy": true }))
+        }
+        "approval.changes" | "approval.question" => About::Session(json!({ "approval": approval })),
         "approval.list" => one(json!({})),
         "session.create" => Sight(json!({ "workdir": h.workdir() })),
         "session.import" => Sight(json!({ "workdir": h.workdir(), "lines": [] })),

@@ -113,7 +113,7 @@ async fn the_first_of_two_deciding_clients_wins_and_both_learn_the_result() {
         panic!("not synced")
     };
     assert_eq!(synced.approvals[0].approval, approval);
-    let decide = |decision: &str| json!({ "approval": approval.to_string(), "decision": decision });
+    let decide = |decision: &str| json!({ "approval": approval.to_string(), "decision": decision, "policy": decision == "allow" });
     let (a, b) = tokio::join!(
         a.call(1, "approval.decide", decide("allow")),
         b.call(2, "approval.decide", decide("deny")),

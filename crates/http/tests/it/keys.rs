@@ -31,7 +31,7 @@ async fn a_repetition_of_any_post_gets_the_first_answer() {
     let approval = http.h.log.ask(session, "Write").await;
     let before = http.h.played.lock().unwrap().routed;
     let decision = format!("/v1/approvals/{approval}/decision");
-    let allow = json!({"decision": "allow"});
+    let allow = json!({"decision": "allow", "policy": true});
     let first = keyed(&http, &decision, "k", &allow).await;
     assert_eq!(first.status, 200, "{first:?}");
     let again = keyed(&http, &decision, "k", &allow).await;

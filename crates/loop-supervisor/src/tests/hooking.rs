@@ -3,7 +3,8 @@
 use super::puppets::bash;
 use super::world::{CANCEL, World, assert_every_call_has_one_result, assert_gap_free};
 use agentd_protocol::{
-    Decision, Event, EventBody, HookEvent, HookStatus, Scope, SessionId, ToolOutcome, ToolStatus, VerdictKind,
+    Basis, Decision, Event, EventBody, HookEvent, HookStatus, Scope, SessionId, ToolOutcome, ToolStatus,
+    VerdictKind,
 };
 use agentd_settings::HookConfig;
 use agentd_turn::Command;
@@ -171,6 +172,7 @@ async fn a_hook_may_have_a_person_asked_once() {
         scope: Scope::Once,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     world.ask(session, decide).await.unwrap();
     world.tool().await.end(ToolStatus::Ok, "fine");
@@ -335,6 +337,7 @@ async fn i4_after_a_restart_an_approved_call_is_the_one_that_a_hook_made_of_it_a
             scope: Scope::Once,
             answer: None,
             message: None,
+            basis: Some(Basis::Policy),
         };
         world.ask(session, decide).await.unwrap();
         let asked = world.hook().await;

@@ -3,8 +3,8 @@
 use super::puppets::{HookPuppet, bash};
 use super::world::{CANCEL, World, assert_every_call_has_one_result, assert_gap_free};
 use agentd_protocol::{
-    Decision, EndReason, Event, EventBody, FailureClass, HookEvent, RunState, Scope, SessionId, ToolOutcome,
-    ToolStatus, VerdictKind,
+    Basis, Decision, EndReason, Event, EventBody, FailureClass, HookEvent, RunState, Scope, SessionId,
+    ToolOutcome, ToolStatus, VerdictKind,
 };
 use agentd_settings::HookConfig;
 use agentd_turn::Command;
@@ -142,6 +142,7 @@ async fn i4_what_a_person_allowed_is_not_asked_about_again_after_a_restart() {
         scope: Scope::Once,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     world.ask(session, decide).await.unwrap();
     world.tool().await.end(ToolStatus::Ok, "built");

@@ -5,7 +5,7 @@ use super::world::{World, input, rename};
 use crate::Bounds;
 use agentd_actor_kit::{LoopId, SupervisorMsg};
 use agentd_protocol::{
-    Decision, EventBody, FailureClass, LoopLimits, Scope, SessionId, ToolStatus, VerdictKind,
+    Basis, Decision, EventBody, FailureClass, LoopLimits, Scope, SessionId, ToolStatus, VerdictKind,
 };
 use agentd_turn::Command;
 use proptest::prelude::*;
@@ -174,6 +174,7 @@ async fn a_session_that_waits_for_a_person_is_cold_until_the_answer() {
         scope: Scope::Once,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     world.ask(session, decide(Decision::Allow)).await.unwrap();
     world.tool().await.end(ToolStatus::Ok, "fine");

@@ -6,9 +6,10 @@ use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
 use crate::{planning::plan_mode, steps::limits, timers};
 use agentd_protocol::{
-    About, ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Choice, Decision,
-    Fault, OpenApproval, Scope, Timestamp, ToolCallId,
+    About, ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Basis, Choice,
+    Decision, Fault, OpenApproval, Scope, Timestamp, ToolCallId,
 };
+use agentd_text::{question_lines, shown};
 
 /// How long to wait before the deciders are counted again.
 const RECOUNT_MS: u64 = 5_000;
@@ -21,6 +22,7 @@ pub(crate) struct ApprovalAnswer {
     pub(crate) scope: Scope,
     pub(crate) answer: Option<String>,
     pub(crate) message: Option<String>,
+    pub(crate) basis: Option<Basis>,
 }
 
 /// Asks a person for approval of a call.
@@ -88,6 +90,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: ApprovalAnswer) -> Resul
         });
     };
     check(open, &answer)?;
+    let basis = basis(open, &answer)?;
     let always = (answer.scope == Scope::Always)
         .then(|| rule_of(open.grant.as_deref()?, answer.decision))
         .flatten();
@@ -102,6 +105,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: ApprovalAnswer) -> Resul
         answer: answer.answer,
         scope,
         message: answer.message,
+        basis,
     });
     if plan {
         plan_mode::leave(draft, id);
@@ -161,6 +165,35 @@ fn check(open: &OpenApproval, answer: &ApprovalAnswer) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What the answer rests on (I7): it is an answer to what the person saw, or a program says that it decides itself.
+/// Every way to answer ends here.
+fn basis(open: &OpenApproval, answer: &ApprovalAnswer) -> Result<Option<Basis>, Fault> {
+    if answer.decision == Decision::Deny {
+        return Ok(None);
+    }
+    match &answer.basis {
+        Some(Basis::Policy) => Ok(Some(Basis::Policy)),
+        Some(Basis::Shown(hash)) if *hash == shown(&question_lines(open)) => Ok(answer.basis.clone()),
+        Some(Basis::Shown(_)) => {
+            let message = format!(
+                "the question {} is not the one that was shown; nothing was decided",
+                open.approval.short()
+            );
+            Err(Fault::conflict("question_changed", message)
+                .hint("look at it again (`agentctl approve`, or `approval.question`), then answer"))
+        }
+        None => {
+            let message = format!(
+                "the answer to {} does not say which question was shown; nothing was decided",
+                open.approval.short()
+            );
+            Err(Fault::invalid("question_not_shown", message).hint(
+                "show the lines of `approval.question` and send its `shown`, or state `policy: true` if a program decides; an older client needs an update",
+            ))
+        }
+    }
+}
+
 /// Handles an approval that has expired.
 pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
     let Some(level) = draft.durable().approval(approval).map(|open| open.level) else {
@@ -207,6 +240,7 @@ fn close(draft: &mut Draft<'_, '_>, approval: ApprovalId, decision: Decision, me
             answer: None,
             scope: Scope::Once,
             message,
+            basis: None,
         });
     }
 }

@@ -54,6 +54,7 @@ fn the_first_valid_answer_wins_and_the_second_is_told() {
         scope,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     for decision in [Decision::Answer, Decision::Expired, Decision::Withdrawn] {
         assert_eq!(
@@ -73,9 +74,64 @@ fn the_first_valid_answer_wins_and_the_second_is_told() {
         scope: Scope::Once,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     assert_eq!(world.command(other).unwrap_err().class, FaultClass::NotFound);
     assert_eq!(world.agent.volatile.running.len(), 1);
+}
+
+#[test]
+fn redteam_58_i7_an_answer_counts_only_for_what_was_shown() {
+    let decide = |world: &mut World, decision, basis| {
+        let approval = world.approval();
+        world.command(Command::Decide {
+            approval,
+            decision,
+            scope: Scope::Once,
+            answer: None,
+            message: None,
+            basis,
+        })
+    };
+    let hash = |world: &World| {
+        let open = world.agent.durable.approval(world.approval()).unwrap();
+        agentd_text::shown(&agentd_text::question_lines(open))
+    };
+    let mut world = asking(LoopLimits::default());
+    let right = hash(&world);
+    for (basis, code) in [
+        (None, "question_not_shown"),
+        (Some(Basis::Shown(String::new())), "question_changed"),
+        (Some(Basis::Shown(right.to_uppercase())), "question_changed"),
+        (Some(Basis::Shown(right[..60].to_owned())), "question_changed"),
+        (
+            Some(Basis::Shown(agentd_text::digest("chmod +x a"))),
+            "question_changed",
+        ),
+    ] {
+        let fault = decide(&mut world, Decision::Allow, basis).unwrap_err();
+        assert_eq!(fault.code, code);
+        assert!(fault.hint.is_some(), "it says how to look again");
+    }
+    assert!(world.agent.volatile.running.is_empty());
+    // Positive control: the hash of what was shown, a stated policy; a denial needs nothing.
+    for (decision, basis, told) in [
+        (
+            Decision::Allow,
+            Some(Basis::Shown(right.clone())),
+            Some(Basis::Shown(right)),
+        ),
+        (Decision::Allow, Some(Basis::Policy), Some(Basis::Policy)),
+        (Decision::Deny, None, None),
+        (Decision::Deny, Some(Basis::Shown("stale".to_owned())), None),
+    ] {
+        let mut world = asking(LoopLimits::default());
+        decide(&mut world, decision, basis).unwrap();
+        let EventBody::ApprovalDecided(decided) = &world.step.events[0].body else {
+            panic!("{:?}", world.kinds());
+        };
+        assert_eq!(decided.basis, told);
+    }
 }
 
 #[test]
@@ -90,6 +146,7 @@ fn the_model_reads_the_words_of_the_person_who_denied() {
             scope: Scope::Once,
             answer: None,
             message,
+            basis: Some(Basis::Policy),
         })
         .unwrap();
     assert_eq!(

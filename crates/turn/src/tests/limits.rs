@@ -68,6 +68,7 @@ fn at_the_cap_a_person_is_asked_and_going_on_gives_as_many_steps_again() {
         scope: Scope::Once,
         answer: Some(answer.into()),
         message: None,
+        basis: Some(Basis::Policy),
     };
     assert_eq!(
         world.command(answer("maybe")).unwrap_err().class,
@@ -87,6 +88,7 @@ fn at_the_cap_a_person_is_asked_and_going_on_gives_as_many_steps_again() {
         scope: Scope::Once,
         answer: Some("stop".into()),
         message: None,
+        basis: Some(Basis::Policy),
     };
     world.command(stop).unwrap();
     assert_eq!(world.kinds(), ["approval.decided", "turn.finished"]);

@@ -53,6 +53,7 @@ fn answer(world: &mut World, decision: Decision, words: Option<&str>) -> Result<
         scope: Scope::Once,
         answer: words.map(str::to_owned),
         message: None,
+        basis: Some(Basis::Policy),
     })
 }
 

@@ -112,6 +112,7 @@ fn a_refused_plan_keeps_the_mode_and_never_stops_the_turn() {
             scope: Scope::Once,
             answer: None,
             message: Some("smaller steps".into()),
+            basis: Some(Basis::Policy),
         })
         .unwrap();
     assert_eq!(mode(&world), PermissionMode::Plan);

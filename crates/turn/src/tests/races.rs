@@ -103,6 +103,7 @@ fn act(world: &mut World, act: Act) {
         scope: Scope::Once,
         answer: None,
         message: None,
+        basis: Some(Basis::Policy),
     };
     let expected = match (act, open, asked) {
         (Act::Cancel | Act::Steer, ..) if !turn_ran => Some(FaultClass::Conflict),

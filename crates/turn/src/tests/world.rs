@@ -480,6 +480,7 @@ impl World {
             scope,
             answer: None,
             message: None,
+            basis: Some(Basis::Policy),
         })
     }
 

@@ -1,18 +1,19 @@
 //! `approve`, `deny`, `answer`: decides open approvals.
 
 use super::naming::{is_session, like_an_id, named, of_session};
-use super::reading::read;
+use super::reading::{question, read};
 use super::{LINE, open};
 use crate::cli::{AnswerArgs, DecideArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interactive::choice_of;
-use crate::render::{ApprovalRow, question_lines};
+use crate::render::ApprovalRow;
 use crate::values;
 use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
 use agentd_protocol::{DecideParams, Decided, Decision, Fault, Selector};
+use agentd_text::laid_out;
 
 /// The minimum number of digits of a hash prefix.
 const SUM: usize = 8;
@@ -22,25 +23,53 @@ pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision)
     let many = args.all || args.like.is_some();
     let (targets, reason) = if many {
         (chosen(ctx, &client, args, decision).await?, None)
-    } else if decision == Decision::Deny && args.reason.is_none() {
-        with_reason(&client, &args.targets).await?
+    } else if decision == Decision::Allow {
+        (read_before(ctx, &client, args).await?, None)
     } else {
-        (args.targets.clone(), None)
-    };
-    let targets = if !many && decision == Decision::Allow {
-        read_before(ctx, &client, args, targets).await?
-    } else {
-        targets
+        let (words, reason) = match args.reason {
+            Some(_) => (args.targets.clone(), None),
+            None => with_reason(&client, &args.targets).await?,
+        };
+        (words.into_iter().map(Target::unseen).collect(), reason)
     };
     let reason = args.reason.clone().or(reason);
-    let params = |approval: String| DecideParams {
-        approval,
+    let params = |target: Target| DecideParams {
+        approval: target.approval,
         decision: Some(decision),
         scope: args.scope.into(),
         answer: None,
         message: reason.clone(),
+        shown: target.shown,
+        policy: target.policy,
     };
     decide_each(ctx, &client, targets.into_iter().map(params).collect(), many).await
+}
+
+/// An approval to decide, and what the decision rests on.
+struct Target {
+    approval: String,
+    /// The hash of what the person has seen.
+    shown: Option<String>,
+    /// Nobody was asked.
+    policy: bool,
+}
+
+impl Target {
+    const fn unseen(approval: String) -> Self {
+        Self {
+            approval,
+            shown: None,
+            policy: false,
+        }
+    }
+
+    const fn by_policy(approval: String) -> Self {
+        Self {
+            approval,
+            shown: None,
+            policy: true,
+        }
+    }
 }
 
 /// The approvals of `--all` or `--like`, once the person has confirmed them. Those that cannot be decided so stay open.
@@ -49,7 +78,7 @@ async fn chosen(
     client: &Client,
     args: &DecideArgs,
     decision: Decision,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Target>, Failure> {
     let rows = open(client, None, values::selector(&args.labels)).await?;
     let mut rows = match &args.like {
         Some(word) => like(client, word, rows).await?,
@@ -59,10 +88,23 @@ async fn chosen(
     let left: Vec<ApprovalRow> = rows
         .extract_if(.., |row| allow && !row.can_be_allowed(args.scope.into()))
         .collect();
+    let mut targets = Vec::new();
+    for row in &rows {
+        let approval = row.approval.to_string();
+        targets.push(if args.yes {
+            Target {
+                policy: allow,
+                ..Target::unseen(approval)
+            }
+        } else {
+            let shown = Some(read(ctx, client, row).await?);
+            Target {
+                shown,
+                ..Target::unseen(approval)
+            }
+        });
+    }
     if !rows.is_empty() && !args.yes {
-        for row in &rows {
-            read(ctx, row)?;
-        }
         let verb = if allow { "allow" } else { "deny" };
         confirm(ctx, &format!("{verb} {} open approvals?", rows.len()))?;
     }
@@ -72,46 +114,69 @@ async fn chosen(
     if rows.is_empty() && left.is_empty() {
         ctx.out.status("no open approvals");
     }
-    Ok(rows.iter().map(|row| row.approval.to_string()).collect())
+    Ok(targets)
 }
 
 /// Shows each approval and, on a terminal, asks for confirmation. Scripts are not asked, because existing ones cannot
 /// answer; the content is still printed, and `--sha256` restricts a script to reviewed content. A session name resolves
 /// to the approval that was shown, so a newer question is never approved in its place.
-async fn read_before(
-    ctx: &mut Ctx,
-    client: &Client,
-    args: &DecideArgs,
-    targets: Vec<String>,
-) -> Result<Vec<String>, Failure> {
+async fn read_before(ctx: &mut Ctx, client: &Client, args: &DecideArgs) -> Result<Vec<Target>, Failure> {
     let all = open(client, None, Selector::default()).await?;
-    let asks = !args.yes && ctx.out.terminal.stdin && ctx.out.terminal.stderr;
-    let mut shown = Vec::new();
-    for target in targets {
-        // If the target matches nothing here, the daemon reports what is wrong with it.
-        let row = match named(&target, &all) {
-            Ok(row) => Some(row),
-            Err(_) => of_session(client, &target, &all).await,
-        };
+    let mut targets = Vec::new();
+    for word in &args.targets {
+        let row = found(client, word, &all).await;
         if let Some(sum) = &args.sha256 {
             same(row, sum)?;
         }
-        let Some(row) = row else {
-            shown.push(target);
-            continue;
-        };
-        let id = row.approval;
-        if asks && row.can_be_allowed(args.scope.into()) {
-            read(ctx, row)?;
-            confirm(ctx, &format!("approve {}?", id.short()))?;
-        } else if !args.yes {
-            for line in question_lines(&row.open, LINE) {
+        let verb = row
+            .filter(|row| row.can_be_allowed(args.scope.into()))
+            .map_or("", |_| "approve");
+        targets.push(target(ctx, client, (word, row), args.yes, verb).await?);
+    }
+    Ok(targets)
+}
+
+/// The open approval that a word names, by itself or by its session.
+async fn found<'a>(client: &Client, word: &str, all: &'a [ApprovalRow]) -> Option<&'a ApprovalRow> {
+    match named(word, all) {
+        Ok(row) => Some(row),
+        Err(_) => of_session(client, word, all).await,
+    }
+}
+
+/// Shows the question to the person at the terminal and asks whether they want this. Without a terminal it prints the
+/// question, and the decision is the script's. Without a verb the daemon refuses the decision, and says why.
+async fn target(
+    ctx: &mut Ctx,
+    client: &Client,
+    (word, row): (&str, Option<&ApprovalRow>),
+    yes: bool,
+    verb: &str,
+) -> Result<Target, Failure> {
+    let asks = !yes && ctx.out.terminal.stdin && ctx.out.terminal.stderr;
+    let approval = row.map_or_else(|| word.to_owned(), |row| row.approval.to_string());
+    match row {
+        Some(row) if asks && !verb.is_empty() => {
+            let shown = Some(read(ctx, client, row).await?);
+            confirm(ctx, &format!("{verb} {}?", row.approval.short()))?;
+            Ok(Target {
+                shown,
+                ..Target::unseen(approval)
+            })
+        }
+        Some(row) if !yes => {
+            for line in laid_out(&question(client, row).await?.lines, LINE) {
                 ctx.out.status(&line.text());
             }
+            Ok(Target {
+                policy: !asks,
+                ..Target::unseen(approval)
+            })
         }
-        shown.push(id.to_string());
+        // If the word names nothing here, the daemon reports what is wrong with it.
+        Some(_) | None if asks => Ok(Target::unseen(approval)),
+        Some(_) | None => Ok(Target::by_policy(approval)),
     }
-    Ok(shown)
 }
 
 /// Checks the content against a hash that the caller has reviewed.
@@ -165,35 +230,31 @@ async fn like(client: &Client, word: &str, rows: Vec<ApprovalRow>) -> Result<Vec
 
 pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
-    let (target, text) = if args.words {
-        (args.target.clone(), args.text.clone())
-    } else {
-        chosen_answer(&client, args).await?
+    let all = open(&client, None, Selector::default()).await?;
+    let row = found(&client, &args.target, &all).await;
+    let text = match row.filter(|_| !args.words) {
+        Some(row) => chosen_answer(row, &args.text)?,
+        None => args.text.clone(),
     };
+    let target = target(ctx, &client, (&args.target, row), args.yes, "answer").await?;
     let params = DecideParams {
-        approval: target,
+        approval: target.approval,
         decision: Some(Decision::Answer),
         answer: Some(text),
         message: args.reason.clone(),
+        shown: target.shown,
+        policy: target.policy,
         ..DecideParams::default()
     };
     decide_each(ctx, &client, vec![params], false).await
 }
 
-/// The approval and the answer: the choice that the text selects, or else the text itself.
-async fn chosen_answer(client: &Client, args: &AnswerArgs) -> Result<(String, String), Failure> {
-    let all = open(client, None, Selector::default()).await?;
-    let row = match named(&args.target, &all) {
-        Ok(row) => Some(row),
-        Err(_) => of_session(client, &args.target, &all).await,
-    };
-    let Some(row) = row else {
-        return Ok((args.target.clone(), args.text.clone()));
-    };
-    let choice = choice_of(&args.text, &row.open.choices).map_err(|why| {
+/// The choice that the text selects, or else the text itself.
+fn chosen_answer(row: &ApprovalRow, text: &str) -> Result<String, Failure> {
+    let choice = choice_of(text, &row.open.choices).map_err(|why| {
         Failure::from(Fault::invalid("no_such_choice", why).hint("use --text to send the answer as text"))
     })?;
-    Ok((row.approval.to_string(), choice.unwrap_or(&args.text).to_owned()))
+    Ok(choice.unwrap_or(text).to_owned())
 }
 
 const fn past(decision: Option<Decision>) -> &'static str {

@@ -4,17 +4,27 @@ use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::interactive::Pages;
 use crate::render::ApprovalRow;
-use agentd_protocol::Fault;
+use agentd_client::Client;
+use agentd_protocol::{ApprovalQuestion, ApprovalQuestionParams, Fault};
 
-/// Shows a question page by page. Leaving before the last page approves nothing.
-pub(super) fn read(ctx: &mut Ctx, row: &ApprovalRow) -> Result<(), Failure> {
+/// The question of an approval, in the lines that every face shows.
+pub(super) async fn question(client: &Client, row: &ApprovalRow) -> Result<ApprovalQuestion, Failure> {
+    let approval = row.approval.to_string();
+    Ok(client
+        .approval_question(&ApprovalQuestionParams { approval })
+        .await?)
+}
+
+/// Shows a question page by page; returns the hash of what was shown. Leaving before the last page approves nothing.
+pub(super) async fn read(ctx: &mut Ctx, client: &Client, row: &ApprovalRow) -> Result<String, Failure> {
     let asks = ctx.out.terminal.stdin && ctx.out.terminal.stderr;
-    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_stderr());
+    let question = question(client, row).await?;
+    let mut pages = Pages::new(&question, ctx.out.terminal.person(), ctx.out.paint_stderr());
     loop {
         let page = pages.turn();
         ctx.out.status_always(&format!("{page}\n"));
-        if pages.ended() {
-            return Ok(());
+        if let Some(hash) = pages.seen() {
+            return Ok(hash.to_owned());
         }
         if asks {
             confirm_page(ctx, &pages.place())?;

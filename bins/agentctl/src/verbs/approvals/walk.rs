@@ -1,6 +1,7 @@
 //! `approvals -w`: goes through the inbox one question at a time, then waits for new ones.
 
 use super::open;
+use super::reading::question;
 use crate::cli::ApprovalsArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
@@ -74,7 +75,15 @@ async fn next(client: &Client, asked: &WatchParams, news: &mut Subscription) -> 
 async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -> Result<Step, Failure> {
     // Discards input that was typed for the previous question, so that it cannot answer this one.
     let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
-    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_stderr());
+    let question = match question(client, row).await {
+        Ok(question) => question,
+        // It may have been answered meanwhile. A question that cannot be shown stays open.
+        Err(failure) => {
+            ctx.out.failure(&failure);
+            return Ok(Step::Past);
+        }
+    };
+    let mut pages = Pages::new(&question, ctx.out.terminal.person(), ctx.out.paint_stderr());
     show(ctx, &mut pages, behind);
     loop {
         let prompt = if pages.ended() {
@@ -97,7 +106,14 @@ async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -
             Typed::Detach => return Ok(Step::Leave),
             Typed::Decide(answer) if pages.ended() || answer.decision == Decision::Deny => {
                 let decision = answer.decision;
-                return decide(ctx, client, row, decision, &answer.params(&row.open)).await;
+                return decide(
+                    ctx,
+                    client,
+                    row,
+                    decision,
+                    &answer.params(&row.open, pages.seen()),
+                )
+                .await;
             }
             Typed::Decide(_) => ctx.out.status("read it to the end first"),
             Typed::Unclear(why) => ctx.out.status(&why),

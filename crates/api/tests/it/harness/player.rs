@@ -38,6 +38,20 @@ struct Order {
     by: Principal,
 }
 
+fn decided(
+    (approval, decision, scope): (ApprovalId, Decision, Scope),
+    (answer, message, basis): (Option<String>, Option<String>, Option<Basis>),
+) -> ApprovalDecided {
+    ApprovalDecided {
+        approval,
+        decision,
+        answer,
+        scope,
+        message,
+        basis,
+    }
+}
+
 impl Player {
     async fn carry_out(
         &self,
@@ -55,19 +69,14 @@ impl Player {
                 scope,
                 answer,
                 message,
+                basis,
             } => {
                 let row = self.row(session).await;
                 if row.open_approvals.iter().all(|open| open.approval != approval) {
                     return Err(Fault::conflict("approval_decided", "it was decided already"));
                 }
-                let decided = ApprovalDecided {
-                    approval,
-                    decision,
-                    answer,
-                    scope,
-                    message,
-                };
                 let edit = |row: &mut Summary| row.open_approvals.retain(|open| open.approval != approval);
+                let decided = decided((approval, decision, scope), (answer, message, basis));
                 self.done(order, decided.into(), edit).await
             }
             Command::Update { labels, mode, .. } => {

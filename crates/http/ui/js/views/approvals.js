@@ -4,8 +4,9 @@ import { h, keyed, put, say } from '../dom.js';
 import { plural, short } from '../format.js';
 import { notify } from '../notify.js';
 import { oneLine } from '../text/visible.js';
+import { NOT_YET, Shown } from '../question.js';
 import { agentctl, ageOf, ask, blank, copies, curl, fail, loading, toast } from '../ui.js';
-import { detail, heading, titleOf } from './approvals/detail.js';
+import { origin, titleOf } from './approvals/detail.js';
 import { standingRules } from './approvals/rules.js';
 
 /** After the question on display has changed by itself, keys are ignored for this long, so that a person never allows a question that they did not read. */
@@ -28,6 +29,7 @@ export const approvals = {
     let alike = false;
 
     const list = h('ul', { class: 'inbox', 'aria-label': 'Open approvals' });
+    const shown = new Shown(ctx.client, { change: () => enable(), cover: () => pane.querySelector('.answers') });
     const pane = h('section', { class: 'question', 'aria-label': 'The question' });
     const rest = h('div', { class: 'nothing' });
     const notifying = h('button', { type: 'button', title: 'A browser notification for each new question while this page is not in sight', on: { click: () => void switchNotify() } }, 'Notify me');
@@ -44,6 +46,7 @@ export const approvals = {
 
     const find = (/** @type {string} */ id) => store.approvals.find(({ approval }) => approval === id);
     const same = (/** @type {Approval} */ one) => store.approvals.filter((other) => other.approval !== one.approval && one.about?.likeness && other.about?.likeness === one.about.likeness);
+    const alikes = (/** @type {Approval} */ one) => (same(one).length ? same(one) : elsewhere(one));
     const elsewhere = (/** @type {Approval} */ one) => store.approvals.filter((other) => other.approval !== one.approval && one.input && other.input === one.input && other.about?.likeness !== one.about?.likeness);
 
     function draw() {
@@ -72,13 +75,16 @@ export const approvals = {
         else button?.removeAttribute('aria-current');
       }
       const one = find(active);
-      const name = one ? store.rows.get(one.session)?.name : '';
-      const key = one ? `${active} ${name} ${same(one).length} ${elsewhere(one).length} ${one.level ?? 0}` : '';
-      if (key === drawn) return;
       if (!drawn.startsWith(active)) alike = false;
+      const name = one ? store.rows.get(one.session)?.name : '';
+      const key = one ? `${active} ${name} ${same(one).length} ${elsewhere(one).length} ${one.level ?? 0} ${alike}` : '';
+      if (key === drawn) return;
       drawn = key;
-      if (one) put(pane, question(one));
-      else put(pane);
+      if (one) {
+        put(pane, question(one));
+        void shown.show([one.approval, ...(alike ? alikes(one) : []).map(({ approval }) => approval)]);
+        enable();
+      } else put(pane);
       void compare();
     }
 
@@ -101,19 +107,24 @@ export const approvals = {
     function question(one) {
       const twins = same(one);
       const others = elsewhere(one);
-      const tick = h('input', { type: 'checkbox', on: { change: () => (alike = tick.checked) } });
+      const tick = h('input', { type: 'checkbox', on: { change: () => {
+        alike = tick.checked;
+        // What is answered is shown, so the others appear below this one.
+        draw();
+        /** @type {HTMLElement|null} */ (pane.querySelector('.alike input'))?.focus();
+      } } });
       tick.checked = alike;
       const more = others.length && !twins.length ? others : twins;
       return [
-        h('div', { class: 'question-head' }, h('h2', null, heading(one)), h('span', { class: 'grow' }), copies(() => ({
+        h('div', { class: 'question-head' }, h('h2', null, 'The question'), h('span', { class: 'grow' }), copies(() => ({
           command: agentctl(one.kind === 'tool' || one.kind === 'plan' ? 'approve' : 'approvals', short(one.approval)),
-          curl: curl('POST', `/approvals/${one.approval}/decision`, { decision: 'allow' }),
+          curl: curl('POST', `/approvals/${one.approval}/decision`, { decision: 'allow', policy: true }),
         }))),
         h('div', { class: 'since', role: 'status' }),
-        h('div', { class: 'question-body' }, detail(one, store.rows.get(one.session))),
+        h('div', { class: 'question-body' }, origin(one, store.rows.get(one.session)), shown.element),
         may && h('div', { class: 'answers' },
           more.length > 0 && h('label', { class: 'alike' }, tick, twins.length ? `also ${plural(twins.length, 'question')} that ask the same: call, directory and files` : `also ${plural(others.length, 'question')} about the same call in other directories`),
-          buttons(one)),
+          buttons(one), h('p', { class: 'dim unread', role: 'status' })),
         !may && h('p', { class: 'dim' }, 'Your token may look, not answer: it lacks the scope ', h('code', null, 'approve'), '.'),
       ];
     }
@@ -122,16 +133,23 @@ export const approvals = {
     function buttons(one) {
       if (one.kind === 'question' || one.kind === 'limit') {
         return h('div', { class: 'answer-row' }, one.choices.map(({ id, label }, at) =>
-          h('button', { type: 'button', class: at === 0 ? 'primary' : '', on: { click: () => void decide(one, { decision: 'answer', answer: id }) } }, oneLine(label, 80))),
-        one.kind === 'question' && h('button', { type: 'button', on: { click: () => void reply(one) } }, 'Answer…'),
+          h('button', { type: 'button', class: at === 0 ? 'primary' : '', data: { accepts: '' }, on: { click: () => void decide(one, { decision: 'answer', answer: id }) } }, oneLine(label, 80))),
+        one.kind === 'question' && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void reply(one) } }, 'Answer…'),
         one.kind === 'question' && h('button', { type: 'button', class: 'danger', on: { click: () => void deny(one) } }, 'No answer'));
       }
       const scope = (/** @type {string} */ name) => one.scopes.includes(name);
       return h('div', { class: 'answer-row' },
-        h('button', { type: 'button', class: 'primary', on: { click: () => void allow(one, 'once') } }, 'Allow once', h('kbd', null, 'y')),
-        scope('session') && h('button', { type: 'button', on: { click: () => void allow(one, 'session') } }, 'For the session', h('kbd', null, 's')),
-        scope('always') && h('button', { type: 'button', on: { click: () => void allow(one, 'always') } }, 'Always', h('kbd', null, 'a')),
+        h('button', { type: 'button', class: 'primary', data: { accepts: '' }, on: { click: () => void allow(one, 'once') } }, 'Allow once', h('kbd', null, 'y')),
+        scope('session') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'session') } }, 'For the session', h('kbd', null, 's')),
+        scope('always') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'always') } }, 'Always', h('kbd', null, 'a')),
         h('button', { type: 'button', class: 'danger', on: { click: () => void deny(one) } }, 'Deny…', h('kbd', null, 'n')));
+    }
+
+    /** Answers that accept something work once the end was seen. */
+    function enable() {
+      for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (pane.querySelectorAll('button[data-accepts]'))) button.disabled = !shown.ready;
+      const told = pane.querySelector('.unread');
+      if (told) say(told, shown.ready || shown.ended ? '' : 'Scroll through the whole question to answer; “Deny” counts at any time.');
     }
 
     /** @param {Approval} one @param {string} scope */
@@ -145,20 +163,24 @@ export const approvals = {
 
     /** @param {Approval} one */
     async function reply(one) {
-      const answer = await ask({ title: 'Answer the question', label: oneLine(one.detail, 200), action: 'Answer', required: true });
+      const answer = await ask({ title: 'Answer the question', label: 'Your answer', action: 'Answer', required: true });
       if (answer) await decide(one, { decision: 'answer', answer });
     }
 
     /** @param {Approval} one @param {Record<string, string>} body */
     async function decide(one, body) {
-      const all = alike ? [one, ...(same(one).length ? same(one) : elsewhere(one))] : [one];
+      if (body.decision !== 'deny' && !shown.ready) return void toast(NOT_YET);
+      const all = (alike ? [one, ...alikes(one)] : [one]).filter(({ approval }) => body.decision === 'deny' || shown.hashes.has(approval));
       const at = store.approvals.findIndex(({ approval }) => approval === one.approval);
-      const results = await Promise.allSettled(all.map(({ approval }) => ctx.client.post(`/approvals/${approval}/decision`, body)));
+      const results = await Promise.allSettled(all.map(({ approval }) => ctx.client.post(`/approvals/${approval}/decision`, { ...body, ...shown.proof(approval, body) })));
       const refused = results.filter((result) => result.status === 'rejected');
       const done = all.length - refused.length;
       const word = { allow: 'Allowed', deny: 'Denied', answer: 'Answered' }[body.decision ?? ''] ?? 'Answered';
       if (done) toast(`${word}${done > 1 ? ` ${done} times` : ''}: ${titleOf(one)}`.slice(0, 160), { kind: 'good' });
-      if (refused[0]) fail(refused[0].reason);
+      if (refused[0]) {
+        fail(refused[0].reason);
+        if (refused[0].reason?.code === 'question_changed') void shown.show(shown.ids, true);
+      }
       const gone = new Set(all.filter((_, index) => results[index]?.status === 'fulfilled').map(({ approval }) => approval));
       store.approvals = store.approvals.filter(({ approval }) => !gone.has(approval));
       store.change.approvals = true;
@@ -212,12 +234,17 @@ export const approvals = {
         a: { help: 'always allow', run: allows('always') },
         n: { help: 'deny, with a reason', run: () => byKey(deny) },
       } : {}),
+      ' ': { help: 'the next part of the question', run: () => {
+        const body = pane.querySelector('.question-body');
+        for (const box of [body, root]) box?.scrollBy({ top: (box.clientHeight * 4) / 5 });
+      } },
       o: { help: 'open the session', run: () => find(active) && ctx.navigate(`#/session/${find(active)?.session}`) },
     });
     draw();
     return {
       dispose() {
         clearInterval(comparing);
+        shown.dispose();
         unsubscribe();
         unbind();
       },

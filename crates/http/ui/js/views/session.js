@@ -1,8 +1,9 @@
 // One session: head, timeline, tabs. The route is `#/session/ID/TAB`; `?at=SEQ` points at an event.
 
 import { h, put } from '../dom.js';
+import { NOT_YET } from '../question.js';
 import { visibleText } from '../text/visible.js';
-import { failure, loading } from '../ui.js';
+import { failure, loading, toast } from '../ui.js';
 import { Actions } from './session/actions.js';
 import { Composer } from './session/composer.js';
 import { context } from './session/context.js';
@@ -162,7 +163,10 @@ class Session {
     });
     if (card) {
       this.answered = performance.now();
-      /** @type {HTMLButtonElement|null} */ (card.querySelector(`button[data-answer="${key}"]:not(:disabled)`))?.click();
+      /** @type {HTMLButtonElement|null} */
+      const button = card.querySelector(`button[data-answer="${key}"]`);
+      if (button?.disabled) toast(NOT_YET);
+      else button?.click();
       return;
     }
     const item = this.log.fold.items.find((one) => openQuestion(one) || (one.child && !one.childEnd && this.log.asks.size > 0));

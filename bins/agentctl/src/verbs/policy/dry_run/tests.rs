@@ -138,6 +138,7 @@ fn rules_grants_and_mode_apply_from_their_events_on() {
         answer: None,
         scope: Scope::Session,
         message: None,
+        basis: None,
     });
     log.bash("make", VerdictKind::Allow, "Bash(make)");
     log.push(SessionUpdated {

@@ -1,12 +1,10 @@
 // A question to a person, with the buttons that answer it.
 
-import { h, nodes, put } from '../../dom.js';
+import { h, put } from '../../dom.js';
 import { age, moment, until } from '../../format.js';
-import { isDiff } from '../../text/diff.js';
-import { visible } from '../../text/visible.js';
+import { Shown } from '../../question.js';
 import { agentctl, copies, curl, fail, toast } from '../../ui.js';
-import { diffView } from './diffview.js';
-import { line, pane, prose } from './pane.js';
+import { line } from './pane.js';
 
 /** @typedef {import('./fold.js').Question} Question */
 /** @typedef {{scope: string, label: string, key: string, hint: string}} Scope */
@@ -27,14 +25,17 @@ const SCOPES = [
 export async function decide(ctx, approval, body) {
   try {
     await ctx.client.post(`/approvals/${approval}/decision`, body);
-    return true;
+    return 'good';
   } catch (error) {
     const { code } = /** @type {any} */ (error);
     if (code === 'approval_decided') toast('Another person has already decided this.');
     else fail(error, 'The answer was not taken');
-    return false;
+    return code === 'question_changed' ? 'again' : '';
   }
 }
+
+/** The cards by session view and approval: drawn again, a card keeps what a person has seen and written. @type {WeakMap<object, Map<string, {card: HTMLElement, shown: Shown}>>} */
+const made = new WeakMap();
 
 /**
  * The card of an open question.
@@ -42,9 +43,29 @@ export async function decide(ctx, approval, body) {
  * @param {Question} question
  * @param {{tool?: string, from?: string}} about `from`: the sub-agent that asks
  */
-export function approvalCard(ctx, question, { tool = '', from = '' } = {}) {
+export function approvalCard(ctx, question, about = {}) {
+  const cards = made.get(ctx) ?? new Map();
+  made.set(ctx, cards);
+  const found = cards.get(question.id);
+  if (found) {
+    found.shown.listen();
+    return found.card;
+  }
+  const shown = new Shown(ctx.client, { change: () => enable() });
+  const { card, enable } = make(ctx, question, about, shown);
+  cards.set(question.id, { card, shown });
+  void shown.show([question.id]);
+  return card;
+}
+
+/**
+ * @param {import('../../types.js').Context} ctx
+ * @param {Question} question
+ * @param {{tool?: string, from?: string}} about
+ * @param {Shown} shown
+ */
+function make(ctx, question, { tool = '', from = '' }, shown) {
   const asked = question.asked;
-  const info = asked.about ?? {};
   const said = h('p', { class: 'sent', role: 'status' });
   const actions = h('div', { class: 'approval-actions' });
   const card = h('section', { class: 'approval', role: 'group', 'aria-label': `Question: ${asked.title.slice(0, 200)}`, data: { approval: question.id } },
@@ -52,51 +73,40 @@ export function approvalCard(ctx, question, { tool = '', from = '' } = {}) {
       h('span', { class: 'mark s-person', 'aria-hidden': 'true' }, '◆'),
       h('strong', { class: 'grow wrap' }, asked.kind === 'tool' ? [line(tool || 'A call', 60), from && [' of the sub-agent ', line(from, 80)], ' waits for your decision'] : line(asked.title)),
       h('span', { class: 'dim', title: moment(asked.at) }, `asked ${age(asked.at)} ago`, asked.expires_at && ` · expires ${until(asked.expires_at)}`)),
-    h('dl', { class: 'about' },
-      fact('where', info.directory, true),
-      fact('why', info.reason ?? '', false, info.rule),
-      fact('the model says', info.said),
-      fact('runs code from', (info.watches ?? []).join(', '), true)),
-    (info.risks ?? []).length > 0 && h('ul', { class: 'risks' }, info.risks.map((/** @type {string} */ risk) => h('li', null, line(risk, 500)))),
-    detail(asked, tool),
-    asked.grant && h('p', { class: 'dim small' }, 'A wider answer adds the rule ', h('code', null, line(asked.grant, 500))),
-    actions, said);
-  if (!ctx.can('approve')) {
+    shown.element, actions, said);
+  const may = ctx.can('approve');
+  let sending = false;
+  /** Answers that accept something work once the end was seen. */
+  function enable() {
+    if (!may) return;
+    for (const button of actions.querySelectorAll('button')) button.disabled = sending || (!shown.ready && 'accepts' in button.dataset);
+    if (!sending) put(said, shown.ready || shown.ended ? '' : 'Scroll through the whole question to answer; “Deny” counts at any time.');
+  }
+  if (!may) {
     put(actions, h('span', { class: 'dim' }, 'This token may not answer: it lacks the scope approve.'));
-    return card;
+    return { card, enable };
   }
   const send = async (/** @type {Record<string, string>} */ body) => {
-    for (const button of actions.querySelectorAll('button')) button.disabled = true;
+    const proof = shown.proof(question.id, body);
+    sending = true;
+    enable();
     put(said, 'Sending…');
-    const good = await decide(ctx, question.id, body);
-    put(said, good ? 'Sent.' : '');
-    if (!good) for (const button of actions.querySelectorAll('button')) button.disabled = false;
+    const outcome = await decide(ctx, question.id, { ...body, ...proof });
+    sending = outcome === 'good';
+    put(said, sending ? 'Sent.' : '');
+    if (outcome === 'again') void shown.show([question.id], true);
+    if (sending) shown.dispose();
+    enable();
   };
   put(actions, ...(asked.kind === 'question' || asked.kind === 'limit' ? choices(asked, send) : verdicts(asked, send)),
     h('span', { class: 'grow' }),
     copies(() => {
       const scoped = asked.kind === 'question' || asked.kind === 'limit' ? ['answer', question.id, asked.choices?.[0]?.id ?? 'TEXT'] : ['approve', question.id];
       const body = asked.kind === 'question' || asked.kind === 'limit' ? { decision: 'answer', answer: asked.choices?.[0]?.id ?? 'TEXT' } : { decision: 'allow' };
-      return { command: agentctl(...scoped), curl: curl('POST', `/approvals/${question.id}/decision`, body) };
+      return { command: agentctl(...scoped), curl: curl('POST', `/approvals/${question.id}/decision`, { ...body, policy: true }) };
     }));
-  return card;
-}
-
-/** @param {string} name @param {string|undefined} text @param {boolean} [mono] @param {string} [rule] */
-function fact(name, text, mono = false, rule = '') {
-  if (!text && !rule) return null;
-  return h('div', null, h('dt', null, name), h('dd', { class: mono ? 'mono' : '' }, line(text ?? '', 500), rule && [' ', h('code', null, line(rule, 300))]));
-}
-
-/** Exactly what will happen. @param {any} asked @param {string} tool */
-function detail(asked, tool) {
-  const text = asked.detail ?? '';
-  if (text === '' || text === asked.title) return null;
-  if (asked.kind === 'plan') return h('div', { class: 'approval-plan' }, prose(text));
-  if (asked.kind !== 'tool') return h('p', { class: 'wrap' }, nodes(visible(text.slice(0, 20_000))));
-  if (isDiff(text)) return diffView(text);
-  // A person approves what is shown, so nothing of it is folded away.
-  return pane(text, { lang: tool.startsWith('Bash') ? 'sh' : 'plain', label: 'What will happen', whole: text.length < 100_000 });
+  enable();
+  return { card, enable };
 }
 
 /** @param {any} asked @param {(body: Record<string, string>) => void} send */
@@ -108,7 +118,7 @@ function verdicts(asked, send) {
   const allowed = SCOPES.filter(({ scope }) => scope === 'once' || (asked.scopes ?? []).includes(scope));
   return [
     ...allowed.map(({ scope, label, key, hint }) => h('button', {
-      type: 'button', class: scope === 'once' ? 'primary' : '', title: `${hint} (${key})`, data: { answer: key },
+      type: 'button', class: scope === 'once' ? 'primary' : '', title: `${hint} (${key})`, data: { answer: key, accepts: '' },
       on: { click: () => send({ decision: 'allow', scope }) },
     }, label, h('kbd', { 'aria-hidden': 'true' }, key))),
     h('button', {
@@ -129,10 +139,10 @@ function choices(asked, send) {
   const form = h('form', { class: 'deny', on: { submit: (/** @type {Event} */ event) => {
     event.preventDefault();
     if (text.value.trim()) send({ decision: 'answer', answer: text.value.trim() });
-  } } }, text, h('button', null, 'Answer'));
+  } } }, text, h('button', { data: { accepts: '' } }, 'Answer'));
   return [
     ...(asked.choices ?? []).map((/** @type {{id: string, label: string}} */ { id, label }, /** @type {number} */ n) =>
-      h('button', { type: 'button', class: n === 0 ? 'primary' : '', on: { click: () => send({ decision: 'answer', answer: id }) } }, line(label, 120))),
+      h('button', { type: 'button', class: n === 0 ? 'primary' : '', data: { accepts: '' }, on: { click: () => send({ decision: 'answer', answer: id }) } }, line(label, 120))),
     asked.kind === 'question' && form,
   ];
 }
@@ -146,6 +156,7 @@ export function decided(question) {
   return h('p', { class: `decided d-${event.decision}`, title: moment(event.at) },
     h('span', { class: 'mark', 'aria-hidden': 'true' }, event.decision === 'allow' || event.decision === 'answer' ? '✓' : '✕'),
     `${words[event.decision] ?? event.decision}${reach} by ${event.by}`,
+    event.basis === 'policy' && ', by policy',
     event.answer && [': ', line(event.answer, 500)], event.message && [': ', line(event.message, 500)],
     h('span', { class: 'faint' }, ` after ${age(question.asked.at, Date.parse(event.at))}`));
 }

@@ -146,7 +146,7 @@ function brief(event) {
     case 'tool.finished': return `${event.status} ${event.display ?? event.llm_text ?? ''}`;
     case 'verdict.given': return `${event.verdict} ${event.rule} ${event.reason}`;
     case 'approval.asked': return event.title;
-    case 'approval.decided': return `${event.decision} ${event.scope} ${event.message ?? ''}`;
+    case 'approval.decided': return `${event.decision} ${event.scope}${event.basis === 'policy' ? ' by policy' : ''} ${event.message ?? ''}`;
     case 'subagent.started': return event.purpose;
     case 'subagent.finished': return `${event.reason ?? ''} ${event.result ?? ''}`;
     case 'hook.finished': return `${event.hook} ${event.event} ${event.status}`;

@@ -222,13 +222,13 @@ export class Transcript {
       const { index } = item;
       const chunk = this.chunks[Math.floor(index / CHUNK)];
       if (!chunk?.shown) continue;
-      const made = element(item, this.desk);
       const old = chunk.element.children[index - chunk.from];
+      const focus = document.activeElement;
+      const inside = old?.contains(focus);
+      // An open question keeps its card, which moves from the old element, with what a person has begun to write.
+      const made = element(item, this.desk);
       if (!old) chunk.element.append(made);
       else {
-        const focus = document.activeElement;
-        const inside = old.contains(focus);
-        keepQuestions(old, made);
         old.replaceWith(made);
         if (inside && made.contains(focus)) /** @type {HTMLElement} */ (focus).focus({ preventScroll: true });
         else if (inside) (made.querySelector('summary') ?? this.element).focus({ preventScroll: true });
@@ -332,7 +332,10 @@ export class Transcript {
   }
 
   settle() {
-    if (this.following) this.element.scrollTop = this.element.scrollHeight;
+    if (!this.following || !this.element.isConnected) return;
+    this.element.scrollTop = this.element.scrollHeight;
+    // Content that shrank and grew again is no person who scrolls up.
+    this.lastTop = this.element.scrollTop;
   }
 
   /**
@@ -370,14 +373,6 @@ export class Transcript {
     const { items } = this.log.fold;
     const found = step > 0 ? items.find((item) => item.seq > seq && wanted(item)) : items.findLast((item) => item.seq < seq && wanted(item));
     if (found) this.reveal(found.seq);
-  }
-}
-
-/** An open question keeps its element, with what a person has begun to write. @param {Element} old @param {Element} made */
-function keepQuestions(old, made) {
-  for (const card of /** @type {NodeListOf<HTMLElement>} */ (made.querySelectorAll('.approval'))) {
-    const same = old.querySelector(`.approval[data-approval="${card.dataset.approval}"]`);
-    if (same) card.replaceWith(same);
   }
 }
 
