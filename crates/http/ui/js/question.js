@@ -15,7 +15,7 @@ const AHEAD = 2000;
 const GUARD = 700;
 /** A change of the layout causes no event. */
 const LOOK = 300;
-/** It stops to look after it was off the page for so many looks. */
+/** After this many looks without its element on the page, it stops to look. */
 const MOST_AWAY = 100;
 /** What a person reads who answers too early. */
 export const NOT_YET = 'Not accepted: scroll through the whole question first. “Deny” counts at any time.';
