@@ -49,7 +49,7 @@ export class Shown {
     this.client = client;
     this.change = change;
     this.cover = cover;
-    this.element = h('div', { class: 'q-lines', role: 'region', 'aria-label': 'The question', tabindex: 0 });
+    this.element = h('div', { class: 'q-lines', role: 'group', 'aria-label': 'The lines of the question', tabindex: 0 });
     /** @type {string[]} */
     this.ids = [];
     /** @type {Map<string, string>} */
