@@ -71,6 +71,10 @@ async fn run(test: &str, daemon: &Daemon, script: &str) -> Option<String> {
             "schemathesis",
             "--scope",
             "read,steer,approve,import,admin",
+            "--dir",
+            "/",
+            "--mode",
+            "yolo",
         ])
         .await;
     assert_eq!(made.code, Some(0), "{}", made.stderr);

@@ -29,7 +29,15 @@ async fn of_two_updates_with_the_same_tag_exactly_one_is_carried_out() {
     let server = ModelServer::start(false).await.unwrap();
     let daemon = daemon(&server, CONFIG).await;
     let made = daemon
-        .agentctl(&["token", "create", "racer", "--scope", "read,steer"])
+        .agentctl(&[
+            "token",
+            "create",
+            "racer",
+            "--scope",
+            "read,steer",
+            "--dir",
+            &daemon.workdir("work"),
+        ])
         .await;
     let output = Command::new("bash")
         .args(["-euc", RACE])

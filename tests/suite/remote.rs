@@ -38,6 +38,10 @@ impl Secured {
             "far",
             "--scope",
             "read,steer,approve,import,admin",
+            "--dir",
+            "/",
+            "--mode",
+            "yolo",
         ];
         let token = self.dir.path().join("token");
         std::fs::write(&token, good(daemon.agentctl(&create).await)).unwrap();

@@ -3,7 +3,8 @@
 use crate::{YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{Diffed, PutBackDone};
-use agentd_tests::{Daemon, Finished, git};
+use agentd_tests::{Daemon, Finished, check_log, eventually, git};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,20 @@ impl World {
         ];
         self.exits(&run, 0).await;
         PathBuf::from(self.daemon.client().await.get(name).await.unwrap().workdir)
+    }
+
+    /// The events about changes that left a session.
+    async fn transfers(&self, name: &str) -> Vec<Value> {
+        let lines = self.exits(&["logs", name, "-o", "jsonl"], 0).await.stdout;
+        let events = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let transfers = |event: &Value| {
+            event["type"]
+                .as_str()
+                .is_some_and(|kind| kind.starts_with("transfer."))
+        };
+        events.filter(transfers).collect()
     }
 
     async fn exits(&self, args: &[&str], code: i32) -> Finished {
@@ -141,6 +156,84 @@ async fn applied_work_is_fetched_and_its_workspace_can_go() {
     world.exits(&["diff", "looked"], 0).await;
     world.stays("looked", "changed files").await;
     assert_eq!(git(&world.app, &["status", "--porcelain"]), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redteam_applied_work_reaches_no_protected_place() {
+    let world = World::new().await;
+    world.works("clone", "work").await;
+    let home = world.daemon.data_dir().parent().unwrap().to_owned();
+    for place in [
+        ".ssh",
+        ".config/agentd",
+        ".config/autostart",
+        "bin",
+        "work/app/.git/hooks",
+    ] {
+        let to = home.join(place);
+        fs::create_dir_all(&to).unwrap();
+        let refused = world
+            .exits(&["apply", "work", "--to", to.to_str().unwrap()], 4)
+            .await;
+        assert!(
+            refused.stderr.contains("is protected"),
+            "{place}: {}",
+            refused.stderr
+        );
+        assert!(!to.join("marks").exists(), "{place}");
+    }
+    assert_eq!(world.transfers("work").await, Vec::<Value>::new());
+    let to = world.daemon.workdir("to");
+    world.exits(&["apply", "work", "--to", &to], 0).await;
+    assert!(Path::new(&to).join("marks").exists(), "positive control");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_leaves_a_session_is_in_its_log_and_in_the_audit_file() {
+    let world = World::with("[log]\naudit = true\n").await;
+    world.works("clone", "work").await;
+    let to = world.daemon.workdir("to");
+    world.exits(&["apply", "work", "--to", &to], 0).await;
+    world.exits(&["branch", "work", "taken"], 0).await;
+    git(&world.app, &["branch", "theirs"]);
+    world.exits(&["branch", "work", "theirs"], 5).await;
+    let events = world.transfers("work").await;
+    let seen: Vec<_> = events
+        .iter()
+        .map(|event| {
+            (
+                event["type"].as_str().unwrap(),
+                &event["kind"],
+                event["error"].is_string(),
+            )
+        })
+        .collect();
+    let (apply, branch, none) = (&Value::from("apply"), &Value::from("branch"), &Value::Null);
+    let (started, finished) = ("transfer.started", "transfer.finished");
+    assert_eq!(
+        seen,
+        [
+            (started, apply, false),
+            (finished, none, false),
+            (started, branch, false),
+            (finished, none, false),
+            (started, branch, false),
+            (finished, none, true),
+        ]
+    );
+    assert_eq!(
+        (&events[0]["to"], &events[1]["started"]),
+        (&Value::from(to), &events[0]["seq"])
+    );
+    check_log(&world.daemon.client().await, "work").await;
+    let audit = world.daemon.data_dir().join("logs/audit.jsonl");
+    eventually("the audit file has every transfer", || {
+        let lines = fs::read_to_string(&audit).unwrap_or_default();
+        [started, finished]
+            .iter()
+            .all(|kind| lines.matches(kind).count() == 3)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,7 +339,11 @@ async fn what_was_changed_beside_the_fetched_work_keeps_a_workspace() {
     let refused = world
         .exits(&["apply", "person", "--to", data.to_str().unwrap()], 2)
         .await;
-    assert!(refused.stderr.contains("daemon's own data"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("daemon's own files"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

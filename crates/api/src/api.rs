@@ -151,6 +151,8 @@ pub struct Parts {
     pub workspaces: Workspaces,
     /// Keeps the recorded files of working directories.
     pub checkpoints: Keeper,
+    /// What is protected whatever the working directory is.
+    pub protected: agentd_protected::Places,
     /// Usage by day. Something else feeds it the log.
     pub daily: Arc<DailyUsage>,
 }

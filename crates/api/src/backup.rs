@@ -9,6 +9,7 @@ use agentd_protocol::{
 use agentd_store::{Backend, StoreError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -79,6 +80,8 @@ impl Api {
             .map_err(|_| Fault::timeout("backup_slow", "the copy took too long"))?
             .map_err(|error| Fault::internal("backup_failed", error.to_string()))??;
         tracing::info!(by = %who, cursor = copied.cursor, "backup made");
+        let what = json!({"cursor": copied.cursor, "sessions": copied.sessions});
+        self.record(who.principal(), "backup.made", &what);
         let file = |(path, bytes): (&String, &u64)| BackupFile {
             path: path.clone(),
             bytes: *bytes,

@@ -2,6 +2,7 @@
 
 use crate::answers::Answers as _;
 use crate::api::{Api, READ, fault_of, struck};
+use crate::directories::WorkDir;
 use crate::idempotency::Keyed;
 use crate::methods::nearest;
 use crate::prompting::{fitting, mode_of, telling, turns_of};
@@ -38,11 +39,15 @@ impl Api {
         self.may_begin(who, &params).await?;
         params.labels = who.given(params.labels)?;
         let nobody_named_it = params.title.is_none();
-        let (params, notices) = self.typed_prompt(params).await?;
+        let directory = self.directory_of(who, &mut params).await?;
+        if let Some(directory) = &directory {
+            directory.text().clone_into(&mut params.workdir);
+        }
+        let (params, notices) = self.typed_prompt(who, params).await?;
         let session = self.parts.clock.stamp().session();
         let unowned = self.unowned(session);
-        let made = self.made(who, session, &params, nobody_named_it).await;
-        let (created, mut more) = match made {
+        let made = self.made(who, session, &params, directory).await;
+        let (mut created, mut more) = match made {
             Ok(made) => made,
             Err(fault) => {
                 self.abandon(session).await;
@@ -52,6 +57,7 @@ impl Api {
         };
         let (name, own) = (created.title.clone(), created.workspace.is_some());
         more.extend(notices);
+        created.derived_title = nobody_named_it;
         let first = params.prompt.map(|content| NewInput {
             content,
             delivery: None,
@@ -103,14 +109,13 @@ impl Api {
         who: &Caller,
         session: SessionId,
         params: &CreateParams,
-        derived_title: bool,
+        directory: Option<WorkDir>,
     ) -> Result<(Box<SessionCreated>, Vec<String>), Fault> {
         self.check(params)?;
         who.new_session(session, &params.labels)?;
-        let place = self.working_place(who, session, params).await?;
+        let place = self.working_place(who, session, params, directory).await?;
         let notices = place.notices.clone();
-        let mut created = Box::new(self.prepared(params, place).await?);
-        created.derived_title = derived_title;
+        let created = Box::new(self.prepared(who, params, place).await?);
         fault::point(fault::SESSION_CREATE).map_err(struck)?;
         Ok((created, notices))
     }
@@ -118,10 +123,13 @@ impl Api {
     /// The session's settings with all the sources of its prompt.
     pub(crate) async fn prepared(
         &self,
+        who: &Caller,
         params: &CreateParams,
         place: Place,
     ) -> Result<SessionCreated, Fault> {
         let mut created = self.first_event(params, place).await?;
+        // A default of the node or of an agent that is less strict was not asked for, so it is no error.
+        created.mode = created.mode.stricter(who.rights().ceiling());
         let map = self.map_part(&created, params.preset).await?;
         if let Some(prompt) = &mut created.prompt {
             prompt.parts.extend(map);

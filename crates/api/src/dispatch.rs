@@ -1,6 +1,7 @@
 //! Maps a method's name to its function.
 
 use crate::api::Api;
+use crate::claims::Claims;
 use crate::sight::Caller;
 use agentd_protocol::{Fault, Principal, from_named};
 use serde::Serialize;
@@ -43,8 +44,8 @@ impl Api {
         match family {
             "session" => self.session_method(who, verb, params).await,
             "workspace" => match verb {
-                "list" => answer(&self.list_workspaces(read_params(params)?).await?),
-                "prune" => answer(&self.prune_workspaces(who, read_params(params)?).await?),
+                "list" => answer(&self.list_workspaces(self.params(who, params)?).await?),
+                "prune" => answer(&self.prune_workspaces(who, self.params(who, params)?).await?),
                 _ => Err(needs_connection(method)),
             },
             "node" | "model" | "tool" | "mcp" | "usage" | "token" | "audit" => {
@@ -56,75 +57,84 @@ impl Api {
 
     async fn session_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
         match verb {
-            "create" => self.create(who, read_params(params)?).await,
-            "get" => answer(&self.get(who, read_params(params)?).await?),
-            "list" => answer(&self.list(who, &read_params(params)?).await?),
-            "commands" => answer(&self.commands(who, read_params(params)?).await?),
-            "context" => answer(&self.context(who, read_params(params)?).await?),
-            "prompt" => answer(&self.prompt(who, read_params(params)?).await?),
-            "update" => answer(&self.update(who, read_params(params)?).await?),
-            "close" => answer(&self.close(who, read_params(params)?).await?),
-            "delete" => answer(&self.delete(who, read_params(params)?).await?),
-            "bulk" => answer(&self.bulk(who, read_params(params)?).await?),
-            "pause" => answer(&self.pause(who, read_params(params)?).await?),
-            "compact" => answer(&self.compact(who, read_params(params)?).await?),
-            "summarize" => answer(&self.summarize(who, read_params(params)?).await?),
-            "resume" => answer(&self.resume(who, read_params(params)?).await?),
-            "export" => answer(&self.export(who, read_params(params)?).await?),
-            "blob" => answer(&self.blob(who, read_params(params)?).await?),
-            "import" => self.import(who, read_params(params)?).await,
-            "fork" => self.fork(who, read_params(params)?).await,
+            "create" => self.create(who, self.params(who, params)?).await,
+            "get" => answer(&self.get(who, self.params(who, params)?).await?),
+            "list" => answer(&self.list(who, &self.params(who, params)?).await?),
+            "commands" => answer(&self.commands(who, self.params(who, params)?).await?),
+            "context" => answer(&self.context(who, self.params(who, params)?).await?),
+            "prompt" => answer(&self.prompt(who, self.params(who, params)?).await?),
+            "update" => answer(&self.update(who, self.params(who, params)?).await?),
+            "close" => answer(&self.close(who, self.params(who, params)?).await?),
+            "delete" => answer(&self.delete(who, self.params(who, params)?).await?),
+            "bulk" => answer(&self.bulk(who, self.params(who, params)?).await?),
+            "pause" => answer(&self.pause(who, self.params(who, params)?).await?),
+            "compact" => answer(&self.compact(who, self.params(who, params)?).await?),
+            "summarize" => answer(&self.summarize(who, self.params(who, params)?).await?),
+            "resume" => answer(&self.resume(who, self.params(who, params)?).await?),
+            "export" => answer(&self.export(who, self.params(who, params)?).await?),
+            "blob" => answer(&self.blob(who, self.params(who, params)?).await?),
+            "import" => self.import(who, self.params(who, params)?).await,
+            "fork" => self.fork(who, self.params(who, params)?).await,
             _ => self.changes_method(who, verb, params).await,
         }
+    }
+
+    /// The parameters of a method, if they claim no more than the caller may have.
+    fn params<P: Claims + Serialize + DeserializeOwned>(
+        &self,
+        who: &Caller,
+        params: Value,
+    ) -> Result<P, Fault> {
+        self.granted(who, read_params(params)?)
     }
 
     /// The methods that show a session's changes of files, revert them, or bring them elsewhere.
     async fn changes_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
         match verb {
-            "diff" => answer(&self.diff(who, read_params(params)?).await?),
-            "files" => answer(&self.files(who, read_params(params)?).await?),
-            "undo" => answer(&self.undo(who, read_params(params)?).await?),
-            "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
-            "apply" => answer(&self.apply(who, read_params(params)?).await?),
-            "branch" => answer(&self.branch(who, read_params(params)?).await?),
-            "patch" => answer(&self.patch(who, read_params(params)?).await?),
+            "diff" => answer(&self.diff(who, self.params(who, params)?).await?),
+            "files" => answer(&self.files(who, self.params(who, params)?).await?),
+            "undo" => answer(&self.undo(who, self.params(who, params)?).await?),
+            "rewind" => answer(&self.rewind(who, self.params(who, params)?).await?),
+            "apply" => answer(&self.apply(who, self.params(who, params)?).await?),
+            "branch" => answer(&self.branch(who, self.params(who, params)?).await?),
+            "patch" => answer(&self.patch(who, self.params(who, params)?).await?),
             _ => Err(needs_connection(verb)),
         }
     }
 
     async fn work_method(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         match method {
-            "input.send" => self.send(who, read_params(params)?).await,
-            "input.cancel" => answer(&self.cancel_input(who, read_params(params)?).await?),
-            "input.list" => answer(&self.list_inputs(who, read_params(params)?).await?),
-            "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
-            "approval.list" => answer(&self.approvals(who, &read_params(params)?).await?),
-            "approval.changes" => answer(&self.approval_changes(who, read_params(params)?).await?),
-            "approval.question" => answer(&self.question(who, &read_params(params)?).await?),
+            "input.send" => self.send(who, self.params(who, params)?).await,
+            "input.cancel" => answer(&self.cancel_input(who, self.params(who, params)?).await?),
+            "input.list" => answer(&self.list_inputs(who, self.params(who, params)?).await?),
+            "turn.cancel" => answer(&self.cancel_turn(who, self.params(who, params)?).await?),
+            "approval.list" => answer(&self.approvals(who, &self.params(who, params)?).await?),
+            "approval.changes" => answer(&self.approval_changes(who, self.params(who, params)?).await?),
+            "approval.question" => answer(&self.question(who, &self.params(who, params)?).await?),
             "fleet.history" => {
                 let NoParams {} = read_params(params)?;
                 answer(&self.fleet_history(who).await?)
             }
             "rule.list" => answer(&self.rules().await?),
-            "rule.remove" => answer(&self.remove_rule(who, read_params(params)?).await?),
-            "approval.decide" => answer(&self.decide(who, read_params(params)?).await?),
+            "rule.remove" => answer(&self.remove_rule(who, self.params(who, params)?).await?),
+            "approval.decide" => answer(&self.decide(who, self.params(who, params)?).await?),
             _ => Err(needs_connection(method)),
         }
     }
 
     async fn node_method(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
         match method {
-            "token.create" => return self.create_token(who, read_params(params)?).await,
-            "token.link" => return self.link_token(who, read_params(params)?).await,
-            "token.revoke" => return answer(&self.revoke_token(who, read_params(params)?).await?),
-            "usage.query" => return answer(&self.usage(who, &read_params(params)?).await?),
-            "usage.daily" => return answer(&self.usage_daily(who, &read_params(params)?).await?),
-            "audit.query" => return answer(&self.audit_query(read_params(params)?).await?),
-            "node.place" => return self.place(who, read_params(params)?).await,
-            "node.log" => return answer(&self.node_log(read_params(params)?).await?),
-            "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
+            "token.create" => return self.create_token(who, self.params(who, params)?).await,
+            "token.link" => return self.link_token(who, self.params(who, params)?).await,
+            "token.revoke" => return answer(&self.revoke_token(who, self.params(who, params)?).await?),
+            "usage.query" => return answer(&self.usage(who, &self.params(who, params)?).await?),
+            "usage.daily" => return answer(&self.usage_daily(who, &self.params(who, params)?).await?),
+            "audit.query" => return answer(&self.audit_query(self.params(who, params)?).await?),
+            "node.place" => return self.place(who, self.params(who, params)?).await,
+            "node.log" => return answer(&self.node_log(self.params(who, params)?).await?),
+            "node.backup_part" => return answer(&self.backup_part(self.params(who, params)?).await?),
             "node.backup_end" => {
-                self.backup_end(&read_params(params)?);
+                self.backup_end(&self.params(who, params)?);
                 return answer(&serde_json::json!({}));
             }
             _ => {}

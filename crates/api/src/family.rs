@@ -1,7 +1,7 @@
 //! Trees of agents as clients see them: the open questions below a session, and waiting for the end of a whole tree.
 
 use crate::api::{Api, read_from};
-use crate::sight::Caller;
+use crate::sight::{Caller, Seen};
 use agentd_actor_kit::{Handle, Read, StoreMsg};
 use agentd_protocol::{EventBody, Fault, OpenApproval, PermissionMode, RunState, SessionId, Summary};
 use agentd_store::{EncodedEvent, Range};
@@ -118,15 +118,19 @@ impl Api {
         Ok(true)
     }
 
-    /// Refuses a mode for a sub-agent that is looser than its parent's: it would not take effect (I7).
+    /// Refuses a mode beyond the caller's rights; and for a sub-agent one that is looser than its parent's: it would not take
+    /// effect (I7).
     pub(crate) async fn may_have(
         &self,
-        session: SessionId,
+        who: &Caller,
+        session: Seen,
         mode: Option<PermissionMode>,
     ) -> Result<(), Fault> {
-        let (Some(mode), Some(row)) = (mode, self.summary(session).await?) else {
+        let (Some(mode), Some(row)) = (mode, self.summary(*session).await?) else {
             return Ok(());
         };
+        who.rights().change_mode(row.mode, mode)?;
+        let session = *session;
         let above = match row.parent {
             Some(parent) => self.summary(parent).await?,
             None => None,

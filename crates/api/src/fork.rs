@@ -8,14 +8,15 @@ use crate::validate;
 use crate::workspaces::RecordedTrees;
 use agentd_checkpoint::Tree;
 use agentd_protocol::{
-    Created, EVENT_VERSION, Event, EventBody, Fault, ForkParams, Labels, Seq, SessionForked, SessionId,
-    SessionUpdated, Workspace, WorkspaceCreated,
+    Created, EVENT_VERSION, Event, EventBody, Fault, ForkParams, Labels, PermissionMode, Seq, SessionForked,
+    SessionId, SessionUpdated, Workspace, WorkspaceCreated,
 };
 use agentd_store::{EncodedEvent, OwnLog, Range};
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,7 @@ impl Api {
         title: Option<String>,
     ) -> Result<Created, Fault> {
         let point = self.point_to_fork(from, upto).await?;
+        self.may_repeat(who, &point).await?;
         let Some(workspace) = point.workspace.clone() else {
             return self.write_fork(who, from, point, (title, None)).await;
         };
@@ -80,6 +82,24 @@ impl Api {
             self.abandon(session).await;
         }
         made
+    }
+
+    /// Refuses a fork whose session would have a mode or a place beyond the caller's rights. It gets those of the original.
+    async fn may_repeat(&self, who: &Caller, point: &Point) -> Result<(), Fault> {
+        if who.principal().as_token().is_none() {
+            return Ok(());
+        }
+        let Some((mode, workdir)) = &point.mode_and_workdir else {
+            return Ok(());
+        };
+        who.rights().mode(*mode)?;
+        match &point.workspace {
+            None => self.shared_directory(who, workdir, false).await.map(drop),
+            Some(workspace) if Path::new(&workspace.source).is_absolute() => {
+                self.copied_directory(who, &workspace.source).await
+            }
+            Some(workspace) => self.may_clone(who, &workspace.source),
+        }
     }
 
     /// Writes the log of a fork, whose session works in its own workspace if it has one.
@@ -176,6 +196,7 @@ impl Api {
                     if let Some(settings) = &durable.settings {
                         point.labels.clone_from(&settings.labels);
                         point.workspace.clone_from(&settings.workspace);
+                        point.mode_and_workdir = Some((settings.mode, settings.workdir.clone()));
                     }
                     point.recorded.last = tree_named(durable.files.tree.as_deref());
                     point.recorded.trees = trees.iter().cloned().collect();
@@ -203,6 +224,7 @@ struct Point {
     at: Seq,
     labels: Labels,
     workspace: Option<Box<Workspace>>,
+    mode_and_workdir: Option<(PermissionMode, String)>,
     recorded: RecordedTrees,
 }
 
@@ -214,6 +236,7 @@ impl Point {
             at: 0,
             labels: Labels::new(),
             workspace: None,
+            mode_and_workdir: None,
             recorded: RecordedTrees::default(),
         }
     }

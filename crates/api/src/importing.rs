@@ -47,7 +47,7 @@ impl Api {
         let (closed, named) = closed(&foreign)?;
         let contents = Contents::read(parts, foreign.len(), &named, limits.blob_bytes).await?;
         let source = validate::printable(params.source.as_deref().unwrap_or_default(), MAX_SOURCE);
-        let created = self.first_event_of(params, &source).await?;
+        let created = self.first_event_of(who, params, &source).await?;
         let imported = SessionImported {
             from: foreign.from(),
             source,
@@ -62,7 +62,12 @@ impl Api {
     }
 
     /// The session's settings. They take nothing from the file, not even a name: it could be that of another session.
-    async fn first_event_of(&self, params: &ImportParams, source: &str) -> Result<SessionCreated, Fault> {
+    async fn first_event_of(
+        &self,
+        who: &Caller,
+        params: &ImportParams,
+        source: &str,
+    ) -> Result<SessionCreated, Fault> {
         let asked = params.clone();
         let create = CreateParams {
             title: Some(match asked.title {
@@ -82,8 +87,8 @@ impl Api {
             agent: asked.agent,
             ..CreateParams::default()
         };
-        let place = Place::shared(self.shared_directory(&create.workdir).await?);
-        self.prepared(&create, place).await
+        let place = Place::shared(self.shared_directory(who, &create.workdir, false).await?)?;
+        self.prepared(who, &create, place).await
     }
 }
 

@@ -54,12 +54,21 @@ impl Api {
             labels,
             budget,
         };
-        self.may_have(*session, mode).await?;
+        self.may_have(who, session, mode).await?;
+        if let Some(budget) = &budget {
+            self.may_spend(who, session, budget).await?;
+        }
         let done = self.route(who, session, command, None).await?.done();
         if mode.is_some() {
             self.followed(*session).await?;
         }
         Ok(done)
+    }
+
+    /// Refuses a larger budget than the session has, unless the caller may loosen it.
+    async fn may_spend(&self, who: &Caller, session: Seen, asked: &Budget) -> Result<(), Fault> {
+        let now = self.row(session).await?.summary.budget;
+        who.rights().change_budget(&now, asked)
     }
 
     /// Refuses a budget above the operator's.
@@ -127,8 +136,9 @@ impl Api {
     pub(crate) async fn resume(&self, who: &Caller, params: ResumeParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "resumed by a person")?;
         let (session, row) = self.row_of(who, &params.session).await?;
-        if let Some(workdir) = params.workdir {
-            return self.resume_in(who, session, reason, (row, &workdir)).await;
+        if let Some(workdir) = &params.workdir {
+            let asked = (row, workdir.as_str(), params.force);
+            return self.resume_in(who, session, reason, asked).await;
         }
         let revive = |done| SupervisorMsg::Revive {
             session: *session,
@@ -155,7 +165,7 @@ impl Api {
         who: &Caller,
         session: Seen,
         reason: String,
-        (row, workdir): (Row, &str),
+        (row, workdir, force): (Row, &str, bool),
     ) -> Result<Done, Fault> {
         if let Some(parent) = row.summary.parent {
             let message = "a sub-agent works in the directory of its parent and moves with it";
@@ -177,7 +187,7 @@ impl Api {
             let hint = "send this to a node that has them; `agentctl nodes -o wide` lists them";
             return Err(Fault::conflict("labels_missing", message).hint(hint));
         }
-        let workdir = self.shared_directory(workdir).await?;
+        let workdir = self.shared_directory(who, workdir, force).await?.shared()?;
         let command = |workdir: String| Command::Resume {
             reason: reason.clone(),
             moved: Some(Box::new(SessionMoved {

@@ -3,7 +3,8 @@
 //! the same fault as one that does not exist.
 
 use crate::api::Api;
-use crate::methods::{Reach, method};
+use crate::methods::{Reach, Scope, method};
+use crate::rights::Rights;
 use crate::tokens::{Held, bad_token};
 use crate::words::{ambiguous, unknown};
 use agentd_actor_kit::Read;
@@ -44,6 +45,14 @@ impl Caller {
     /// The author of what the caller does.
     pub(crate) const fn principal(&self) -> &Principal {
         &self.by
+    }
+
+    /// Where and how its sessions may work.
+    pub(crate) fn rights(&self) -> Rights<'_> {
+        match &self.token {
+            Some(held) => Rights::Token(&held.rights, held.scopes.contains(&Scope::Approve)),
+            None => Rights::All,
+        }
     }
 
     /// The labels that every session in its reach has; `None`: it sees all sessions.

@@ -4,7 +4,7 @@ use crate::api::Api;
 use crate::sight::Caller;
 use crate::token_methods::expiry;
 use crate::tokens::Secret;
-use agentd_protocol::{Fault, Labels, LinkTokenParams, Principal, SignInParams, Timestamp};
+use agentd_protocol::{Fault, Labels, LinkTokenParams, Principal, SignInParams, Timestamp, TokenRights};
 use agentd_store::StoredToken;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -25,6 +25,7 @@ const SCOPES: [&str; 3] = ["read", "steer", "approve"];
 struct Grant {
     by: Principal,
     scopes: Vec<String>,
+    rights: TokenRights,
     ttl_ms: u64,
     until: Timestamp,
 }
@@ -67,7 +68,8 @@ impl Api {
         let now = self.parts.clock.now();
         let grant = Grant {
             by: who.principal().clone(),
-            scopes: self.granted(who, &asked)?,
+            scopes: self.scopes_granted(who, &asked)?,
+            rights: who.rights().owned(),
             ttl_ms: params.ttl_ms.unwrap_or(SIGNED_IN_MS),
             until: now.plus_ms(CODE_MS),
         };
@@ -100,6 +102,7 @@ impl Api {
                 hash: secret.hash(),
                 scopes: grant.scopes,
                 labels: Labels::new(),
+                rights: Some(grant.rights),
                 created: now,
                 by: grant.by,
                 expires: Some(expiry(now, grant.ttl_ms)?),
@@ -138,6 +141,7 @@ mod tests {
         Grant {
             by: Principal::user("ana"),
             scopes: vec!["read".to_owned()],
+            rights: TokenRights::default(),
             ttl_ms: 1,
             until: Timestamp(until),
         }

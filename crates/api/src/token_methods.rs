@@ -3,11 +3,15 @@
 use crate::api::Api;
 use crate::dispatch::answer;
 use crate::methods::{Scope, nearest};
+use crate::rights::checked;
 use crate::sight::Caller;
+use crate::token_words::may;
 use crate::tokens::Secret;
 use crate::validate;
 use crate::words::cut;
-use agentd_protocol::{CreateTokenParams, Fault, Principal, RevokeTokenParams, Timestamp, TokenRow};
+use agentd_protocol::{
+    CreateTokenParams, Fault, Principal, RevokeTokenParams, Timestamp, TokenRights, TokenRow,
+};
 use agentd_store::{MAX_TOKENS, StoredToken};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -26,7 +30,12 @@ impl Api {
         self.tokens_read().await?;
         name(&params.name)?;
         validate::labels(&params.labels)?;
-        let scopes = self.granted(who, &params.scopes)?;
+        let scopes = self.scopes_granted(who, &params.scopes)?;
+        let rights = checked(TokenRights {
+            dirs: params.dirs,
+            sources: params.sources,
+            mode: params.mode.unwrap_or(TokenRights::default().mode),
+        })?;
         let ttl = params.ttl_ms;
         let make = |secret: &Secret, now| {
             Ok(StoredToken {
@@ -34,6 +43,7 @@ impl Api {
                 hash: secret.hash(),
                 scopes,
                 labels: params.labels,
+                rights: Some(rights),
                 created: now,
                 by: who.principal().clone(),
                 expires: ttl.map(|ttl| expiry(now, ttl)).transpose()?,
@@ -104,7 +114,10 @@ impl Api {
             None if token.is_live(self.parts.clock.now()) => "live",
             None => "expired",
         };
+        let rights = token.rights.unwrap_or_default();
         TokenRow {
+            may: may(&token.scopes, &token.labels, &rights),
+            rights,
             name: token.name,
             state: state.to_owned(),
             scopes: token.scopes,
@@ -118,7 +131,7 @@ impl Api {
     }
 
     /// The scopes of a new token. A caller can grant only scopes that it has.
-    pub(crate) fn granted(&self, who: &Caller, asked: &[String]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn scopes_granted(&self, who: &Caller, asked: &[String]) -> Result<Vec<String>, Fault> {
         let names = || Scope::ALL.map(Scope::as_str);
         let list = || names().join(", ");
         let mut scopes = BTreeSet::new();
@@ -159,13 +172,13 @@ impl Api {
     }
 
     /// Writes a line into the audit file. Without one, nothing receives the line.
-    fn record(&self, who: &Principal, event: &str, what: &Value) {
+    pub(crate) fn record(&self, who: &Principal, event: &str, what: &Value) {
         let line = json!({"at": self.parts.clock.now(), "who": who, "session": Value::Null,
             "seq": Value::Null, "event": event, "what": what, "why": Value::Null, "trace_id": Value::Null});
         if let Err(TrySendError::Full(_)) = self.parts.audit.try_send(line) {
             tracing::warn!(
                 event,
-                "a change of a token is missing from the audit file: its writer is too far behind"
+                "a line is missing from the audit file: its writer is too far behind"
             );
         }
     }

@@ -1,7 +1,7 @@
 //! The tokens that this daemon accepts: found by the hash of what a client presents, ended by revocation or time.
 
 use agentd_actor_kit::Clock;
-use agentd_protocol::{Fault, Labels, Principal, Timestamp};
+use agentd_protocol::{Fault, Labels, Principal, Timestamp, TokenRights};
 use agentd_store::{Backend, StoredToken};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -68,6 +68,8 @@ pub(crate) struct Held {
     pub(crate) scopes: Vec<Scope>,
     /// The labels that every session in its reach has; empty: all sessions.
     pub(crate) labels: Labels,
+    /// Where and how its sessions may work.
+    pub(crate) rights: TokenRights,
     hash: [u8; 32],
     expires: Option<Timestamp>,
     used: AtomicU64,
@@ -88,6 +90,7 @@ impl Held {
                 .collect(),
             name: token.name,
             labels: token.labels,
+            rights: token.rights.unwrap_or_default(),
             hash: token.hash,
             expires: token.expires,
             used: AtomicU64::new(used),
@@ -171,6 +174,15 @@ impl Tokens {
     /// Reads the store on the first call.
     pub(crate) async fn ready(&self, backend: &Arc<dyn Backend>, clock: Clock) -> Result<(), Fault> {
         let load = async || {
+            let settled = backend.settle_token_rights().await?;
+            if !settled.is_empty() {
+                let names = settled.join(", ");
+                tracing::warn!(
+                    names,
+                    "tokens of an earlier version keep their scopes; their sessions now work only in workspaces from \
+                     workspace.urls, with a mode that asks: to have others, create them anew with --dir, --source and --mode"
+                );
+            }
             for token in backend.tokens().await? {
                 if token.revoked.is_none() {
                     self.accept(token, clock);
@@ -283,6 +295,7 @@ mod tests {
             hash: [7; 32],
             scopes: vec!["read".to_owned(), "fly".to_owned()],
             labels: Labels::new(),
+            rights: None,
             created: Timestamp(0),
             by: Principal::user("ana"),
             expires,

@@ -39,18 +39,18 @@ impl Api {
                 content
             }
             Typed::Mode(mode, Some(rest)) => {
-                self.may_have(*session, Some(mode)).await?;
+                self.may_have(who, session, Some(mode)).await?;
                 self.route(who, session, update(Some(mode), None), None).await?;
                 self.followed(*session).await?;
                 speaker.mode = mode;
                 rest
             }
             Typed::Mode(mode, None) => {
-                let mut words = format!("the mode is now {}", word(mode));
+                let mut words = format!("the mode is now {mode}");
                 if mode == PermissionMode::Yolo {
                     words = format!("{words}; {}", agentd_policy::YOLO_LIMITS);
                 }
-                self.may_have(*session, Some(mode)).await?;
+                self.may_have(who, session, Some(mode)).await?;
                 let said = self
                     .said(who, session, Some(update(Some(mode), None)), words, key)
                     .await?;
@@ -135,6 +135,7 @@ impl Api {
     /// Does the same for the prompt of a new session.
     pub(crate) async fn typed_prompt(
         &self,
+        who: &Caller,
         mut params: CreateParams,
     ) -> Result<(CreateParams, Vec<String>), Fault> {
         if !params.commands {
@@ -143,7 +144,8 @@ impl Api {
         let Some(content) = params.prompt.take() else {
             return Ok((params, Vec::new()));
         };
-        let workdir = validate::workdir(&params.workdir).await?;
+        // A real path: `create` looked at it.
+        let workdir = params.workdir.clone();
         params.title = params.title.or_else(|| validate::title_from(&content));
         let mut person = true;
         let content = match self.typed(&workdir, content).await? {
@@ -153,6 +155,7 @@ impl Api {
                 content
             }
             Typed::Mode(mode, Some(rest)) => {
+                who.rights().mode(mode)?;
                 params.mode = Some(mode);
                 rest
             }
@@ -217,14 +220,5 @@ const fn update(mode: Option<PermissionMode>, model: Option<String>) -> Command 
         mode,
         labels: None,
         budget: None,
-    }
-}
-
-const fn word(mode: PermissionMode) -> &'static str {
-    match mode {
-        PermissionMode::Default => "default",
-        PermissionMode::AcceptEdits => "accept-edits",
-        PermissionMode::Plan => "plan",
-        PermissionMode::Yolo => "yolo",
     }
 }

@@ -5,12 +5,13 @@ use crate::past::Past;
 use crate::recorded::{changes, every, fault, lossy};
 use crate::sight::{Caller, Seen};
 use crate::workspaces::fault_of_workspace;
-use agentd_checkpoint::{Archive, Change, Error, NewCommit, Tree, TreeChange};
+use agentd_checkpoint::{Applied, Archive, Change, Committed, Error, NewCommit, Tree, TreeChange};
 use agentd_file_work::FileWork;
 use agentd_protocol::{
     AppliedTo, ApplyParams, BranchParams, Branched, Decision, EventBody, Fault, Patch, PatchParams,
-    Principal, Seq, Workspace,
+    Principal, Seq, TransferKind, TransferStarted, Workspace,
 };
+use agentd_settings::mask_url;
 use agentd_workspace::{check_url, protocol};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -63,26 +64,54 @@ impl Work {
 impl Api {
     pub(crate) async fn apply(&self, who: &Caller, params: ApplyParams) -> Result<AppliedTo, Fault> {
         let (work, _) = self.work(who, &params.session).await?;
-        let to = PathBuf::from(self.target(&params.to).await?);
+        let to = self.target(who, &params.to).await?;
+        let to = to.path().to_owned();
         if to == work.workdir {
             let message = "the session works in that directory, so its changes are there already";
             return Err(Fault::invalid("same_directory", message).hint("give another directory as `to`"));
         }
         let (target, dry_run) = (self.parts.checkpoints.archive(&to), params.dry_run);
-        let done = work
-            .run(&to, move |archive, changes| {
+        let apply = |dry_run| {
+            let target = target.clone();
+            work.run(&to, move |archive, changes| {
                 target.apply(archive, changes, dry_run)
             })
-            .await?;
-        if !dry_run {
+        };
+        let planned = apply(true).await?;
+        self.places_untouched(&to, &planned.files)?;
+        let done = if dry_run {
+            planned
+        } else {
+            let started = TransferStarted {
+                kind: TransferKind::Apply,
+                to: lossy(&to),
+                branch: None,
+            };
+            let outcome = |done: &Applied| (done.files.len(), None);
+            let done = self
+                .transferred(who, work.session, started, apply(false), outcome)
+                .await?;
             self.note_fetched(&work).await;
-        }
+            done
+        };
         tracing::info!(session = %work.session, by = %who, to = %params.to, files = done.files.len(), dry_run, "changes applied");
         Ok(AppliedTo {
             to: lossy(&to),
             files: done.files.iter().map(|path| lossy(path)).collect(),
             merged: done.merged.iter().map(|path| lossy(path)).collect(),
         })
+    }
+
+    /// Refuses changes of places that are protected whatever the directory is: `bin/ls` is harmless in a project, and not in a
+    /// home directory.
+    fn places_untouched(&self, to: &Path, files: &[PathBuf]) -> Result<(), Fault> {
+        let place = |file: &PathBuf| self.parts.protected.of_machine(&to.join(file));
+        let Some((file, place)) = files.iter().find_map(|file| Some((file, place(file)?))) else {
+            return Ok(());
+        };
+        let message = format!("the changes include {}: {place}", lossy(file));
+        Err(Fault::denied("protected_directory", message)
+            .hint("apply to another directory; or take the changes as a patch: agentctl export ID --patch"))
     }
 
     pub(crate) async fn branch(&self, who: &Caller, params: BranchParams) -> Result<Branched, Fault> {
@@ -112,7 +141,21 @@ impl Api {
                 None => archive.branch(&from.git_dir, changes, &new),
             }
         });
-        let made = made.await?;
+        let started = TransferStarted {
+            kind: match params.push {
+                Some(_) => TransferKind::Push,
+                None => TransferKind::Branch,
+            },
+            to: params
+                .push
+                .as_deref()
+                .map_or_else(|| origin.name.clone(), mask_url),
+            branch: Some(params.name.clone()),
+        };
+        let outcome = |made: &Committed| (made.files, Some(made.commit.clone()));
+        let made = self
+            .transferred(who, work.session, started, made, outcome)
+            .await?;
         self.note_fetched(&work).await;
         tracing::info!(session = %work.session, by = %who, branch = %params.name, commit = %made.commit, "branch made");
         Ok(Branched {

@@ -1,6 +1,7 @@
 //! The workspaces of sessions: made before a session is created, removed when it is deleted.
 
 use crate::api::Api;
+use crate::directories::WorkDir;
 use crate::sight::Caller;
 use crate::validate;
 use agentd_checkpoint::Tree;
@@ -43,14 +44,28 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A directory that the session shares.
-    pub(crate) const fn shared(workdir: String) -> Self {
-        Self {
-            workdir,
+    /// A directory that the session shares, unless the caller may only copy it.
+    pub(crate) fn shared(directory: WorkDir) -> Result<Self, Fault> {
+        Ok(Self {
+            workdir: directory.shared()?,
             project: None,
             workspace: None,
             notices: Vec::new(),
-        }
+        })
+    }
+}
+
+/// Why a workspace was not made.
+#[derive(Debug)]
+enum NoPlace {
+    /// The caller may not have it.
+    Denied(Fault),
+    Workspace(WorkspaceError),
+}
+
+impl From<WorkspaceError> for NoPlace {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
     }
 }
 
@@ -62,36 +77,19 @@ impl Api {
         who: &Caller,
         session: SessionId,
         params: &CreateParams,
+        directory: Option<WorkDir>,
     ) -> Result<Place, Fault> {
         let loaded = self.loaded();
         let settings = &loaded.settings.workspace;
-        if let Some(url) = params.workspace.as_ref().and_then(|asked| asked.repo.as_deref())
-            && who.principal().as_token().is_some()
-            && !settings.may_clone(url)
-        {
-            let what = "a token may not have this URL cloned";
-            return Err(Fault::denied("url_denied", what).hint("the operator can add it to workspace.urls"));
-        }
-        let from_url = params
-            .workspace
-            .as_ref()
-            .is_some_and(|asked| asked.repo.is_some());
-        let workdir = if from_url && params.workdir.is_empty() {
-            String::new()
-        } else {
-            validate::workdir(&params.workdir).await?
-        };
-        let default = settings.choice(Path::new(&workdir));
+        let workdir = directory.as_ref().map_or(Path::new(""), WorkDir::path);
         let asked = Asked {
             request: params.workspace.as_ref(),
-            default,
-            workdir: Path::new(&workdir),
+            default: settings.choice(workdir),
+            workdir,
             repository: None,
         };
         let automatic = asked.is_automatic();
-        let made = self
-            .own_place(session, asked, from_url, making_limits(settings))
-            .await;
+        let made = self.own_place(who, session, asked, making_limits(settings)).await;
         let notice = match made {
             Ok(Some(mut place)) => {
                 if automatic {
@@ -100,21 +98,28 @@ impl Api {
                     place.notices.insert(
                         0,
                         format!(
-                            "the session works in a clone of {workdir}; `agentctl apply {id}` brings its changes to the \
-                             current directory, --workspace shared works in the directory itself"
+                            "the session works in a clone of {}; `agentctl apply {id}` brings its changes to the \
+                             current directory, --workspace shared works in the directory itself",
+                            workdir.display()
                         ),
                     );
                 }
                 return Ok(place);
             }
             Ok(None) => None,
-            Err(WorkspaceError::Refused { message, .. }) if automatic => {
-                Some(format!("the session works in {workdir} itself: {message}"))
-            }
-            Err(error) => return Err(fault_of_workspace(error)),
+            Err(NoPlace::Workspace(WorkspaceError::Refused { message, .. })) if automatic => Some(format!(
+                "the session works in {} itself: {message}",
+                workdir.display()
+            )),
+            Err(NoPlace::Workspace(error)) => return Err(fault_of_workspace(error)),
+            Err(NoPlace::Denied(fault)) => return Err(fault),
         };
-        self.apart(&workdir).await?;
-        let mut place = Place::shared(workdir);
+        let Some(directory) = directory else {
+            return Err(Fault::invalid("bad_workdir", "the working directory is missing")
+                .hint("name one with -C DIR"));
+        };
+        self.apart(directory.text()).await?;
+        let mut place = Place::shared(directory)?;
         place.notices.extend(notice);
         Ok(place)
     }
@@ -122,25 +127,26 @@ impl Api {
     /// Makes the workspace that is asked for; `None`: the session shares its directory.
     async fn own_place(
         &self,
+        who: &Caller,
         session: SessionId,
         asked: Asked<'_>,
-        from_url: bool,
         limits: Limits,
-    ) -> Result<Option<Place>, WorkspaceError> {
+    ) -> Result<Option<Place>, NoPlace> {
+        let from_url = asked.request.is_some_and(|request| request.repo.is_some());
         let repository = if !from_url && asked.needs_repository() {
             self.parts.workspaces.inspect(asked.workdir, LOOK_WITHIN).await?
         } else {
             None
         };
+        if let Some(repository) = &repository {
+            self.may_copy(who, repository).await.map_err(NoPlace::Denied)?;
+        }
         let planned = plan(Asked {
             repository: repository.as_ref(),
             ..asked
         })?;
         match planned {
-            Some(plan) => self
-                .make_place(session, asked.workdir, plan, limits)
-                .await
-                .map(Some),
+            Some(plan) => Ok(Some(self.make_place(session, asked.workdir, plan, limits).await?)),
             None => Ok(None),
         }
     }
@@ -186,34 +192,8 @@ impl Api {
         Ok((WorkspaceCreated { workspace, tree }, notices))
     }
 
-    /// Checks a directory that a session shares with others.
-    pub(crate) async fn shared_directory(&self, workdir: &str) -> Result<String, Fault> {
-        let workdir = validate::workdir(workdir).await?;
-        self.apart(&workdir).await?;
-        Ok(workdir)
-    }
-
-    /// Checks a directory that agentd itself writes for a person: it exists, and holds none of the daemon's own data.
-    pub(crate) async fn target(&self, dir: &str) -> Result<String, Fault> {
-        let dir = validate::workdir(dir).await?;
-        let (path, all) = (Path::new(&dir), &self.parts.workspaces);
-        let data_dir = all.root().parent().unwrap_or(all.root());
-        let own = path.starts_with(data_dir) && (!path.starts_with(all.root()) || all.holds(path));
-        if own || data_dir.starts_with(path) {
-            let what = format!("{dir} holds the daemon's own data");
-            return Err(Fault::invalid("bad_directory", what).hint("name another directory"));
-        }
-        Ok(dir)
-    }
-
-    /// Refuses a directory that commands must not write: one with the daemon's data below it, or one with the daemon's
-    /// notes about a workspace.
-    async fn apart(&self, workdir: &str) -> Result<(), Fault> {
-        if self.parts.workspaces.holds(Path::new(workdir)) {
-            let what = format!("{workdir} belongs to the daemon's own notes about workspaces");
-            return Err(Fault::invalid("bad_workdir", what)
-                .hint("name the tree of a workspace, or another directory"));
-        }
+    /// Refuses a directory that commands must not write, because the daemon's data is below it.
+    pub(crate) async fn apart(&self, workdir: &str) -> Result<(), Fault> {
         if self.parts.facts.walls {
             validate::apart(workdir, &self.parts.facts.data_dir).await?;
         }

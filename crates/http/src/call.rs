@@ -50,6 +50,10 @@ pub(crate) async fn handle(
     let most = app.api.loaded().settings.limits.list_rows;
     let cut = Cut::of(&params, most);
     let waiting = Wait::asked(route, &parts.headers, &params)?;
+    if waiting.is_some() {
+        // Refused before the session runs, not after.
+        app.api.may_call(&who, "session.attach")?;
+    }
     let params = Value::Object(params);
     let answer = match key(route, &parts.headers)?.filter(|_| !route.keyed()) {
         Some(key) => once(&app, who.clone(), route, (params, memory), key).await?,

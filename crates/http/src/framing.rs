@@ -31,11 +31,17 @@ enum Part {
     End,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
 /// The fields of a head that say where the request ends.
 #[derive(Debug, Default)]
 struct Head {
-    begun: bool,
-    old: bool,
+    /// Whether the request line was read, and whether it is HTTP/1.0.
+    version: Option<Version>,
     host: bool,
     length: Option<u64>,
     chunked: bool,
@@ -58,7 +64,7 @@ impl Framing {
 
     /// Whether the last byte was the end of a request.
     pub(crate) fn between(&self) -> bool {
-        matches!(&self.part, Part::Head(head) if !head.begun) && self.line.is_empty()
+        matches!(&self.part, Part::Head(head) if head.version.is_none()) && self.line.is_empty()
     }
 
     /// Follows the next bytes.
@@ -128,16 +134,18 @@ impl Part {
 
 impl Head {
     fn after(mut self, line: &[u8]) -> Option<Part> {
-        if !self.begun {
+        if self.version.is_none() {
             // RFC 9112 allows empty lines before a request.
-            self.begun = !line.is_empty();
-            self.old = line.ends_with(b"HTTP/1.0");
+            self.version = (!line.is_empty()).then(|| match line.ends_with(b"HTTP/1.0") {
+                true => Version::Http10,
+                false => Version::Http11,
+            });
             return Some(Part::Head(self));
         }
         if line.is_empty() {
             return match (self.chunked, self.length) {
                 (true, Some(_)) => None,
-                (true, None) if self.old => None,
+                (true, None) if self.version == Some(Version::Http10) => None,
                 (true, None) => Some(Part::Size),
                 (false, Some(0) | None) => Some(Part::Head(Self::default())),
                 (false, Some(length)) => Some(Part::Body(length)),

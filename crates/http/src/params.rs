@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 /// The parts of a request that hold parameters.
+#[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
     pub(crate) path: &'a RawPathParams,
     pub(crate) query: &'a str,

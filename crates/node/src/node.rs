@@ -329,6 +329,7 @@ fn parts(
         audit,
         daily: Arc::default(),
         checkpoints: child_args.checkpoints.clone(),
+        protected: child_args.executor.protected.places().clone(),
         peers: None,
         parsers: child_args.executor.parsers.clone(),
         workspaces,

@@ -14,6 +14,7 @@ use agentd_sandbox::{
 use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig};
 use agentd_web::SystemResolver;
 use agentd_workspace::WORKSPACES;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -181,6 +182,19 @@ fn real_workspaces(data_dir: &Path) -> PathBuf {
 fn without(mut read: Vec<PathBuf>, data_dir: &Path) -> Vec<PathBuf> {
     read.retain(|path| !data_dir.starts_with(path));
     read
+}
+
+/// What is protected whatever the working directory of a session is.
+pub(crate) fn protected_places(
+    environment: &BTreeMap<String, String>,
+    paths: &Paths,
+) -> agentd_protected::Places {
+    let path = |name: &str| environment.get(name).map(Path::new);
+    let settings = path("XDG_CONFIG_HOME").map(|dir| dir.join("agentd"));
+    let own = [Some(paths.data_dir.clone()), settings];
+    agentd_protected::Places::of(path("HOME"), own.into_iter().flatten())
+        .with_workspaces(paths.data_dir.join(WORKSPACES))
+        .followed()
 }
 
 #[cfg(test)]

@@ -217,16 +217,6 @@ pub(crate) fn places(settings: &Settings, environment: &BTreeMap<String, String>
     Places::new(&settings.agents, path("XDG_CONFIG_HOME"), path("HOME"))
 }
 
-/// What is protected whatever the working directory of a session is.
-fn protected_places(environment: &BTreeMap<String, String>, paths: &Paths) -> agentd_protected::Places {
-    let path = |name: &str| environment.get(name).map(Path::new);
-    let settings = path("XDG_CONFIG_HOME").map(|dir| dir.join("agentd"));
-    let own = [Some(paths.data_dir.clone()), settings];
-    agentd_protected::Places::of(path("HOME"), own.into_iter().flatten())
-        .with_workspaces(paths.data_dir.join(agentd_workspace::WORKSPACES))
-        .followed()
-}
-
 /// The limits of tools, and the locations of skills.
 fn with_skills(settings: &Settings, places: &Places) -> ToolsConfig {
     ToolsConfig {
@@ -374,7 +364,7 @@ async fn executor(
     let protected = settings.permission.protected();
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let protected = protected
-        .with_places(protected_places(environment, paths))
+        .with_places(crate::sandboxing::protected_places(environment, paths))
         .keeping_git(settings.sandbox.keep_git);
     let environment = Environment::allowed(variables, &settings.sandbox.env);
     // Without a sandbox, a command can read these settings anyway.

@@ -193,6 +193,11 @@ pub(crate) fn audit(cursor: u64, event: &Event) -> Option<Value> {
             json!({"steps": turn.steps, "tool_calls": turn.tool_calls}),
             json!(turn.reason),
         ),
+        EventBody::TransferStarted(transfer) => (json!(transfer), Value::Null),
+        EventBody::TransferFinished(done) => (
+            json!({"started": done.started, "files": done.files, "commit": done.commit}),
+            json!(done.error),
+        ),
         EventBody::RuleAdded(rule) => (json!({"rule": rule.rule}), json!({"approval": rule.approval})),
         EventBody::RuleRemoved(rule) => (json!({"rule": rule.rule}), Value::Null),
         EventBody::SessionRecovered(recovered) => (json!(recovered.closed), Value::Null),

@@ -7,7 +7,7 @@ const REPLACE: &str = "replace";
 /// The names that make a directory a repository: the first, and either the next two or the last.
 pub(crate) const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// Whether a directory with these of [`PARTS`] is a repository: git recognizes it by its contents, whatever its name.
+/// Whether a directory with these of `PARTS` is a repository: git recognizes it by its contents, whatever its name.
 #[must_use]
 pub fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     let [head, objects, refs, common] = PARTS;

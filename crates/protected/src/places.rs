@@ -120,7 +120,8 @@ impl Places {
 
     /// Whether a path is in a place of the home directory, of the system or of agentd. Names below a working directory
     /// are classified on their own.
-    pub(crate) fn of_machine(&self, path: &Path) -> Option<Place> {
+    #[must_use]
+    pub fn of_machine(&self, path: &Path) -> Option<Place> {
         if self.workspace(path) {
             return None;
         }

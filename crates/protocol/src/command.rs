@@ -76,6 +76,8 @@ params! {
         parent: Option<SessionId>,
         /// Where the session works; default: the node's setting for `workdir`.
         workspace: Option<crate::workspace::WorkspaceRequest>,
+        /// Works in `workdir` even if it is a protected place, such as `~/.ssh`. Refused to tokens.
+        force: bool,
     }
     /// Parameters of methods that take only a session.
     SessionParams {
@@ -273,13 +275,6 @@ params! {
         rules: Vec<String>,
         /// The custom agent to run.
         agent: Option<String>,
-    }
-    /// `usage.query`.
-    UsageParams {
-        /// Only usage of sessions with these labels: a selector, or a map of required labels.
-        labels: Selector,
-        /// Group by `model`, `session`, or a label's name.
-        by: Option<String>,
     }
 }
 

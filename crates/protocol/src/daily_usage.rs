@@ -1,8 +1,21 @@
-//! Usage by day.
+//! Usage by group and by day.
 
 use crate::selector::Selector;
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
+
+/// `usage.query`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct UsageParams {
+    /// Only usage of sessions with these labels: a selector, or a map of required labels.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub labels: Selector,
+    /// Group by `model`, `session`, or a label's name.
+    #[serde(skip_serializing_if = "crate::command::is_default")]
+    pub by: Option<String>,
+}
 
 /// Parameters of `usage.daily`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

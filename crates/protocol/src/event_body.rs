@@ -169,6 +169,12 @@ pub enum EventBody {
     /// The setup commands of the workspace have run.
     #[serde(rename = "workspace.prepared")]
     WorkspacePrepared(WorkspacePrepared),
+    /// The changes of the session are about to be brought elsewhere.
+    #[serde(rename = "transfer.started")]
+    TransferStarted(TransferStarted),
+    /// The changes of the session were brought elsewhere, or could not be.
+    #[serde(rename = "transfer.finished")]
+    TransferFinished(TransferFinished),
     /// The conversation is back at an earlier point.
     #[serde(rename = "session.rewound")]
     SessionRewound(SessionRewound),
@@ -255,6 +261,8 @@ kinds! {
     WorkspaceCreated => "workspace.created",
     WorkspaceRestored => "workspace.restored",
     WorkspacePrepared => "workspace.prepared",
+    TransferStarted => "transfer.started",
+    TransferFinished => "transfer.finished",
     SessionRewound => "session.rewound",
     SessionForked => "session.forked",
     RuleAdded => "rule.added",
@@ -318,6 +326,8 @@ from_payload!(
     WorkspaceCreated,
     WorkspaceRestored,
     WorkspacePrepared,
+    TransferStarted,
+    TransferFinished,
     SessionRewound,
     SessionForked,
     RuleAdded,

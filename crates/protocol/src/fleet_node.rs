@@ -88,7 +88,7 @@ pub struct ResumeParams {
     /// The reason.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub reason: Option<String>,
-    /// Accepted and not used.
+    /// Goes on in `workdir` even if it is a protected place, such as `~/.ssh`. Refused to tokens.
     #[serde(skip_serializing_if = "crate::command::is_default")]
     pub force: bool,
     /// The session works in this directory of the node that gets the request from now on.

@@ -77,7 +77,7 @@ pub use command::*;
 pub use command_history::*;
 pub use command_work::*;
 pub use context_shown::*;
-pub use daily_usage::{DailyUsageParams, DailyUsageRow};
+pub use daily_usage::{DailyUsageParams, DailyUsageRow, UsageParams};
 pub use delta::{Delta, Fragment};
 pub use done::Done;
 pub use event::{EVENT_VERSION, Event, Seq};
@@ -124,7 +124,7 @@ pub use store_check::StoreCheck;
 pub use summary::{Group, QueuedInput, RunState, SessionPlace, Status, Summary, WaitReason};
 pub use token::{
     ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
-    TokenRow,
+    TokenRights, TokenRow,
 };
 pub use usage::{Price, Usage};
 pub use vocabulary::*;

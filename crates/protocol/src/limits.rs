@@ -101,6 +101,17 @@ pub enum PermissionMode {
 }
 
 impl PermissionMode {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AcceptEdits => "accept-edits",
+            Self::Plan => "plan",
+            Self::Yolo => "yolo",
+        }
+    }
+
     /// The stricter of two modes.
     #[must_use]
     pub const fn stricter(self, other: Self) -> Self {
@@ -114,6 +125,12 @@ impl PermissionMode {
             Self::AcceptEdits => 2,
             Self::Yolo => 3,
         }
+    }
+}
+
+impl std::fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

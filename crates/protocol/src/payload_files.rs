@@ -104,3 +104,45 @@ pub struct SetupCommand {
     /// Wall time in milliseconds.
     pub duration_ms: u64,
 }
+
+/// How the changes of a session leave its working directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TransferKind {
+    /// `session.apply`: into another directory.
+    Apply,
+    /// `session.branch`: as a branch of the repository that the session works on.
+    Branch,
+    /// `session.branch` with `push`: as a branch of a repository elsewhere.
+    Push,
+}
+
+/// `transfer.started`: agentd is about to bring the changes of the session elsewhere; durable before that happens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct TransferStarted {
+    /// How.
+    pub kind: TransferKind,
+    /// The directory, the repository or the URL, without credentials.
+    pub to: String,
+    /// The new branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+/// `transfer.finished`: the outcome. If it is missing, agentd stopped meanwhile, and the outcome is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct TransferFinished {
+    /// The seq of the `transfer.started`.
+    pub started: Seq,
+    /// The number of files that changed there.
+    pub files: u64,
+    /// The new commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Why nothing was brought there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}

@@ -1,9 +1,46 @@
 //! Tokens as clients see them.
 
+use crate::limits::PermissionMode;
 use crate::principal::Principal;
 use crate::stamp::Timestamp;
 use crate::vocabulary::Labels;
 use serde::{Deserialize, Serialize};
+
+/// Where and how the sessions of a token may work. The default is the narrowest: no directory, and a mode that asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct TokenRights {
+    /// Absolute paths of directories. Sessions of the token may work in them and below, and bring changes to them.
+    pub dirs: Vec<String>,
+    /// Absolute paths of directories, and beginnings of URLs. Sessions of the token may work in clones and copies of them;
+    /// `*` stands for every URL. Without a URL, `workspace.urls` applies.
+    pub sources: Vec<String>,
+    /// The least strict mode.
+    pub mode: PermissionMode,
+}
+
+impl Default for TokenRights {
+    fn default() -> Self {
+        Self {
+            dirs: Vec::new(),
+            sources: Vec::new(),
+            mode: PermissionMode::Default,
+        }
+    }
+}
+
+impl TokenRights {
+    /// The rights of a local user.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            dirs: vec!["/".to_owned()],
+            sources: vec!["*".to_owned()],
+            mode: PermissionMode::Yolo,
+        }
+    }
+}
 
 /// `token.create`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -19,6 +56,16 @@ pub struct CreateTokenParams {
     /// The token reaches only sessions with all of these labels; none: all sessions.
     #[serde(skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// Absolute paths of directories in and below which its sessions may work; none: only in workspaces made from `sources`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dirs: Vec<String>,
+    /// Absolute paths of directories, and beginnings of URLs, of which its sessions may work in clones and copies. Without a
+    /// URL, `workspace.urls` applies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// The least strict mode that it may give a session; absent: `default`, which asks about writes and commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PermissionMode>,
     /// The lifetime in milliseconds; absent: until it is revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -81,6 +128,12 @@ pub struct TokenRow {
     pub scopes: Vec<String>,
     /// The labels that every session in its reach has; empty: all sessions.
     pub labels: Labels,
+    /// Where and how its sessions may work.
+    #[serde(flatten)]
+    pub rights: TokenRights,
+    /// What it may do, in plain words.
+    #[serde(default)]
+    pub may: Vec<String>,
     /// When it was created.
     pub created_at: Timestamp,
     /// Who created it.

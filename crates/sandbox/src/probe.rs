@@ -12,6 +12,7 @@ use crate::resident::WARDEN_ARG;
 use crate::running::Exit;
 use crate::slot::WardenSpec;
 use crate::warden::{CommandSpec, Warden};
+use agentd_protected::{Places, ProtectedPaths};
 use agentd_protocol::SandboxLevel;
 use agentd_protocol::sandbox::{
     Builder, CHOICE_FILE, Choice, Finding, Findings, RECORD_FILE, Record, Refusal,
@@ -265,9 +266,13 @@ async fn try_level(
     let mut read = readable(&spec.environment, &spec.read);
     // A path in the settings may contain the place of the attempts.
     read.retain(|path| !dir.starts_with(path));
+    // The daemon's data, which has the place of the attempts, is usually below a hidden directory. A tree of a workspace may be
+    // written there, and so may this.
+    let places = Places::default().with_workspaces(dir.parent().unwrap_or(dir).to_owned());
     let walls = Confinement {
         builder,
         broker,
+        protected: ProtectedPaths::default().with_places(places.followed()),
         ..Confinement::new(level, dir.join(format!("{name}-temp")), read)
     };
     let warden = WardenSpec {

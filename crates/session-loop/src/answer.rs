@@ -31,6 +31,7 @@ impl Asked {
             | Command::Resume { .. }
             | Command::Close { .. }
             | Command::ChildEnded { .. }
+            | Command::Transfer(_)
             | Command::Tell
             | Command::Follow
             | Command::Rework(_)

@@ -28,6 +28,7 @@ pub(crate) fn command(mut command: Command) -> Command {
         // The commands in it were redacted when they came into the log.
         Command::ChildEnded { ended, .. } => text(&mut ended.text),
         Command::CancelInput(_)
+        | Command::Transfer(_)
         | Command::Tell
         | Command::Follow
         | Command::Rework(_)

@@ -66,7 +66,7 @@ pub use store::{StoreConfig, StoreKind};
 pub use view::{Shown, mask_url};
 pub use web::{Opened, OpenedPlace, WebConfig};
 pub use webhook::{OnExpiry, WebhookConfig};
-pub use workspace::{Checkpointing, Keep, WorkspaceConfig};
+pub use workspace::{Checkpointing, Keep, WorkspaceConfig, url_is_below};
 
 #[cfg(test)]
 mod tests;

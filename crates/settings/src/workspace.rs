@@ -130,13 +130,13 @@ impl WorkspaceConfig {
     /// Whether a token may have a URL cloned.
     #[must_use]
     pub fn may_clone(&self, url: &str) -> bool {
-        is_below(url, &self.urls)
+        url_is_below(url, &self.urls)
     }
 
     /// Whether a branch may be pushed to a URL.
     #[must_use]
     pub fn may_push(&self, url: &str) -> bool {
-        is_below(url, &self.push)
+        url_is_below(url, &self.push)
     }
 
     /// The first entry of `include` that does not stay in the repository, or that leads into git's own directory.
@@ -154,7 +154,8 @@ impl WorkspaceConfig {
 }
 
 /// Whether a URL begins with an entry, which ends with a whole part of the URL's path. `..` would lead elsewhere.
-fn is_below(url: &str, entries: &[String]) -> bool {
+#[must_use]
+pub fn url_is_below(url: &str, entries: &[String]) -> bool {
     let climbs = url
         .to_ascii_lowercase()
         .replace("%2e", ".")

@@ -235,6 +235,7 @@ pub(crate) fn name(command: &Command) -> String {
         Command::Rework(rework) => format!("rework to {:?}", rework.work.rewind_to),
         Command::Compact => "compact".into(),
         Command::Summarize => "summarize".into(),
+        Command::Transfer(_) => "deliver".into(),
         Command::ChildEnded { .. } => "child ended".into(),
         Command::Tell => "tell".into(),
         Command::Follow => "follow".into(),

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 #[async_trait]
 impl Access for PostgresStore {
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms FROM token
-             ORDER BY name";
+        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights
+             FROM token ORDER BY name";
         let rows = self
             .reads
             .run(move |client| async move { all(&client, sql, &[]).await });
@@ -31,11 +31,12 @@ impl Access for PostgresStore {
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
         let scopes = serde_json::to_string(&token.scopes)?;
         let labels = serde_json::to_string(&token.labels)?;
+        let rights = token.rights.as_ref().map(serde_json::to_string).transpose()?;
         let add = self.reads.run(move |client| async move {
             let old = "DELETE FROM token WHERE revoked_ms < $1 OR expires_ms < $1";
             change(&client, old, &[&column(forget.0)]).await?;
-            let sql = "INSERT INTO token SELECT $1::text, $2::bytea, $3::text, $4::text, $5::bigint, $6::text, $7::bigint, $8::bigint, $9::bigint
-                 WHERE (SELECT count(*) FROM token) < $10 ON CONFLICT (name) DO NOTHING";
+            let sql = "INSERT INTO token SELECT $1::text, $2::bytea, $3::text, $4::text, $5::bigint, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::text
+                 WHERE (SELECT count(*) FROM token) < $11 ON CONFLICT (name) DO NOTHING";
             let time = |time: Option<Timestamp>| time.map(|time| column(time.0));
             let most = column(MAX_TOKENS as u64);
             let (created, by) = (column(token.created.0), token.by.0);
@@ -54,6 +55,7 @@ impl Access for PostgresStore {
                     &expires,
                     &used,
                     &revoked,
+                    &rights,
                     &most,
                 ],
             )
@@ -65,6 +67,15 @@ impl Access for PostgresStore {
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
         let sql = "UPDATE token SET revoked_ms = $2 WHERE name = $1 AND revoked_ms IS NULL";
         Ok(self.mark_token(sql, name, at).await? == 1)
+    }
+
+    async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
+        let settle = self.reads.run(move |client| async move {
+            let sql = "UPDATE token SET rights = '{}' WHERE rights IS NULL RETURNING name";
+            all(&client, sql, &[]).await
+        });
+        let rows = settle.await?;
+        rows.iter().map(|row| get(row, 0)).collect()
     }
 
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
@@ -94,7 +105,7 @@ impl PostgresStore {
     }
 }
 
-/// `None`: its scopes or labels are unreadable.
+/// `None`: its scopes, labels or rights are unreadable.
 fn token(row: &tokio_postgres::Row) -> Result<Option<StoredToken>, StoreError> {
     let time = |index| Ok::<_, StoreError>(get::<Option<i64>>(row, index)?.map(|ms| Timestamp(size(ms))));
     let hash = <[u8; 32]>::try_from(get::<&[u8]>(row, 1)?);
@@ -102,7 +113,8 @@ fn token(row: &tokio_postgres::Row) -> Result<Option<StoredToken>, StoreError> {
         serde_json::from_str(get(row, 2)?),
         serde_json::from_str(get(row, 3)?),
     );
-    let (Ok(hash), Ok(scopes), Ok(labels)) = (hash, scopes, labels) else {
+    let rights = get::<Option<&str>>(row, 9)?.map(serde_json::from_str).transpose();
+    let (Ok(hash), Ok(scopes), Ok(labels), Ok(rights)) = (hash, scopes, labels, rights) else {
         return Ok(None);
     };
     Ok(Some(StoredToken {
@@ -110,6 +122,7 @@ fn token(row: &tokio_postgres::Row) -> Result<Option<StoredToken>, StoreError> {
         hash,
         scopes,
         labels,
+        rights,
         created: Timestamp(count_of(row, 4)?),
         by: Principal(get(row, 5)?),
         expires: time(6)?,

@@ -18,13 +18,14 @@ impl Access for SqliteStore {
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
         let scopes = serde_json::to_string(&token.scopes)?;
         let labels = serde_json::to_string(&token.labels)?;
+        let rights = token.rights.as_ref().map(serde_json::to_string).transpose()?;
         let most = i64::try_from(MAX_TOKENS).unwrap_or(i64::MAX);
         let add = move |writer: &Connection| {
             let forget_old = "DELETE FROM token WHERE revoked_ms < ?1 OR expires_ms < ?1";
             writer.execute(forget_old, [column(forget.0)])?;
             let mut insert = writer.prepare_cached(
-                "INSERT INTO token SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-                 WHERE (SELECT count(*) FROM token) < ?10 ON CONFLICT(name) DO NOTHING",
+                "INSERT INTO token SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+                 WHERE (SELECT count(*) FROM token) < ?11 ON CONFLICT(name) DO NOTHING",
             )?;
             let time = |time: Option<Timestamp>| time.map(|time| column(time.0));
             insert.execute(params![
@@ -37,6 +38,7 @@ impl Access for SqliteStore {
                 time(token.expires),
                 time(token.used),
                 time(token.revoked),
+                rights,
                 most,
             ])
         };
@@ -50,6 +52,16 @@ impl Access for SqliteStore {
             writer.prepare_cached(sql)?.execute(params![name, column(at.0)])
         };
         Ok(self.writer.change(SMALL, revoke).await? == 1)
+    }
+
+    async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
+        let settle = |writer: &Connection| {
+            let sql = "UPDATE token SET rights = '{}' WHERE rights IS NULL RETURNING name";
+            let mut update = writer.prepare_cached(sql)?;
+            let names = update.query_map([], |row| row.get(0))?;
+            names.collect()
+        };
+        self.writer.change(SMALL, settle).await
     }
 
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
@@ -77,8 +89,8 @@ impl Access for SqliteStore {
 
 fn tokens(reader: &Connection) -> Result<Vec<StoredToken>, Error> {
     let mut select = reader.prepare_cached(
-        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms FROM token
-         ORDER BY name",
+        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights
+         FROM token ORDER BY name",
     )?;
     let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, token(row))))?;
     let mut tokens = Vec::new();
@@ -91,12 +103,19 @@ fn tokens(reader: &Connection) -> Result<Vec<StoredToken>, Error> {
     Ok(tokens)
 }
 
-/// `None`: its scopes or labels are unreadable.
+/// `None`: its scopes, labels or rights are unreadable.
 fn token(row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
     let time =
         |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.map(|ms| Timestamp(size(ms))));
     let (scopes, labels): (String, String) = (row.get(2)?, row.get(3)?);
-    let (Ok(scopes), Ok(labels)) = (serde_json::from_str(&scopes), serde_json::from_str(&labels)) else {
+    let rights: Option<String> = row.get(9)?;
+    let rights = rights.map(|rights| serde_json::from_str(&rights)).transpose();
+    let read = (
+        serde_json::from_str(&scopes),
+        serde_json::from_str(&labels),
+        rights,
+    );
+    let (Ok(scopes), Ok(labels), Ok(rights)) = read else {
         return Ok(None);
     };
     Ok(Some(StoredToken {
@@ -104,6 +123,7 @@ fn token(row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
         hash: row.get(1)?,
         scopes,
         labels,
+        rights,
         created: Timestamp(size(row.get(4)?)),
         by: Principal(row.get(5)?),
         expires: time(6)?,

@@ -12,7 +12,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One migration per version, applied in order, each in its own transaction. Never change a released migration.
-const MIGRATIONS: [&str; 6] = [V1, V2, V3, V4, V5, V6];
+const MIGRATIONS: [&str; 7] = [V1, V2, V3, V4, V5, V6, V7];
 
 // A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
 // columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
@@ -119,6 +119,9 @@ CREATE TABLE token(
 
 // Cache writes for an hour are billed apart.
 const V6: &str = "ALTER TABLE spent ADD COLUMN cache_write_1h INTEGER NOT NULL DEFAULT 0;";
+
+// Where and how the sessions of a token may work. A token of an earlier version has no rights until the daemon settles them.
+const V7: &str = "ALTER TABLE token ADD COLUMN rights TEXT;";
 
 /// Opens the only write connection, and migrates the schema.
 pub(crate) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Error> {

@@ -1,6 +1,6 @@
 //! The tokens of programs and people, and which content a token's labels reach.
 
-use agentd_protocol::{Labels, Principal, Timestamp};
+use agentd_protocol::{Labels, Principal, Timestamp, TokenRights};
 
 /// The maximum number of tokens, ended ones included.
 pub const MAX_TOKENS: usize = 4_096;
@@ -16,6 +16,8 @@ pub struct StoredToken {
     pub scopes: Vec<String>,
     /// The labels that every session in its reach has; empty: all sessions.
     pub labels: Labels,
+    /// Where and how its sessions may work; `None`: a version without rights created it, so that it has the default ones.
+    pub rights: Option<TokenRights>,
     /// When it was created.
     pub created: Timestamp,
     /// Who created it.

@@ -161,6 +161,8 @@ pub trait Access: Send + Sync + Debug {
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError>;
     /// Ends a token. Returns false if there is no such token, or it was revoked before.
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError>;
+    /// Gives every token without rights the default ones, and returns the names of these tokens.
+    async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError>;
     /// Records a use of a token.
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError>;
     /// Whether a session with all of these labels keeps this blob.

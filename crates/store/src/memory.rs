@@ -9,7 +9,7 @@ use crate::{
     Range, Row, SessionLog, Spending, StoreError, StoredKey, StoredToken, Watched,
 };
 use agentd_fault_points as fault;
-use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, Principal, SessionId, Timestamp, TokenRights};
 use async_trait::async_trait;
 use bytes::Bytes;
 use state::State;
@@ -210,6 +210,16 @@ impl Access for MemoryStore {
         let live = state.tokens.get_mut(name);
         let live = live.filter(|token| token.revoked.is_none());
         Ok(live.map(|token| token.revoked = Some(at)).is_some())
+    }
+
+    async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
+        let mut state = self.open()?;
+        let without = state.tokens.values_mut().filter(|token| token.rights.is_none());
+        let settled = without.map(|token| {
+            token.rights = Some(TokenRights::default());
+            token.name.clone()
+        });
+        Ok(settled.collect())
     }
 
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {

@@ -219,6 +219,10 @@ impl Access for CountingLog {
         self.inner.revoke_token(name, at).await
     }
 
+    async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
+        self.inner.settle_token_rights().await
+    }
+
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
         self.inner.token_used(name, at).await
     }

@@ -283,10 +283,8 @@ mod tests {
         }
     }
 
-    /// The encodings of credentials that other filters let through, mixed and nested.
-    #[test]
-    fn i8_redteam_48_an_escaped_or_wrapped_secret_is_redacted() {
-        let secret = "w1re-tap&Key/9=z+Q~\u{e4}!long enough";
+    /// The secret behind escapes that other filters let through, mixed and nested.
+    fn escaped(secret: &str) -> Vec<(&'static str, String)> {
         let url: String = secret.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let lower = url.to_lowercase();
         let twice = url.replace('%', "%25");
@@ -307,12 +305,7 @@ mod tests {
             .chars()
             .map(|c| format!("&#x{:X};", u32::from(c)))
             .collect();
-        let base64 = "dzFyZS10YXAmS2V5Lzk9eitRfsOkIWxvbmcgZW5vdWdo";
-        let wrapped = |width: usize, end: &str| {
-            let lines = base64.as_bytes().chunks(width).map(String::from_utf8_lossy);
-            lines.collect::<Vec<_>>().join(end)
-        };
-        let codings = [
+        vec![
             ("one character of a URL", secret.replace('-', "%2D")),
             ("a URL", url),
             ("a URL in lower case", lower),
@@ -337,6 +330,17 @@ mod tests {
                     .replace('w', "\\u0077")
                     .replace('&', "&amp;"),
             ),
+        ]
+    }
+
+    /// The secret broken by the ends of lines.
+    fn wrapped(secret: &str) -> Vec<(&'static str, String)> {
+        let base64 = "dzFyZS10YXAmS2V5Lzk9eitRfsOkIWxvbmcgZW5vdWdo";
+        let wrapped = |width: usize, end: &str| {
+            let lines = base64.as_bytes().chunks(width).map(String::from_utf8_lossy);
+            lines.collect::<Vec<_>>().join(end)
+        };
+        vec![
             ("broken by lines", secret.replace("Key", "K\n  ey")),
             ("continued lines of a shell", secret.replace("Key", "K\\\ney")),
             ("quoted-printable lines", secret.replace("Key", "K=\r\ney")),
@@ -348,7 +352,13 @@ mod tests {
                 "base64 in lines of a URL",
                 wrapped(16, "%0D%0A").replace('+', "%2B"),
             ),
-        ];
+        ]
+    }
+
+    #[test]
+    fn i8_redteam_48_an_escaped_or_wrapped_secret_is_redacted() {
+        let secret = "w1re-tap&Key/9=z+Q~\u{e4}!long enough";
+        let codings = [escaped(secret), wrapped(secret)].concat();
         let shown = |coded: &str| redact_known(&format!("<{coded}>")).into_owned();
         for (coding, coded) in &codings {
             assert_eq!(shown(coded), format!("<{coded}>"), "positive control: {coding}");

@@ -4,7 +4,7 @@ use crate::Phase;
 use crate::draft::Draft;
 use crate::durable::shown_settings::ShownSettings;
 use crate::effect::Reply;
-use crate::input::{Command, NewInput};
+use crate::input::{Command, NewInput, Transfer};
 use crate::{
     calls::{approvals, jobs},
     context, history, inbox, side,
@@ -48,8 +48,10 @@ fn accessible(draft: &Draft<'_, '_>, command: &Command) -> Result<(), Fault> {
         command,
         Command::ChildEnded { .. } | Command::Tell | Command::Follow
     );
+    // A person takes the work of a closed session, too.
+    let transfers = matches!(command, Command::Transfer(_));
     match &durable.closed {
-        Some(closed) if !of_family => Err(Fault::conflict(
+        Some(closed) if !of_family && !transfers => Err(Fault::conflict(
             "session_closed",
             format!("the session is closed: {}", closed.reason),
         )),
@@ -86,6 +88,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Rework(rework) => history::begin(draft, *rework),
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
+        Command::Transfer(step) => Ok(transfer(draft, step)),
         Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
         Command::Tell => completion_report::asked(draft),
         Command::Follow => {
@@ -113,6 +116,14 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             },
         ),
     }
+}
+
+fn transfer(draft: &mut Draft<'_, '_>, step: Transfer) -> Reply {
+    match step {
+        Transfer::Started(started) => draft.emit_by_caller(started),
+        Transfer::Finished(finished) => draft.emit_by_caller(finished),
+    }
+    DONE
 }
 
 fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {

@@ -11,7 +11,7 @@ use agentd_protocol::{
     About, ApprovalId, Basis, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned,
     ContextTrimmed, ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels,
     PermissionMode, Price, Principal, SandboxLevel, Scope, SessionCreated, SessionId, SessionMoved, Stamp,
-    ThinkingLevel, ToolCallId, ToolOutcome, TurnError, TurnId, Verdict,
+    ThinkingLevel, ToolCallId, ToolOutcome, TransferFinished, TransferStarted, TurnError, TurnId, Verdict,
 };
 
 pub use crate::attempts::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
@@ -156,6 +156,15 @@ pub enum Input {
     Drain,
 }
 
+/// A step of bringing changes of files elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transfer {
+    /// Before it happens.
+    Started(TransferStarted),
+    /// Its outcome.
+    Finished(TransferFinished),
+}
+
 /// A command of a principal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -219,6 +228,8 @@ pub enum Command {
     Compact,
     /// Have a model summarise the session so far.
     Summarize,
+    /// Record that changes of files are brought elsewhere, also of a closed session (only from agentd itself).
+    Transfer(Transfer),
     /// A sub-agent ended (only from agentd itself). Refused with `conflict` if nothing waits for it, so each counts once.
     ChildEnded {
         /// The sub-agent.

@@ -56,7 +56,7 @@ pub use effect::{Effect, Reply, Shrink, SideCall, Step, Summariser};
 pub use history::{Rework, Reworked};
 pub use input::{
     CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, Shrunk,
-    SideEnded, TimerKey,
+    SideEnded, TimerKey, Transfer,
 };
 pub use invariants::{Held, Order, Violation, Witness, sound_request, stable_prefix};
 pub use lifecycle::event::{LifecycleEvent, Notice};

@@ -55,11 +55,11 @@ pub fn summary(body: &EventBody) -> String {
         | EventBody::UndoApplied(_)
         | EventBody::SessionRewound(_)
         | EventBody::SessionForked(_) => history(body),
+        body @ (EventBody::TransferStarted(_) | EventBody::TransferFinished(_)) => transfer(body),
         EventBody::ApprovalEscalated(e) => {
             format!("no answer to {} in time (level {})", e.approval.short(), e.level)
         }
-        EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
-        EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
+        body @ (EventBody::RuleAdded(_) | EventBody::RuleRemoved(_)) => rule(body),
         body @ (EventBody::TurnStarted(_)
         | EventBody::ModelStarted(_)
         | EventBody::ModelFinished(_)
@@ -72,6 +72,29 @@ pub fn summary(body: &EventBody) -> String {
         | EventBody::ToolFinished(_)
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
+    }
+}
+
+fn rule(body: &EventBody) -> String {
+    match body {
+        EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
+        EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
+        _ => String::new(),
+    }
+}
+
+/// Changes of files that are brought elsewhere.
+fn transfer(body: &EventBody) -> String {
+    match body {
+        EventBody::TransferStarted(e) => match &e.branch {
+            Some(branch) => format!("bringing the changes as branch {branch} to {}", e.to),
+            None => format!("bringing the changes to {}", e.to),
+        },
+        EventBody::TransferFinished(e) => match &e.error {
+            Some(error) => format!("could not bring the changes there: {error}"),
+            None => format!("brought {} there", count(e.files, "changed file")),
+        },
+        _ => String::new(),
     }
 }
 

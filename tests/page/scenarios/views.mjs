@@ -47,6 +47,9 @@ export async function theNodeShowsItsActorsAndItsLog({ daemon, browser }) {
   await page.getByRole('button', { name: 'Check the store' }).click();
   await page.getByText('The store is whole').waitFor();
   await page.locator('.log', { hasText: 'starting agentd' }).waitFor();
+  // What a token may do, in the daemon's words.
+  await page.locator('section', { has: page.getByRole('heading', { name: 'Tokens' }) }).locator('summary').first().click();
+  await page.getByText('gives a session at most the mode').first().waitFor();
 }
 
 export async function theAuditIsFilteredAndVerified({ daemon, browser }) {

@@ -174,7 +174,7 @@ async fn redteam_no_session_works_among_the_daemons_notes_about_workspaces() {
         &daemon.data_dir().join("mirrors"),
     ] {
         let refused = tried(dir).await.unwrap_err().to_string();
-        assert!(refused.contains("own notes"), "{}: {refused}", dir.display());
+        assert!(refused.contains("own files"), "{}: {refused}", dir.display());
     }
     tried(&tree).await.unwrap();
 }

@@ -1,5 +1,6 @@
 //! Arguments of `token` and `context`.
 
+use crate::cli::turns::ModeArg;
 use crate::values::{duration, label};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -24,7 +25,9 @@ pub(crate) struct OpenArgs {
 #[derive(Debug, Args)]
 #[command(
     after_help = "A token lets a program or a person on another machine use agentd's HTTP API. Its events say by: token:NAME. \
-With --label it reaches only sessions that have these labels, and sessions that it makes get them.\n\nExamples:\n  agentctl token create ci --scope read,steer -l team=a --ttl 30d > ci.token\n  agentctl token ls\n  agentctl token revoke ci"
+With --label it reaches only sessions that have these labels, and sessions that it makes get them. Without --dir its sessions work only in \
+clones and copies of what --source names, or of the URLs in workspace.urls; without --mode they ask about writes and \
+commands.\n\nExamples:\n  agentctl token create ci --scope read,steer -l team=a --dir /srv/a > ci.token\n  agentctl token show ci\n  agentctl token ls\n  agentctl token revoke ci"
 )]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
@@ -36,9 +39,15 @@ pub(crate) struct TokenArgs {
 pub(crate) enum TokenVerb {
     /// Create one and print it, this one time; agentd keeps only its hash
     Create(CreateTokenArgs),
-    /// List them: scopes, labels, expiry, last use
+    /// List them: scopes, labels, mode, expiry, last use
     #[command(alias = "list")]
     Ls,
+    /// Say in plain words what one may do
+    Show {
+        /// Its name, as `token ls` shows it
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     /// End them for good, and their open streams within a second
     #[command(alias = "rm")]
     Revoke {
@@ -66,6 +75,15 @@ pub(crate) struct CreateTokenArgs {
     /// Reach only sessions with this label; several must all be there
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Let its sessions work in this directory and below, and bring their changes to it; several times for several
+    #[arg(long = "dir", value_name = "DIR")]
+    pub(crate) dirs: Vec<String>,
+    /// Let its sessions work in clones and copies of this directory, or of URLs that begin with this; several times for several
+    #[arg(long = "source", value_name = "DIR|URL")]
+    pub(crate) sources: Vec<String>,
+    /// The least strict mode that it may give a session [default: default]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) mode: Option<ModeArg>,
     /// How long it is valid, such as 30d [default: until it is revoked]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) ttl: Option<Duration>,

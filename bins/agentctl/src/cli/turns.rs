@@ -54,6 +54,9 @@ pub(crate) struct RunArgs {
     /// The working directory [default: the current one]
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
+    /// Work in the directory even if it is a protected place, such as ~/.ssh or /etc
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     /// A configured model, by name; `agentctl models` lists them

@@ -184,7 +184,11 @@ const fn stopped(state: RunState) -> bool {
 
 /// Resumes sessions, or has one go on in another directory.
 pub(crate) async fn resume(ctx: &mut Ctx, args: ResumeArgs) -> Result<Exit, Failure> {
-    let LifecycleArgs { targets, reason, .. } = args.lifecycle;
+    let LifecycleArgs {
+        targets,
+        reason,
+        force,
+    } = args.lifecycle;
     let Some(workdir) = &args.workdir else {
         return each(ctx, &targets, &Order::Resume(reason)).await;
     };
@@ -200,7 +204,7 @@ pub(crate) async fn resume(ctx: &mut Ctx, args: ResumeArgs) -> Result<Exit, Fail
     let params = ResumeParams {
         session: session.clone(),
         reason,
-        force: false,
+        force,
         workdir: Some(workdir.clone()),
     };
     let Done { seq, pending } = client.resume(&params).await?;

@@ -212,6 +212,7 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         commands: args.commands,
         key: args.key.clone(),
         workspace: args.place.request(),
+        force: args.force,
         ..CreateParams::default()
     })
 }

@@ -17,6 +17,7 @@ impl Row for TokenRow {
             Column::whole("state", 0),
             Column::whole("scopes", 1),
             Column::text("labels", 2, 20),
+            Column::whole("mode", 2),
             Column::whole("expires", 1),
             Column::whole("used", 3),
         ];
@@ -37,6 +38,7 @@ impl Row for TokenRow {
             self.state.clone(),
             self.scopes.join(","),
             clean(&listed(&self.labels)).into_owned(),
+            self.rights.mode.to_string(),
             self.expires_at.map_or_else(|| "never".to_owned(), ends),
             self.last_used_at.map_or_else(|| "never".to_owned(), used),
         ];
@@ -55,6 +57,7 @@ pub(crate) async fn token(ctx: &mut Ctx, verb: &TokenVerb) -> Result<Exit, Failu
     match verb {
         TokenVerb::Create(args) => create(ctx, args).await,
         TokenVerb::Ls => list(ctx).await,
+        TokenVerb::Show { name } => show(ctx, name).await,
         TokenVerb::Revoke { names } => revoke(ctx, names).await,
     }
 }
@@ -68,21 +71,23 @@ async fn create(ctx: &mut Ctx, args: &CreateTokenArgs) -> Result<Exit, Failure> 
         name: args.name.clone(),
         scopes: args.scopes.iter().map(|scope| scope.name()).collect(),
         labels: labels(&args.labels),
+        dirs: args.dirs.clone(),
+        sources: args.sources.clone(),
+        mode: args.mode.map(Into::into),
         ttl_ms: ttl,
     };
     let created = ctx.connect().await?.create_token(&params).await?;
     let (row, text) = (&created.row, created.token.expose());
     if ctx.out.human() {
-        let reach = match row.labels.is_empty() {
-            true => "all sessions".to_owned(),
-            false => format!("sessions with {}", clean(&listed(&row.labels))),
-        };
         let life = match ttl {
             Some(ttl) => format!("valid for {}", span(ttl)),
             None => "valid until revoked".to_owned(),
         };
-        let what = format!("token {}: {}; {reach}; {life}", row.name, row.scopes.join(", "));
-        ctx.out.status(&what);
+        ctx.out
+            .status(&format!("token {}: {}; {life}", row.name, row.scopes.join(", ")));
+        for words in &row.may {
+            ctx.out.status(&format!("  {}", clean(words)));
+        }
         ctx.out
             .status("agentd shows the token only once: keep it in a file that only you can read (chmod 600)");
         ctx.out.status(
@@ -106,6 +111,32 @@ async fn list(ctx: &mut Ctx) -> Result<Exit, Failure> {
             .status("there are no tokens; to create one: agentctl token create NAME --scope read");
     } else {
         ctx.out.list(&rows)?;
+    }
+    Ok(Exit::OK)
+}
+
+/// Prints what a token may do.
+async fn show(ctx: &mut Ctx, name: &str) -> Result<Exit, Failure> {
+    let rows = ctx.connect().await?.tokens().await?;
+    let Some(row) = rows.into_iter().find(|row| row.name == name) else {
+        let message = format!("there is no token {name:?}");
+        return Err(Fault::not_found("unknown_token", message)
+            .hint("`agentctl token ls` lists them")
+            .into());
+    };
+    if !ctx.out.human() {
+        ctx.out.value(&row)?;
+        return Ok(Exit::OK);
+    }
+    let now = crate::clock::now();
+    let life = match row.expires_at {
+        Some(at) if row.state == "live" => format!("for {}", span(at.since_ms(now))),
+        _ => row.state.clone(),
+    };
+    ctx.out
+        .line(&format!("{} ({life}), created by {}", row.name, clean(&row.by.0)))?;
+    for words in &row.may {
+        ctx.out.line(&format!("  {}", clean(words)))?;
     }
     Ok(Exit::OK)
 }

@@ -1,7 +1,7 @@
 //! Requests and event streams over plain HTTP/1.1. Does as little as possible, since it runs next to what it measures.
 
 use crate::daemon::Bench;
-use agentd_protocol::CreateTokenParams;
+use agentd_protocol::{CreateTokenParams, PermissionMode};
 use anyhow::{Context as _, Result, bail, ensure};
 use memchr::memmem;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ impl Server {
         let params = CreateTokenParams {
             name: "bench".to_owned(),
             scopes: ["read", "steer"].map(str::to_owned).to_vec(),
+            dirs: vec!["/".to_owned()],
+            mode: Some(PermissionMode::Yolo),
             ..CreateTokenParams::default()
         };
         let token = bench.client.create_token(&params).await?;

@@ -76,6 +76,16 @@ fn facts() -> NodeFacts {
     }
 }
 
+/// Makes the directories of a test. Returns that of the daemon's data.
+fn directories(dir: &Path) -> std::path::PathBuf {
+    let [data, ..] = ["data", "home", "work"].map(|name| {
+        let path = dir.join(name);
+        std::fs::create_dir(&path).unwrap();
+        path
+    });
+    data
+}
+
 impl Harness {
     /// Starts with the default settings.
     pub(crate) async fn start() -> Self {
@@ -85,13 +95,13 @@ impl Harness {
     /// Starts with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let data_dir = directories(dir.path());
         let backend: Arc<dyn Backend> = Arc::new(MemoryStore::default());
         let (store, feed) = storage(&backend).await;
-        let clock = Clock::System;
         let log = Log {
             store: store.clone(),
             backend: Arc::clone(&backend),
-            clock,
+            clock: Clock::System,
         };
         let played = Arc::new(Mutex::new(Played::default()));
         let player = Player {
@@ -120,14 +130,15 @@ impl Harness {
             loaded: Live::new(settings.into()),
             reload: Arc::new(View),
             places: agentd_prompt::Places::default(),
-            clock,
+            clock: Clock::System,
             facts: facts(),
             stop: stop_tx,
             audit: audit_tx,
             peers: None,
             daily: Arc::clone(&daily),
-            workspaces: Workspaces::open(dir.path(), GitEnvironment::default()).unwrap(),
-            checkpoints: keeper(dir.path()),
+            workspaces: Workspaces::open(&data_dir, GitEnvironment::default()).unwrap(),
+            checkpoints: keeper(&data_dir),
+            protected: agentd_protected::Places::of(Some(&dir.path().join("home")), [data_dir]),
         };
         Self {
             api: Arc::new(Api::new(parts)),
@@ -173,7 +184,7 @@ impl Harness {
 
     /// An existing directory.
     pub(crate) fn workdir(&self) -> String {
-        self.dir.path().to_str().unwrap().to_owned()
+        self.dir.path().join("work").to_str().unwrap().to_owned()
     }
 }
 

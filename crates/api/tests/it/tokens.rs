@@ -22,7 +22,7 @@ async fn made(h: &Harness, params: Value) -> TokenCreated {
 
 /// A token of this scope that reaches only the sessions of the team.
 async fn limited(h: &Harness, scope: Scope) -> Principal {
-    let params = json!({ "name": scope.as_str(), "scopes": [scope.as_str()], "labels": { "team": TEAM } });
+    let params = json!({ "name": scope.as_str(), "scopes": [scope.as_str()], "labels": { "team": TEAM }, "dirs": ["/"], "mode": "yolo" });
     let created = made(h, params).await;
     h.api.authenticate(created.token.expose()).await.unwrap()
 }

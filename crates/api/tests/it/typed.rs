@@ -12,7 +12,7 @@ fn text(text: &str) -> Value {
 }
 
 fn write(h: &Harness, path: &str, content: &str) {
-    let path = h.dir.path().join(path);
+    let path = h.dir.path().join("work").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
@@ -99,8 +99,8 @@ fn png(width: u32) -> Vec<u8> {
 #[tokio::test]
 async fn mentioned_images_are_attached_if_providers_accept_them() {
     let h = Harness::start().await;
-    fs::write(h.dir.path().join("a.png"), png(20)).unwrap();
-    fs::write(h.dir.path().join("wide.png"), png(9_000)).unwrap();
+    fs::write(h.dir.path().join("work/a.png"), png(20)).unwrap();
+    fs::write(h.dir.path().join("work/wide.png"), png(9_000)).unwrap();
     h.session("a").await;
     let sent = type_in(&h, "what is in @a.png and @wide.png?").await.unwrap();
     let [wide] = sent.notices.as_slice() else {

@@ -1,6 +1,6 @@
 //! Requests with a single answer.
 
-use crate::server::Http;
+use crate::server::{Http, token};
 use serde_json::json;
 
 #[tokio::test]
@@ -93,4 +93,29 @@ async fn an_invalid_request_is_refused_with_the_reason() {
     }
     let wrong = http.post("/v1/sessions", &json!({"workdir": 7})).await;
     assert_eq!(wrong.json()["field"], "workdir");
+}
+
+#[tokio::test]
+async fn redteam_waiting_without_read_is_refused_before_the_session_runs() {
+    let http = Http::start(|_| {}).await;
+    let steers = token(&http.h, "steers", &["steer"]).await;
+    let body = json!({"workdir": http.h.workdir(), "prompt": "go"}).to_string();
+    let create = async |more: &str| {
+        let headers = format!("Authorization: Bearer {steers}\r\nContent-Type: application/json\r\n{more}");
+        http.raw("POST", "/v1/sessions", &headers, &body).await
+    };
+    let sessions = async || {
+        http.get("/v1/sessions").await.json()["items"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    let refused = create("Prefer: wait=1\r\n").await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (403, "missing_scope".to_owned())
+    );
+    assert_eq!(sessions().await, 0);
+    assert_eq!(create("").await.status, 201, "positive control");
+    assert_eq!(sessions().await, 1);
 }

@@ -146,7 +146,7 @@ impl Http {
 
 /// A new token.
 pub(crate) async fn token(h: &Harness, name: &str, scopes: &[&str]) -> String {
-    let params = json!({"name": name, "scopes": scopes});
+    let params = json!({"name": name, "scopes": scopes, "dirs": ["/"], "mode": "yolo"});
     let created = h.call("token.create", params).await.unwrap();
     created["token"].as_str().unwrap().to_owned()
 }

@@ -15,6 +15,8 @@ const AHEAD = 2000;
 const GUARD = 700;
 /** A change of the layout causes no event. */
 const LOOK = 300;
+/** A question that could not be read is asked for again after this long. */
+const AGAIN = 2000;
 /** After this many looks without its element on the page, it stops to look. */
 const MOST_AWAY = 100;
 /** What a person reads who answers too early. */
@@ -65,6 +67,8 @@ export class Shown {
     this.look = () => this.check();
     this.timer = 0;
     this.away = 0;
+    /** When to ask again; 0: not. */
+    this.againAt = 0;
     this.listen();
   }
 
@@ -88,7 +92,7 @@ export class Shown {
   async show(ids, again = false) {
     if (!again && ids.join() === this.ids.join()) return;
     const turn = ++this.turn;
-    Object.assign(this, { ids, rest: [], loaded: false, seen: 0, size: '', hashes: new Map() });
+    Object.assign(this, { ids, rest: [], loaded: false, seen: 0, size: '', againAt: 0, hashes: new Map() });
     put(this.element, h('p', { class: 'dim' }, 'Reading the question…'));
     this.check();
     try {
@@ -102,7 +106,9 @@ export class Shown {
       this.more();
       this.check();
     } catch (error) {
-      if (turn === this.turn) put(this.element, h('p', { class: 'q-failed', role: 'alert' }, `The question cannot be shown, so only “Deny” counts: ${/** @type {Error} */ (error).message}`));
+      if (turn !== this.turn) return;
+      this.againAt = Date.now() + AGAIN;
+      put(this.element, h('p', { class: 'q-failed', role: 'alert' }, `The question cannot be shown, so only “Deny” counts: ${/** @type {Error} */ (error).message}`));
     }
   }
 
@@ -134,6 +140,7 @@ export class Shown {
   check() {
     this.away = this.element.isConnected ? 0 : this.away + 1;
     if (this.away > MOST_AWAY) this.dispose();
+    if (this.againAt > 0 && Date.now() >= this.againAt && this.element.isConnected) void this.show(this.ids, true);
     if (this.loaded && this.element.isConnected && !document.hidden) {
       const size = this.measure();
       // Another width or font: the rows have moved, so none of them was seen.

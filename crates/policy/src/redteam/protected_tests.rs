@@ -302,6 +302,30 @@ fn i7_redteam_commands_that_write_protected_files_are_asked_about_under_prefix_r
     assert_eq!(named.kind, VerdictKind::Allow);
 }
 
+/// Working directories, files below them whose own names are ordinary, and what reads them.
+const PLACES: [(&str, &str, &str); 12] = [
+    ("/home/ana/.ssh", "authorized_keys", "sshd(8)"),
+    (
+        "/home/ana/.config/autostart",
+        "x.desktop",
+        "Desktop Application Autostart Specification",
+    ),
+    ("/home/ana/.config/systemd/user", "x.service", "systemd.unit(5)"),
+    ("/home/ana/.config/git", "config", "git-config(1)"),
+    ("/home/ana/.git_template", "hooks/post-checkout", "git-init(1)"),
+    ("/home/ana/.cargo/bin", "cargo", "PATH"),
+    ("/home/ana/bin", "ls", "PATH"),
+    (
+        "/home/ana/.claude",
+        "settings.json",
+        "CVE-2025-59536 (Claude Code)",
+    ),
+    ("/home/ana/.codex", "config.toml", "CVE-2025-61260 (Codex CLI)"),
+    ("/home/ana/.cursor", "mcp.json", "CVE-2025-54135 (Cursor)"),
+    ("/srv/agentd", "config.toml", "agentd's own"),
+    ("/etc", "profile", "system"),
+];
+
 /// The caller chooses the working directory. Below each of these the file's own name is ordinary.
 #[test]
 fn i7_redteam_no_working_directory_makes_a_protected_place_ordinary() {
@@ -324,28 +348,7 @@ fn i7_redteam_no_working_directory_makes_a_protected_place_ordinary() {
         };
         judge(&policy, &request).verdict
     };
-    for (workdir, path, source) in [
-        ("/home/ana/.ssh", "authorized_keys", "sshd(8)"),
-        (
-            "/home/ana/.config/autostart",
-            "x.desktop",
-            "Desktop Application Autostart Specification",
-        ),
-        ("/home/ana/.config/systemd/user", "x.service", "systemd.unit(5)"),
-        ("/home/ana/.config/git", "config", "git-config(1)"),
-        ("/home/ana/.git_template", "hooks/post-checkout", "git-init(1)"),
-        ("/home/ana/.cargo/bin", "cargo", "PATH"),
-        ("/home/ana/bin", "ls", "PATH"),
-        (
-            "/home/ana/.claude",
-            "settings.json",
-            "CVE-2025-59536 (Claude Code)",
-        ),
-        ("/home/ana/.codex", "config.toml", "CVE-2025-61260 (Codex CLI)"),
-        ("/home/ana/.cursor", "mcp.json", "CVE-2025-54135 (Cursor)"),
-        ("/srv/agentd", "config.toml", "agentd's own"),
-        ("/etc", "profile", "system"),
-    ] {
+    for (workdir, path, source) in PLACES {
         let by_name = ProtectedPaths::default().guard(std::path::Path::new(path));
         assert!(by_name.is_none(), "control: the name alone: {workdir} {path}");
         for path in [

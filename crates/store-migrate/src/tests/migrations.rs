@@ -75,6 +75,7 @@ fn token() -> StoredToken {
         hash: [3; 32],
         scopes: vec!["read".to_owned()],
         labels: [("team".to_owned(), "infra".to_owned())].into(),
+        rights: Some(agentd_protocol::TokenRights::all()),
         created: Timestamp(5),
         by: Principal::user("ana"),
         expires: None,

@@ -158,7 +158,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 6 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 7 })),
         "{refused:?}"
     );
 }

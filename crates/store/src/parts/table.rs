@@ -158,7 +158,7 @@ static TOKEN: Table = Table {
     name: "token",
     columns: columns! {
         name Text, hash Bytes, scopes Text, labels Text, created_ms Int, created_by Text, expires_ms Int, used_ms Int,
-        revoked_ms Int,
+        revoked_ms Int, rights Text,
     },
     key: &["name"],
     only: "true",

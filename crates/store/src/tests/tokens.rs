@@ -1,13 +1,14 @@
 //! One suite for all backends: tokens, and what labels reach.
 
 use super::kit::{Kit, summary};
-use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
+use agentd_protocol::{Labels, PermissionMode, Principal, SessionId, Timestamp, TokenRights};
 use agentd_store::{Append, MAX_TOKENS, StoredToken};
 use bytes::Bytes;
 
 conformance!(
     a_token_is_kept_by_its_hash_until_it_is_revoked,
     a_token_records_its_last_use,
+    i7_a_token_without_rights_gets_the_narrowest_once,
     an_ended_token_keeps_its_name_until_it_is_forgotten,
     the_number_of_tokens_is_bounded,
     a_word_resolves_among_the_sessions_with_the_labels,
@@ -28,6 +29,11 @@ fn token(kit: &Kit, name: &str) -> StoredToken {
         hash,
         scopes: vec!["read".to_owned(), "steer".to_owned()],
         labels: labels("infra"),
+        rights: Some(TokenRights {
+            dirs: vec!["/srv/app".to_owned()],
+            sources: vec!["https://git.example/team".to_owned()],
+            mode: PermissionMode::AcceptEdits,
+        }),
         created: kit.now(),
         by: Principal::user("ana"),
         expires: Some(kit.now().plus_ms(1_000)),
@@ -76,6 +82,26 @@ async fn a_token_records_its_last_use(kit: Kit) {
     }
     kit.log.token_used("other", late).await.unwrap();
     assert_eq!(kit.log.tokens().await.unwrap()[0].used, Some(late));
+}
+
+async fn i7_a_token_without_rights_gets_the_narrowest_once(kit: Kit) {
+    let with = token(&kit, "with");
+    let without = StoredToken {
+        rights: None,
+        ..token(&kit, "without")
+    };
+    for token in [&with, &without] {
+        assert!(kit.log.add_token(token.clone(), Timestamp(0)).await.unwrap());
+    }
+    let tokens = async || kit.log.tokens().await.unwrap();
+    assert_eq!(tokens().await, [with.clone(), without.clone()]);
+    assert_eq!(kit.log.settle_token_rights().await.unwrap(), ["without"]);
+    assert_eq!(kit.log.settle_token_rights().await.unwrap(), Vec::<String>::new());
+    let settled = StoredToken {
+        rights: Some(TokenRights::default()),
+        ..without
+    };
+    assert_eq!(tokens().await, [with, settled]);
 }
 
 async fn an_ended_token_keeps_its_name_until_it_is_forgotten(kit: Kit) {

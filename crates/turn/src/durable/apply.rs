@@ -107,6 +107,8 @@ impl Durable {
             EventBody::WarningRaised(raised) => self.warned(raised),
             // An imported event has no effect here: it changes no call, approval, setting or total.
             EventBody::SessionImported(_) | EventBody::ImportedEvent(_) => Ok(()),
+            // What leaves the session changes nothing in it.
+            EventBody::TransferStarted(_) | EventBody::TransferFinished(_) => Ok(()),
             EventBody::SessionMoved(moved) => self.session_moved(moved),
             EventBody::SessionForked(_) => self.forked(at),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {

@@ -108,6 +108,7 @@ impl Player {
             | Command::Compact
             | Command::Summarize
             | Command::ChildEnded { .. }
+            | Command::Transfer(_)
             | Command::Tell
             | Command::Follow => Ok(Reply::Done { seq: 1 }),
         }

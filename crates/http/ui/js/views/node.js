@@ -20,6 +20,8 @@ export const node = {
     const servers = h('div', { class: 'card flush' });
     const tools = h('div', { class: 'card flush' });
     const rules = h('div', { class: 'card' });
+    const tokens = h('div', { class: 'card' });
+    const tokenBox = h('section', { class: 'wide', hidden: true }, h('h2', null, 'Tokens'), tokens);
     const log = h('pre', { class: 'code log', tabindex: 0 });
     const logBox = h('section', { class: 'wide', hidden: true }, h('h2', null, 'Log'), log);
     const admin = ctx.can('admin');
@@ -34,6 +36,7 @@ export const node = {
         h('section', { class: 'wide' }, h('h2', null, 'Search indexes'), indexes),
         h('section', { class: 'wide' }, h('h2', null, 'Tools'), tools),
         h('section', { class: 'wide' }, h('h2', null, 'Rules of the operator'), rules),
+        tokenBox,
         logBox));
 
     /** @type {any} */
@@ -83,6 +86,17 @@ export const node = {
         put(servers, failure(error, () => void readTools()));
       }
     }
+    async function readTokens() {
+      if (!admin || document.hidden) return;
+      try {
+        const { items } = await client.get('/tokens');
+        put(tokens, items.length ? tokenList(items) : blank('There are no tokens.', ['To create one: ', h('code', null, 'agentctl token create NAME --scope read'), '.']));
+        tokenBox.hidden = false;
+      } catch {
+        // A token with labels may not ask.
+        tokenBox.hidden = true;
+      }
+    }
     async function readLog() {
       if (!admin || document.hidden) return;
       try {
@@ -101,6 +115,7 @@ export const node = {
     }, POLL);
     void read();
     void readTools();
+    void readTokens();
     void readLog();
     return () => clearInterval(timer);
   },
@@ -124,6 +139,12 @@ function status(status) {
     fact('Socket', h('code', null, visibleText(status.socket))),
     status.http && fact('HTTP', h('code', null, visibleText(status.http))));
 }
+
+/** Each token, and what it may do in the daemon's words. @param {any[]} items */
+const tokenList = (items) => h('ul', { class: 'rule-list' }, items.map((token) => h('li', null,
+  h('details', null,
+    h('summary', null, h('code', null, oneLine(token.name, 80)), ' ', h('span', { class: token.state === 'live' ? 's-good' : 'dim' }, token.state), h('span', { class: 'dim' }, ` ${token.scopes.join(', ')}`)),
+    h('ul', null, (token.may ?? []).map((/** @type {string} */ words) => h('li', null, oneLine(words, 600))))))));
 
 /** @param {any} all @param {any} checked */
 function problems(all, checked) {

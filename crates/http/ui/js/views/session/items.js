@@ -176,6 +176,8 @@ export function words(event) {
     case 'session.closed': return ['warn', 'Closed', event.reason];
     case 'session.recovered': return ['warn', `The daemon started again; ${(event.closed ?? []).map((/** @type {any} */ work) => `${work.what.replaceAll('_', ' ')} ${work.how.replaceAll('_', ' ')}`).join(', ') || 'nothing was in flight'}`, ''];
     case 'session.imported': return ['warn', `Imported ${event.events} events; they have no authority here`, event.source];
+    case 'transfer.started': return ['', `Bringing the changes${event.branch ? ` as branch ${event.branch}` : ''} to ${event.to}`, ''];
+    case 'transfer.finished': return [event.error ? 'bad' : '', event.error ? 'The changes could not be brought there' : `Brought ${event.files} changed ${event.files === 1 ? 'file' : 'files'} there`, event.error ?? ''];
     case 'session.forked': return ['', `Forked from ${event.from} at event ${event.at_seq}`, ''];
     case 'session.rewound': return ['warn', `Rewound to event ${event.to_seq}`, (event.stays ?? []).join('; ')];
     case 'history.started': return ['', event.rewind_to ? `Rewinding to event ${event.rewind_to}` : `Undoing ${(event.files ?? []).length} files`, ''];
