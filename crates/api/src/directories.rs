@@ -67,9 +67,8 @@ impl Api {
         if let (Err(fault), WorkspaceChoice::Auto) = (&found, kind)
             && fault.code == DENIED
         {
-            let dir = self
-                .work_dir(who, &params.workdir, Use::Copy, params.force)
-                .await?;
+            let copied = self.work_dir(who, &params.workdir, Use::Copy, params.force).await;
+            let Ok(dir) = copied else { return found.map(Some) };
             params.workspace.get_or_insert_default().kind = Some(WorkspaceChoice::Clone);
             return Ok(Some(dir));
         }
@@ -182,10 +181,17 @@ impl Api {
         let roots = who.rights().dirs(Use::Copy);
         let chosen = match &roots {
             None => force,
-            Some(roots) => {
-                let named = |root: &&Path| root.parent().is_none() || root.starts_with(&place.path);
-                place.reason == Reason::Hidden && roots.iter().any(named)
-            }
+            // Whoever named a directory below a hidden one meant it, but nothing protected in it.
+            Some(roots) => roots.iter().any(|root| {
+                let below = Path::new(real).strip_prefix(root);
+                let plain = |rest: &Path| {
+                    self.parts
+                        .protected
+                        .place(&Path::new("/named").join(rest))
+                        .is_none()
+                };
+                place.reason == Reason::Hidden && root.starts_with(&place.path) && below.is_ok_and(plain)
+            }),
         };
         if chosen {
             return Ok(());

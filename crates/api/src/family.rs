@@ -3,8 +3,9 @@
 use crate::api::{Api, read_from};
 use crate::sight::{Caller, Seen};
 use agentd_actor_kit::{Handle, Read, StoreMsg};
-use agentd_protocol::{EventBody, Fault, OpenApproval, PermissionMode, RunState, SessionId, Summary};
+use agentd_protocol::{Budget, EventBody, Fault, OpenApproval, PermissionMode, RunState, SessionId, Summary};
 use agentd_store::{EncodedEvent, Range};
+use agentd_turn::ShownSettings;
 use std::time::Duration;
 
 /// The maximum number of sessions of a tree that are read.
@@ -118,19 +119,39 @@ impl Api {
         Ok(true)
     }
 
-    /// Refuses a mode beyond the caller's rights; and for a sub-agent one that is looser than its parent's: it would not take
-    /// effect (I7).
+    /// Refuses a mode or a budget beyond the caller's rights. Returns the settings that the session must still have when the
+    /// change is carried out: what somebody tightens meanwhile, a caller without `approve` must not loosen.
     pub(crate) async fn may_have(
         &self,
         who: &Caller,
         session: Seen,
         mode: Option<PermissionMode>,
-    ) -> Result<(), Fault> {
-        let (Some(mode), Some(row)) = (mode, self.summary(*session).await?) else {
-            return Ok(());
+        budget: Option<&Budget>,
+    ) -> Result<Option<Box<ShownSettings>>, Fault> {
+        if mode.is_none() && budget.is_none() {
+            return Ok(None);
+        }
+        let Some(row) = self.summary(*session).await? else {
+            return Ok(None);
         };
-        who.rights().change_mode(row.mode, mode)?;
-        let session = *session;
+        let rights = who.rights();
+        if let Some(mode) = mode {
+            rights.change_mode(row.mode, mode)?;
+            self.below_parent(*session, &row, mode).await?;
+        }
+        if let Some(budget) = budget {
+            rights.change_budget(&row.budget, budget)?;
+        }
+        Ok((!rights.may_loosen()).then(|| Box::new(ShownSettings::from(&row))))
+    }
+
+    /// Refuses a mode for a sub-agent that is looser than its parent's: it would not take effect (I7).
+    async fn below_parent(
+        &self,
+        session: SessionId,
+        row: &Summary,
+        mode: PermissionMode,
+    ) -> Result<(), Fault> {
         let above = match row.parent {
             Some(parent) => self.summary(parent).await?,
             None => None,

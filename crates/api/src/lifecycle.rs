@@ -11,7 +11,7 @@ use agentd_protocol::{
     UpdateParams, listed,
 };
 use agentd_store::Row;
-use agentd_turn::Command;
+use agentd_turn::{Command, settings_changed};
 use std::path::{Path, PathBuf};
 
 /// The maximum length of a reason.
@@ -46,6 +46,11 @@ impl Api {
             .expected(who, &params.session, params.expect.as_deref())
             .await?;
         let (mode, labels, budget) = (params.mode, params.labels, params.budget);
+        let judged = self.may_have(who, session, mode, budget.as_ref()).await?;
+        let expect = match (expect, judged) {
+            (Some(expected), Some(judged)) if expected != judged => return Err(settings_changed()),
+            (expected, judged) => judged.or(expected),
+        };
         let command = Command::Update {
             expect,
             title,
@@ -54,21 +59,11 @@ impl Api {
             labels,
             budget,
         };
-        self.may_have(who, session, mode).await?;
-        if let Some(budget) = &budget {
-            self.may_spend(who, session, budget).await?;
-        }
         let done = self.route(who, session, command, None).await?.done();
         if mode.is_some() {
             self.followed(*session).await?;
         }
         Ok(done)
-    }
-
-    /// Refuses a larger budget than the session has, unless the caller may loosen it.
-    async fn may_spend(&self, who: &Caller, session: Seen, asked: &Budget) -> Result<(), Fault> {
-        let now = self.row(session).await?.summary.budget;
-        who.rights().change_budget(&now, asked)
     }
 
     /// Refuses a budget above the operator's.

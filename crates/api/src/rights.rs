@@ -81,11 +81,16 @@ impl<'a> Rights<'a> {
             .hint(format!("use a token that was created with --mode {asked}")))
     }
 
+    /// Whether it may make a session less strict.
+    pub(crate) const fn may_loosen(self) -> bool {
+        matches!(self, Self::All | Self::Token(_, true))
+    }
+
     /// Refuses to make a session less strict without the scope `approve`: that would answer its questions in advance.
     pub(crate) fn loosen(self, what: &str) -> Result<(), Fault> {
-        match self {
-            Self::All | Self::Token(_, true) => Ok(()),
-            Self::Token(_, false) => Err(Fault::denied(
+        match self.may_loosen() {
+            true => Ok(()),
+            false => Err(Fault::denied(
                 "needs_approve",
                 format!("{what} makes the session less strict, which needs the scope approve"),
             )

@@ -11,7 +11,7 @@ use agentd_protocol::{
     SessionId, Timestamp, UndoParams,
 };
 use agentd_store::{IdempotencyKey, Range};
-use agentd_turn::Command;
+use agentd_turn::{Command, ShownSettings};
 
 /// The outcome of a typed text.
 #[derive(Debug)]
@@ -39,8 +39,9 @@ impl Api {
                 content
             }
             Typed::Mode(mode, Some(rest)) => {
-                self.may_have(who, session, Some(mode)).await?;
-                self.route(who, session, update(Some(mode), None), None).await?;
+                let judged = self.may_have(who, session, Some(mode), None).await?;
+                self.route(who, session, update(judged, Some(mode), None), None)
+                    .await?;
                 self.followed(*session).await?;
                 speaker.mode = mode;
                 rest
@@ -50,9 +51,9 @@ impl Api {
                 if mode == PermissionMode::Yolo {
                     words = format!("{words}; {}", agentd_policy::YOLO_LIMITS);
                 }
-                self.may_have(who, session, Some(mode)).await?;
+                let judged = self.may_have(who, session, Some(mode), None).await?;
                 let said = self
-                    .said(who, session, Some(update(Some(mode), None)), words, key)
+                    .said(who, session, Some(update(judged, Some(mode), None)), words, key)
                     .await?;
                 self.followed(*session).await?;
                 return Ok(said);
@@ -61,7 +62,7 @@ impl Api {
                 let model = self.model(Some(&name)).await?;
                 let words = format!("the model is now {model}");
                 return self
-                    .said(who, session, Some(update(None, Some(model))), words, key)
+                    .said(who, session, Some(update(None, None, Some(model))), words, key)
                     .await;
             }
             Typed::Compact => {
@@ -212,9 +213,13 @@ impl Api {
     }
 }
 
-const fn update(mode: Option<PermissionMode>, model: Option<String>) -> Command {
+const fn update(
+    expect: Option<Box<ShownSettings>>,
+    mode: Option<PermissionMode>,
+    model: Option<String>,
+) -> Command {
     Command::Update {
-        expect: None,
+        expect,
         title: None,
         model,
         mode,

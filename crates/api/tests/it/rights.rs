@@ -208,6 +208,34 @@ async fn i7_a_protected_place_is_no_working_directory() {
 }
 
 #[tokio::test]
+async fn i7_a_token_for_a_hidden_directory_has_nothing_protected_below_it() {
+    let h = Harness::start().await;
+    let app = dir(&h, "place/.hidden/app");
+    let who = token(&h, "ci", &["read", "steer"], json!({ "dirs": [app] })).await;
+    let above = token(
+        &h,
+        "above",
+        &["read", "steer"],
+        json!({ "dirs": [dir(&h, "place")] }),
+    )
+    .await;
+    let create = async |by: &Principal, workdir: &str| {
+        code(&h, by, "session.create", json!({ "workdir": workdir })).await
+    };
+    assert_eq!(create(&who, &app).await, "ok");
+    assert_eq!(create(&who, &dir(&h, "place/.hidden/app/etc")).await, "ok");
+    assert_eq!(
+        create(&above, &app).await,
+        "protected_directory",
+        "nobody named it"
+    );
+    for below in [".git/hooks", ".vscode", "src/.github/workflows"] {
+        let workdir = dir(&h, &format!("place/.hidden/app/{below}"));
+        assert_eq!(create(&who, &workdir).await, "protected_directory", "{below}");
+    }
+}
+
+#[tokio::test]
 async fn i7_steer_does_not_loosen_a_session() {
     let h = Harness::start().await;
     let rights = json!({ "dirs": [h.workdir()], "mode": "yolo" });
@@ -254,6 +282,8 @@ async fn i7_steer_does_not_loosen_a_session() {
         code(&h, &steers, "session.update", update(json!({ "mode": "plan" }))).await,
         "ok"
     );
+    let guarded = || h.played.lock().unwrap().guarded;
+    assert_eq!(guarded(), 1, "it rests on the mode that was judged");
     for (method, params) in attacks {
         assert_eq!(
             code(&h, &approves, method, params.clone()).await,

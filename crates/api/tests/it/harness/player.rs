@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     pub(crate) routed: u64,
+    /// Updates that name the settings that they rest on.
+    pub(crate) guarded: u64,
     pub(crate) overlay: BTreeMap<SessionId, LiveStatus>,
     pub(crate) faulted: Vec<SessionId>,
     pub(crate) evicted: Vec<SessionId>,
@@ -79,7 +81,10 @@ impl Player {
                 let decided = decided((approval, decision, scope), (answer, message, basis));
                 self.done(order, decided.into(), edit).await
             }
-            Command::Update { labels, mode, .. } => {
+            Command::Update {
+                expect, labels, mode, ..
+            } => {
+                self.played.lock().unwrap().guarded += u64::from(expect.is_some());
                 let carried = labels.clone().unwrap_or_default();
                 let updated = SessionUpdated {
                     title: None,
