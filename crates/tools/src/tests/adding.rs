@@ -83,7 +83,8 @@ fn i7_a_new_writing_tool_is_judged_by_its_target() {
         ("src/new", &["deny Write(src/**)"], VerdictKind::Deny),
         ("src/new", &["deny Touch"], VerdictKind::Deny),
         ("/etc/new", &["allow Edit", "allow Write"], VerdictKind::Ask),
-        ("/etc/new", &["allow Touch"], VerdictKind::Allow),
+        ("/srv/new", &["allow Touch"], VerdictKind::Allow),
+        ("/etc/new", &["allow Touch"], VerdictKind::Ask),
     ] {
         let said = verdict(&prepare(target), accept, rules);
         assert_eq!(said.kind, expected, "{target} {rules:?}: {said:?}");
