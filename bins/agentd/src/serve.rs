@@ -10,7 +10,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Threads for blocking work, started on demand. All file work together takes fewer ([`FileLimits::all`]), so CPU work
 /// and name lookups always find a free one.
@@ -165,9 +164,7 @@ async fn serve(
     let ctl = agentctl(node.socket(), node.default_socket(), &path);
     announce(&node, notify.as_deref(), demo.is_none().then_some(&ctl));
     let showing = demo.map(|demo| tokio::spawn(demo::show(demo, socket, ctl)));
-    let telling = tokio::spawn(tell_signal(drain_timeout, temporary));
-    let ended = node.until_ended().await;
-    telling.abort();
+    let ended = node.until_ended(|| tell_signal(drain_timeout, temporary)).await;
     if let Some(showing) = showing {
         showing.abort();
     }
@@ -185,16 +182,8 @@ fn tell_strays(count: usize) {
     }
 }
 
-/// Tells the user what the node waits for after a signal. The node itself handles the signals.
-async fn tell_signal(drain_timeout: Duration, temporary: bool) {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-    }
+/// Tells the user what the node waits for after a signal.
+fn tell_signal(drain_timeout: Duration, temporary: bool) {
     let after = if temporary {
         "The demo's sessions and files will be deleted"
     } else {

@@ -181,18 +181,25 @@ impl Node {
     }
 
     /// Runs until it is ended: the first SIGTERM, SIGINT or client request drains; the second stops at once.
-    pub async fn until_ended(mut self) -> Ended {
+    ///
+    /// Calls `signalled` at the first signal. A signal after that call is the second one: a listener of its own would
+    /// say so while this one has not yet taken the first, and two signals that nobody took in between are one.
+    pub async fn until_ended(mut self, signalled: impl FnOnce()) -> Ended {
         let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         else {
             return Ended::Failed("cannot receive signals".to_owned());
         };
         let mut health = self.health.clone();
-        let request = tokio::select! {
-            _ = term.recv() => StopRequest::Drain,
-            _ = int.recv() => StopRequest::Drain,
-            Some(request) = self.stop_requests.recv() => request,
+        let asked = tokio::select! {
+            _ = term.recv() => None,
+            _ = int.recv() => None,
+            Some(request) = self.stop_requests.recv() => Some(request),
             why = fatal(&mut health) => return Ended::Failed(why),
         };
+        let request = asked.unwrap_or_else(|| {
+            signalled();
+            StopRequest::Drain
+        });
         if request == StopRequest::Drain {
             tokio::select! {
                 () = self.drain() => {}

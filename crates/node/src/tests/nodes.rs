@@ -85,7 +85,7 @@ async fn a_node_whose_root_is_gone_has_failed() {
     let dir = tempfile::tempdir().unwrap();
     let node = node(dir.path(), 0).await;
     node.root.kill();
-    let ended = tokio::time::timeout(LONG, node.until_ended()).await.unwrap();
+    let ended = tokio::time::timeout(LONG, node.until_ended(|| ())).await.unwrap();
     assert_eq!(
         ended,
         Ended::Failed("the root of the actor tree has stopped".to_owned())
