@@ -155,7 +155,8 @@ async fn result_of(daemon: &Daemon, client: &Client, script: &str) -> String {
 async fn i6_redteam_40_a_command_that_uses_too_much_is_killed_and_the_model_is_told() {
     let server = ModelServer::start(false).await.unwrap();
     for (name, _) in LEVELS {
-        let more = "max_file_bytes = 1048576\nmax_processes = 40\nmax_memory_bytes = 268435456";
+        let more = "max_file_bytes = 1048576\nmax_processes = 40\nmax_memory_bytes = 268435456\n\
+                    max_new_bytes = 8388608";
         let Some(daemon) = with(&server, name, more).await else {
             continue;
         };
@@ -169,6 +170,10 @@ async fn i6_redteam_40_a_command_that_uses_too_much_is_killed_and_the_model_is_t
             (
                 "perl -e 'push @a, \"x\" x (1 << 20) while @a < 400; sleep 600'",
                 "more than 268435456 bytes of memory",
+            ),
+            (
+                "perl -e 'for (1..20) { open F, q(>), q(f).$_; print F q(x) x 9e5; close F } sleep 600'",
+                "more than 8388608 bytes of new and changed files",
             ),
         ] {
             let said = result_of(&daemon, &client, script).await;

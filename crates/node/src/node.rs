@@ -183,7 +183,7 @@ impl Node {
     /// Runs until it is ended: the first SIGTERM, SIGINT or client request drains; the second stops at once.
     ///
     /// Calls `signalled` at the first signal. A signal after that call is the second one: a listener of its own would
-    /// say so while this one has not yet taken the first, and two signals that nobody took in between are one.
+    /// say so before this one has taken the first, and two pending signals are one.
     pub async fn until_ended(mut self, signalled: impl FnOnce()) -> Ended {
         let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         else {

@@ -156,6 +156,8 @@ pub(crate) fn bounds(settings: &SandboxConfig) -> Bounds {
         memory,
         file: settings.max_file_bytes,
         new_files: settings.max_new_files,
+        new_bytes: settings.max_new_bytes,
+        free: settings.min_free_bytes,
     }
 }
 

@@ -83,7 +83,7 @@ const fn needing(needs: Needs, guard: Guard) -> Guard {
 }
 
 /// Every guard.
-const GUARDS: [Guard; 21] = [
+const GUARDS: [Guard; 22] = [
     row(
         "writes outside the working directory",
         By("mounts, Landlock"),
@@ -216,6 +216,7 @@ const GUARDS: [Guard; 21] = [
         Needs::Memory,
         row("memory", By("cgroup"), By("cgroup"), By("cgroup")),
     ),
+    row("disk space", By("the warden"), By("the warden"), By("the warden")),
     row(
         "secrets in the environment, open descriptors",
         By("allow-list"),

@@ -1,11 +1,8 @@
 //! The resource bounds of one session's commands, and the message about an exceeded one. Pure but for the machine's size.
 
+use crate::machine::half_of_the_machine;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs;
-
-/// The memory bound where the machine's memory size is unknown.
-const LEAST_MEMORY: u64 = 1 << 30;
 
 /// The resources that the commands of one session may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +15,11 @@ pub struct Bounds {
     pub file: u64,
     /// Files that they create in one go: while at least one command, or what one left behind, runs.
     pub new_files: u64,
+    /// Bytes on disks that the files take which they make or change, from the session's first command on. 0: half of what
+    /// is free then.
+    pub new_bytes: u64,
+    /// Bytes on a disk that stay free: below this, a session is ended that took a part of it. A small disk keeps less.
+    pub free: u64,
 }
 
 impl Default for Bounds {
@@ -27,21 +29,10 @@ impl Default for Bounds {
             memory: half_of_the_machine(),
             file: 16 << 30,
             new_files: 250_000,
+            new_bytes: 0,
+            free: 1 << 30,
         }
     }
-}
-
-/// Half of the machine's memory.
-#[must_use]
-pub fn half_of_the_machine() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    total(&text).map_or(LEAST_MEMORY, |bytes| bytes / 2)
-}
-
-fn total(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1_024)
 }
 
 /// The exceeded resource.
@@ -52,10 +43,16 @@ pub enum Bound {
     Processes,
     /// Memory.
     Memory,
+    /// A session's share of the memory, while little is left.
+    MemoryShare,
     /// The size of a file.
     FileSize,
     /// New files.
     NewFiles,
+    /// Bytes of new and changed files.
+    NewBytes,
+    /// The free space of a disk.
+    FreeSpace,
 }
 
 /// An exceeded bound; the processes that exceeded it were killed.
@@ -75,9 +72,10 @@ impl Exceeded {
     pub const fn short(self) -> &'static str {
         match self.bound {
             Bound::Processes => "too many processes",
-            Bound::Memory => "too much memory",
+            Bound::Memory | Bound::MemoryShare => "too much memory",
             Bound::FileSize => "a file too large",
             Bound::NewFiles => "too many new files",
+            Bound::NewBytes | Bound::FreeSpace => "too much disk space",
         }
     }
 }
@@ -88,8 +86,14 @@ impl fmt::Display for Exceeded {
         match self.bound {
             Bound::Processes => write!(f, "more than {limit} concurrent processes and threads"),
             Bound::Memory => write!(f, "more than {limit} bytes of memory"),
+            Bound::MemoryShare => write!(
+                f,
+                "more than {limit} bytes of memory, its share while the machine has little left"
+            ),
             Bound::FileSize => write!(f, "a file of more than {limit} bytes"),
             Bound::NewFiles => write!(f, "more than {limit} new files"),
+            Bound::NewBytes => write!(f, "more than {limit} bytes of new and changed files"),
+            Bound::FreeSpace => write!(f, "disk space until less than {limit} bytes were free"),
         }
     }
 }
@@ -97,14 +101,6 @@ impl fmt::Display for Exceeded {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_machine_tells_its_memory() {
-        let text = "MemTotal:       24684084 kB\nMemFree:        23331616 kB\n";
-        assert_eq!(total(text), Some(24_684_084 * 1_024));
-        assert_eq!(total("MemFree: 1 kB\n"), None);
-        assert_eq!(total("MemTotal: many kB\n"), None);
-    }
 
     #[test]
     fn what_was_exceeded_is_said_with_the_limit() {

@@ -6,6 +6,7 @@ mod parent;
 use crate::bounds::Bounds;
 use crate::processes::signal;
 use agentd_protocol::sandbox::KernelLimits;
+pub(crate) use parent::around;
 use parent::{Parent, find};
 use rustix::event::{Timespec, poll};
 use rustix::process::Signal;

@@ -17,23 +17,7 @@ impl MemoryFiles {
     /// Reads the descriptors of `pids`. `with_deleted` includes deleted files of `/dev/shm`; leave it out where that file
     /// system is counted separately.
     pub(crate) fn open_in(pids: impl IntoIterator<Item = i32>, with_deleted: bool) -> Self {
-        let mut found = BTreeMap::new();
-        for pid in pids {
-            // A process that has exited holds nothing.
-            let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
-                continue;
-            };
-            for path in entries.flatten().map(|entry| entry.path()) {
-                // Reads only the link first: a stat of another kind of file may block on its file system.
-                let link = fs::read_link(&path).is_ok_and(|link| is_memory(&link, with_deleted));
-                if let Some(about) = link.then(|| fs::metadata(&path).ok()).flatten() {
-                    let dev = about.dev();
-                    let key = (rustix::fs::major(dev), rustix::fs::minor(dev), about.ino());
-                    found.insert(key, about.blocks().saturating_mul(512));
-                }
-            }
-        }
-        Self(found)
+        Self(open_files(pids, |link| is_memory(link, with_deleted)))
     }
 
     /// The total in bytes.
@@ -49,6 +33,38 @@ impl MemoryFiles {
             self.0.contains_key(&key) || (without_shm && path.starts_with("/dev/shm/"))
         })
     }
+}
+
+/// The files that processes hold open, by what their links in `/proc` say, with the bytes that each one occupies.
+fn open_files(pids: impl IntoIterator<Item = i32>, wanted: impl Fn(&Path) -> bool) -> BTreeMap<Key, u64> {
+    let mut found = BTreeMap::new();
+    for pid in pids {
+        // A process that has exited holds nothing.
+        let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+            continue;
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            // Reads only the link first: a stat of another kind of file may block on its file system.
+            let link = fs::read_link(&path).is_ok_and(|link| wanted(&link));
+            if let Some(about) = link.then(|| fs::metadata(&path).ok()).flatten() {
+                let dev = about.dev();
+                let key = (rustix::fs::major(dev), rustix::fs::minor(dev), about.ino());
+                found.insert(key, about.blocks().saturating_mul(512));
+            }
+        }
+    }
+    found
+}
+
+/// The device and bytes of each deleted file, outside of memory, that processes hold open: no walk finds it.
+pub(crate) fn deleted_files(pids: impl IntoIterator<Item = i32>) -> Vec<(u64, u64)> {
+    let files = open_files(pids, |link| is_deleted(link) && !is_memory(link, true));
+    let device = |((major, minor, _), bytes)| (rustix::fs::makedev(major, minor), bytes);
+    files.into_iter().map(device).collect()
+}
+
+fn is_deleted(link: &Path) -> bool {
+    link.to_str().is_some_and(|link| link.ends_with(" (deleted)"))
 }
 
 fn is_memory(link: &Path, with_deleted: bool) -> bool {
@@ -141,6 +157,18 @@ Anonymous:           900 kB
         assert!(!memory("/dev/shm/x (deleted)", false));
         assert!(!memory("/dev/shm/x", true));
         assert!(!memory("/srv/memfd:x", true));
+    }
+
+    #[test]
+    fn a_deleted_file_counts_while_it_is_open() {
+        use std::io::Write as _;
+        let own = std::process::id().cast_signed();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[1; 1 << 20]).unwrap();
+        let device = file.metadata().unwrap().dev();
+        let held = deleted_files([own]);
+        let large = |found: &(u64, u64)| *found == (device, file.metadata().unwrap().blocks() * 512);
+        assert!(held.iter().any(large), "{held:?}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! reports which bound was exceeded, and is the only enforcement where the kernel limits nothing.
 
 use crate::bounds::{Bound, Bounds, Exceeded};
-use crate::new_files::NewFiles;
+use crate::growth::Growth;
+use crate::machine::share_of_memory;
 use crate::processes::{Process, Table, held};
 use crate::shared_memory::{MemoryFiles, of_the_machine};
 use rustix::param::page_size;
@@ -23,7 +24,7 @@ pub(crate) struct Watch {
     page: u64,
     /// An in-memory place of the session's own.
     shared: Option<PathBuf>,
-    files: NewFiles,
+    growth: Growth,
     due: Option<Instant>,
     /// The interval before the last check, and what it found.
     pause: Duration,
@@ -51,7 +52,7 @@ impl Watch {
             bounds,
             page: page_size() as u64,
             shared,
-            files: NewFiles::new(bounds.new_files, places),
+            growth: Growth::new(bounds, places),
             due: None,
             pause: SOON,
             seen: Usage::default(),
@@ -70,7 +71,7 @@ impl Watch {
     /// Starts watching when a command starts, or watches closely again.
     pub(crate) fn wake(&mut self) {
         if self.due.is_none() {
-            self.files.begin();
+            self.growth.begin();
         }
         let soon = Instant::now() + SOON;
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
@@ -89,14 +90,11 @@ impl Watch {
             threads: all().map(|process| process.threads).sum(),
             pages: all().map(|process| process.pages).sum(),
         };
-        let (bound, limit) = match self.processes(usage, table, living) {
-            Some(found) => found,
-            None if self.files.exceeded() => (Bound::NewFiles, self.bounds.new_files),
-            None => {
-                let pause = self.next_pause(usage).max(begun.elapsed() * SHARE);
-                self.due = Some(Instant::now() + pause.min(LATE));
-                return None;
-            }
+        let found = self.processes(usage, table, living);
+        let Some((bound, limit)) = found.or_else(|| self.growth.exceeded(table, living)) else {
+            let pause = self.next_pause(usage).max(begun.elapsed() * SHARE);
+            self.due = Some(Instant::now() + pause.min(LATE));
+            return None;
         };
         self.due = Some(Instant::now());
         Some(Exceeded {
@@ -120,16 +118,17 @@ impl Watch {
         if usage.threads > self.bounds.processes {
             return Some((Bound::Processes, self.bounds.processes));
         }
+        let (bound, limit) = self.memory_limit();
         let place = self.shared.as_deref().map_or(0, in_memory);
         let resident = usage.pages * self.page;
         // Reading descriptors takes time, and most sessions use far too little to need it.
         let most = of_the_machine().unwrap_or(u64::MAX);
-        if resident.saturating_add(place).saturating_add(most) <= self.bounds.memory {
+        if resident.saturating_add(place).saturating_add(most) <= limit {
             return None;
         }
         let files = MemoryFiles::open_in(living.iter().copied(), self.shared.is_none());
         let shared = place.saturating_add(files.bytes());
-        if resident.saturating_add(shared) <= self.bounds.memory {
+        if resident.saturating_add(shared) <= limit {
             return None;
         }
         // Memory that programs share was counted for each of them: measure more precisely.
@@ -142,7 +141,16 @@ impl Watch {
                 own.saturating_add(mapped.unwrap_or(0))
             })
             .sum();
-        (own.saturating_add(shared) > self.bounds.memory).then_some((Bound::Memory, self.bounds.memory))
+        (own.saturating_add(shared) > limit).then_some((bound, limit))
+    }
+
+    /// The session's own limit, or a smaller share while many sessions use much.
+    fn memory_limit(&self) -> (Bound, u64) {
+        let own = self.bounds.memory;
+        match share_of_memory() {
+            Some(share) if share < own => (Bound::MemoryShare, share),
+            _ => (Bound::Memory, own),
+        }
     }
 }
 

@@ -114,6 +114,7 @@ fn http(s: &Settings) -> Vec<Row> {
 fn sandbox(s: &Settings) -> Vec<Row> {
     let b = &s.sandbox;
     let least = if b.max_memory_bytes == 0 { 0 } else { 64 << 20 };
+    let least_new = if b.max_new_bytes == 0 { 0 } else { 1 << 20 };
     vec![
         ("sandbox.max_processes", b.max_processes, 16, 1_000_000),
         (
@@ -124,6 +125,8 @@ fn sandbox(s: &Settings) -> Vec<Row> {
         ),
         ("sandbox.max_file_bytes", b.max_file_bytes, 1 << 20, 65_536 * GIB),
         ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
+        ("sandbox.max_new_bytes", b.max_new_bytes, least_new, 65_536 * GIB),
+        ("sandbox.min_free_bytes", b.min_free_bytes, 0, 65_536 * GIB),
     ]
 }
 

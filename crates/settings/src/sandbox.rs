@@ -91,6 +91,10 @@ pub struct SandboxConfig {
     pub max_file_bytes: u64,
     /// Maximum number of new files while a command of a session runs.
     pub max_new_files: u64,
+    /// Maximum bytes that new and changed files of a session take; 0: half of what is free at its first command.
+    pub max_new_bytes: u64,
+    /// Free bytes of a disk below which a session is ended that took a part of it.
+    pub min_free_bytes: u64,
     /// What commands may read in addition to programs, toolchains and their working directory.
     pub read: Vec<String>,
     /// Environment variables that commands get in addition to the usual ones.
@@ -109,6 +113,8 @@ impl Default for SandboxConfig {
             max_memory_bytes: 0,
             max_file_bytes: 16 << 30,
             max_new_files: 250_000,
+            max_new_bytes: 0,
+            min_free_bytes: 1 << 30,
             read: Vec::new(),
             env: Vec::new(),
             keep_git: true,

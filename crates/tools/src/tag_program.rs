@@ -24,6 +24,8 @@ const BOUNDS: Bounds = Bounds {
     memory: 1 << 30,
     file: 1 << 20,
     new_files: 8,
+    new_bytes: 1 << 20,
+    free: 0,
 };
 /// The limits of an answer. The time is more than the program itself allows a file.
 const ANSWER: AnswerLimits = AnswerLimits {

@@ -32,6 +32,23 @@ pub(super) fn find() -> Option<Parent> {
     Some(parent)
 }
 
+/// The directories of version 2 around this process, from the inside out, without that of a session.
+pub(crate) fn around() -> Vec<PathBuf> {
+    let found = || dir_of(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?, None);
+    found().map_or_else(Vec::new, |dir| above(&dir))
+}
+
+fn above(dir: &Path) -> Vec<PathBuf> {
+    let of_a_session = |dir: &&Path| {
+        let name = dir.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(PREFIX))
+    };
+    let groups = dir
+        .ancestors()
+        .take_while(|dir| dir.join("cgroup.procs").exists());
+    groups.skip_while(of_a_session).map(Path::to_owned).collect()
+}
+
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
@@ -161,6 +178,19 @@ mod tests {
         let left = |name: &str| dir.path().join(name).exists();
         assert!(left(&living) && left("agentd") && left("other"));
         assert!(!left("agentd-4194999-1"));
+    }
+
+    #[test]
+    fn the_groups_around_a_session_do_not_include_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let (all, own) = (dir.path().join("all"), dir.path().join("all/agentd-7-1"));
+        fs::create_dir_all(&own).unwrap();
+        for group in [&all, &own] {
+            fs::write(group.join("cgroup.procs"), "").unwrap();
+        }
+        assert_eq!(above(&own), std::slice::from_ref(&all));
+        assert_eq!(above(&all), [all]);
+        assert!(above(dir.path()).is_empty(), "it is no group");
     }
 
     #[test]

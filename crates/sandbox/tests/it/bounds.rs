@@ -18,6 +18,8 @@ pub(crate) fn group() -> Group {
         redteam_40_memory_files_count_and_count_once,
         redteam_40_a_file_without_end_is_ended_and_told,
         redteam_40_too_many_new_files_are_ended_and_told,
+        redteam_40_too_many_bytes_in_files_are_ended_and_told,
+        redteam_40_a_session_at_its_limit_of_bytes_can_delete,
         redteam_40_a_gigabyte_of_output_flows_through,
         i5_what_was_left_behind_is_ended_and_the_next_command_is_told,
         what_is_within_the_bounds_is_left_alone,
@@ -33,6 +35,8 @@ fn small() -> Bounds {
         memory: 192 << 20,
         file: 1 << 20,
         new_files: 500,
+        new_bytes: 16 << 20,
+        free: 0,
     }
 }
 
@@ -248,6 +252,82 @@ async fn redteam_40_too_many_new_files_are_ended_and_told() {
         let world = World::new(level, small()).await;
         let done = world.sh(temporary).await;
         assert_eq!(done.exit.exceeded, told(Bound::NewFiles, 500), "{level:?}");
+    }
+}
+
+/// Each of them takes 24 MB in files of less than the bound of one file.
+const FILLS: [(&str, &str); 5] = [
+    (
+        "many files",
+        "for (1..30) { open F, q(>), q(f).$_; print F q(x) x 8e5; close F }",
+    ),
+    (
+        "below a new directory",
+        "mkdir q(d); for (1..30) { open F, q(>), q(d/f).$_; print F q(x) x 8e5; close F }",
+    ),
+    (
+        "deleted files that stay open",
+        "for (1..30) { open $f[$_], q(>), q(f); unlink q(f); syswrite $f[$_], q(x) x 8e5 }",
+    ),
+    (
+        "files that claim to be old",
+        "for (1..30) { open F, q(>), q(f).$_; print F q(x) x 8e5; close F; utime 1, 1, q(f).$_ }",
+    ),
+    (
+        "files that were there",
+        "for (1..30) { open F, q(>>), q(old).$_; print F q(x) x 8e5; close F }",
+    ),
+];
+const OVERWRITES: &str = "for (1..100) { open F, q(>), q(f); print F q(x) x 8e5; close F }";
+const HOLES: &str = "for (1..30) { open F, q(>), q(f).$_; truncate F, 8e5; close F }";
+
+/// Runs it, and stays until the watch has had the time to look more than once.
+fn perl(script: &str, seconds: u32) -> String {
+    format!("perl -e '{script}; sleep {seconds}' && echo good")
+}
+
+async fn redteam_40_too_many_bytes_in_files_are_ended_and_told() {
+    let full = told(Bound::NewBytes, small().new_bytes);
+    let large = Bounds {
+        new_bytes: 64 << 20,
+        ..small()
+    };
+    for level in levels().await {
+        for (name, script) in FILLS {
+            let world = World::new(level, small()).await;
+            for n in 1..=30 {
+                std::fs::write(world.dir.path().join(format!("w/old{n}")), "x").unwrap();
+            }
+            let done = world.sh(&perl(script, 600)).await;
+            assert_eq!(done.exit.exceeded, full, "{level:?}: {name}");
+        }
+        for (bounds, script) in [(large, FILLS[0].1), (small(), OVERWRITES), (small(), HOLES)] {
+            let world = World::new(level, bounds).await;
+            let done = world.sh(&perl(script, 2)).await;
+            assert_eq!(done.output.head(), b"good\n", "control: {level:?}: {script}");
+        }
+    }
+}
+
+async fn redteam_40_a_session_at_its_limit_of_bytes_can_delete() {
+    let full = told(Bound::NewBytes, small().new_bytes);
+    for level in levels().await {
+        let world = World::new(level, small()).await;
+        for _ in 0..2 {
+            let done = world.sh(&perl(FILLS[0].1, 600)).await;
+            assert_eq!(done.exit.exceeded, full, "{level:?}");
+        }
+        let removes = "sleep 1; unlink q(f).$_ for (1..30)";
+        let more = "open F, q(>), q(g); print F q(x) x 9e5; close F; open F, q(>), q(h); print F q(x) x 9e5; close F";
+        for script in [removes, more] {
+            let done = world.sh(&perl(script, 2)).await;
+            assert_eq!(
+                done.output.head(),
+                b"good\n",
+                "{level:?}: {script}: {:?}",
+                done.exit
+            );
+        }
     }
 }
 
