@@ -165,7 +165,14 @@ fn problem(spec: &ToolSpec, error: &jsonschema::ValidationError<'_>) -> String {
         }
         ValidationErrorKind::Minimum { limit } => format!("`{name}` must be at least {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("`{name}` must be at most {limit}"),
-        ValidationErrorKind::MinLength { .. } => format!("`{name}` must not be empty"),
+        ValidationErrorKind::MinLength { .. } => {
+            let about = spec.schema.pointer(&format!("/properties/{name}/description"));
+            let about = about.and_then(Value::as_str);
+            format!(
+                "`{name}` must not be empty{}",
+                about.map_or_else(String::new, |about| format!(" ({about})"))
+            )
+        }
         _ => format!("`{name}`: {error}"),
     }
 }

@@ -5,7 +5,7 @@ use crate::change_set::{self, Before, FileChange};
 use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::diff::change;
 use crate::edit_arguments::differ;
-use crate::matching::{Mismatch, replace};
+use crate::matching::{Mismatch, Near, replace};
 use crate::pre_image::changed;
 use crate::prepared::Prepared;
 use crate::read::{binary_kind, explain, locate, open, refuse_binary};
@@ -38,7 +38,7 @@ impl Tool for Edit {
             schema: object(
                 &json!({
                     "file_path": { "type": "string", "minLength": 1 },
-                    "old_string": { "type": "string", "minLength": 1 },
+                    "old_string": { "type": "string", "minLength": 1, "description": "To make a file, or to replace all of it, use Write" },
                     "new_string": { "type": "string" },
                     "replace_all": { "type": "boolean" }
                 }),
@@ -187,13 +187,20 @@ fn misses(tool: &str, one: &Replacement<'_>, path: &Path, mismatch: Mismatch) ->
 }
 
 /// Advice for a text that is not in the file.
-pub(crate) fn not_found_hint(near: Option<(usize, String)>, field: &str) -> String {
+pub(crate) fn not_found_hint(near: Option<Near>, field: &str) -> String {
     match near {
-        Some((line, text)) => {
-            format!(
-                "Line {line} differs in whitespace only: {text:?}. Give `{field}` with exactly that whitespace."
-            )
-        }
+        Some(Near {
+            line,
+            text,
+            wanted: None,
+        }) => format!(
+            "Line {line} differs in whitespace only: {text:?}. Give `{field}` with exactly that whitespace."
+        ),
+        Some(Near {
+            line,
+            text,
+            wanted: Some(wanted),
+        }) => format!("The lines before are the same, but line {line} is {text:?}, not {wanted:?}."),
         None => "Read the file again and copy the text exactly, without the line numbers.".to_owned(),
     }
 }

@@ -10,9 +10,10 @@ use crate::run::Abandoned;
 use crate::shape::page;
 use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Spelling, Tool};
-use crate::walk::{Patience, files, matcher, names_hidden};
+use crate::walk::{Patience, files, matcher, names_hidden, with_brackets};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{Beneath, EntryKind, SandboxError};
+use globset::GlobSet;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -92,20 +93,28 @@ fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOut
             );
         }
     };
+    let brackets = with_brackets(inside);
     let hidden = names_hidden(inside) || names_hidden(prepared.path());
-    let mut paths = Vec::new();
+    let (mut paths, mut literal) = (Vec::new(), Vec::new());
     let patience = Patience::new(abandoned);
     let complete = files(&ctx.workdir, &base, hidden, &|| patience.is_over(), |path| {
         let from_base = path.strip_prefix(&base).unwrap_or(&path);
-        if matcher.is_match(from_base) || matcher.is_match(&path) {
-            paths.push(path.to_string_lossy().into_owned());
+        let matches = |set: &GlobSet| set.is_match(from_base) || set.is_match(&path);
+        let name = || path.to_string_lossy().into_owned();
+        if matches(&matcher) {
+            paths.push(name());
         }
-        paths.len() < MAX_PATHS
+        if brackets.as_ref().is_some_and(matches) {
+            literal.push(name());
+        }
+        paths.len().max(literal.len()) < MAX_PATHS
     });
-    show(ctx, inside, &paths, complete)
+    // Where a name has the brackets, they mean the name.
+    let found = if literal.is_empty() { paths } else { literal };
+    show(ctx, (inside, hidden), &found, complete)
 }
 
-fn show(ctx: &ToolContext, pattern: &str, paths: &[String], complete: bool) -> ToolOutcome {
+fn show(ctx: &ToolContext, (pattern, hidden): (&str, bool), paths: &[String], complete: bool) -> ToolOutcome {
     let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
     let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
     let page = page(
@@ -115,7 +124,12 @@ fn show(ctx: &ToolContext, pattern: &str, paths: &[String], complete: bool) -> T
     );
     let complete = complete && page.complete;
     let mut text = if paths.is_empty() {
-        format!("No file matches {pattern}.\n")
+        let hint = if hidden {
+            ""
+        } else {
+            " Hidden and ignored files were left out; a pattern that names them, such as `.config/**`, finds them."
+        };
+        format!("No file matches {pattern}.{hint}\n")
     } else {
         page.text
     };

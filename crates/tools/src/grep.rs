@@ -10,7 +10,7 @@ use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::spec::ToolSpec;
 use crate::tool::{About, Runs, Spelling, Tool};
-use crate::walk::{Patience, files, matcher, names_hidden};
+use crate::walk::{Patience, files, matcher, names_hidden, with_brackets};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{Beneath, EntryKind};
 use globset::GlobSet;
@@ -118,12 +118,12 @@ fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
             } else {
                 path.clone()
             };
+            let brackets = with_brackets(prepared.text("glob"));
             let hidden = names_hidden(prepared.path()) || names_hidden(prepared.text("glob"));
             files(&ctx.workdir, &base, hidden, &|| patience.is_over(), |file| {
                 let from_base = file.strip_prefix(&base).unwrap_or(&file);
-                let wanted = glob
-                    .as_ref()
-                    .is_none_or(|glob| glob.is_match(from_base) || glob.is_match(&file));
+                let matches = |glob: &GlobSet| glob.is_match(from_base) || glob.is_match(&file);
+                let wanted = glob.as_ref().is_none_or(matches) || brackets.as_ref().is_some_and(matches);
                 if wanted
                     && let Ok(opened) = ctx.workdir.open_file(&file)
                     && opened.real == file
@@ -158,6 +158,7 @@ fn search(
     let mut sink = FileSink {
         hits,
         path: &name,
+        regex,
         matches: 0,
         stop: &|| patience.is_over(),
         may_read,
@@ -181,6 +182,16 @@ fn show(prepared: &Prepared, hits: &Hits, complete: bool) -> ToolOutcome {
     }
     if !complete {
         text.push_str("[There may be more. Use a narrower pattern, `path` or `glob`, or output_mode \"files_with_matches\".]\n");
+    }
+    if hits.binary > 0 && hits.matches == 0 {
+        let files = if hits.binary == 1 {
+            "One file was"
+        } else {
+            "Some files were"
+        };
+        text.push_str(&format!(
+            "[{files} not searched to the end because of a NUL byte. Use Bash with `grep -a` for those.]\n"
+        ));
     }
     // The model does not learn which files were left out: it could find out their contents guess by guess.
     ToolOutcome {

@@ -1,7 +1,9 @@
 //! Collects the hits of a search, up to its limits.
 
-use crate::shape::cut_line;
-use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use crate::shape::excerpt;
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use std::io;
 
 /// The longest part of a line to show.
@@ -28,6 +30,8 @@ pub(crate) struct Hits {
     pub(crate) files: u64,
     /// Files with hits that the session may not read.
     pub(crate) left_out: u64,
+    /// Files that were not searched to their end because they have a NUL byte.
+    pub(crate) binary: u64,
     max_lines: usize,
     max_bytes: usize,
 }
@@ -41,6 +45,7 @@ impl Hits {
             matches: 0,
             files: 0,
             left_out: 0,
+            binary: 0,
             max_lines,
             max_bytes,
         }
@@ -75,6 +80,7 @@ impl Hits {
 pub(crate) struct FileSink<'a> {
     pub(crate) hits: &'a mut Hits,
     pub(crate) path: &'a str,
+    pub(crate) regex: &'a RegexMatcher,
     pub(crate) matches: u64,
     pub(crate) stop: &'a dyn Fn() -> bool,
     pub(crate) may_read: &'a dyn Fn() -> bool,
@@ -93,8 +99,12 @@ impl FileSink<'_> {
     }
 
     fn show(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        // Where the match begins in the text, which can be longer than the bytes.
+        let found = self.regex.find(bytes).ok().flatten();
+        let before = found.and_then(|found| bytes.get(..found.start()));
+        let at = before.map_or(0, |before| String::from_utf8_lossy(before).len());
         let text = String::from_utf8_lossy(bytes);
-        let line = cut_line(text.trim_end_matches(['\n', '\r']), LINE_CHARS).into_owned();
+        let line = excerpt(text.trim_end_matches(['\n', '\r']), at, LINE_CHARS).into_owned();
         self.hits.line(format!(
             "{}{mark}{}{mark}{line}",
             self.path,
@@ -130,6 +140,11 @@ impl Sink for FileSink<'_> {
             self.show(line.line_number(), '-', line.bytes());
         }
         Ok(!self.hits.full())
+    }
+
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> Result<(), io::Error> {
+        self.hits.binary += u64::from(end.binary_byte_offset().is_some());
+        Ok(())
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {

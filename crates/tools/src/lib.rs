@@ -35,6 +35,7 @@ mod job_input;
 mod job_tool;
 mod job_tools;
 mod jobs;
+mod large;
 mod line_program;
 mod loop_tools;
 mod ls;

@@ -3,19 +3,33 @@
 use memchr::memmem;
 use std::borrow::Cow;
 
+/// How many lines that equal the first one of a text are compared further.
+const MOST_STARTS: usize = 1_000;
+
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mismatch {
-    /// The text does not occur; perhaps a line is nearly its first one.
+    /// The text does not occur; perhaps one like it does.
     NotFound {
-        /// Number and text of a line that differs only in whitespace.
-        near: Option<(usize, String)>,
+        /// The first difference of the text that is most like it.
+        near: Option<Near>,
     },
     /// The text occurs more than once.
     NotUnique {
         /// The lines on which it begins.
         lines: Vec<usize>,
     },
+}
+
+/// The first line of the file that differs from the searched text, where the lines before it are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Near {
+    /// Its number.
+    pub(crate) line: usize,
+    /// Its text.
+    pub(crate) text: String,
+    /// The line of the searched text; `None`: it differs in whitespace only.
+    pub(crate) wanted: Option<String>,
 }
 
 /// The content with `old` replaced by `new`, and the number of replacements. In a file whose lines all end with CR LF,
@@ -46,6 +60,9 @@ pub(crate) fn replace(content: &[u8], old: &str, new: &str, all: bool) -> Result
     Ok((changed, found.len()))
 }
 
+/// The byte order mark of UTF-8.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Whether every line ends with CR LF.
 pub(crate) fn ends_lines_with_crlf(content: &[u8]) -> bool {
     let lf = memchr::memchr_iter(b'\n', content).count();
@@ -60,15 +77,43 @@ fn with_line_ends(text: &str, crlf: bool) -> Cow<'_, str> {
     }
 }
 
-fn near(content: &[u8], old: &str) -> Option<(usize, String)> {
+fn near(content: &[u8], old: &str) -> Option<Near> {
     let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let wanted = squeeze(old.lines().find(|line| !line.trim().is_empty())?);
-    let text = String::from_utf8_lossy(content);
-    let found = text
+    let wanted: Vec<(&str, String)> = old
         .lines()
-        .enumerate()
-        .find(|(_, line)| squeeze(line) == wanted)?;
-    Some((found.0 + 1, found.1.to_owned()))
+        .skip_while(|line| line.trim().is_empty())
+        .map(|line| (line, squeeze(line)))
+        .collect();
+    let first = &wanted.first()?.1;
+    let text = String::from_utf8_lossy(content);
+    let lines: Vec<&str> = text.lines().collect();
+    let alike = |start: usize| {
+        let below = lines.iter().skip(start).zip(&wanted);
+        below
+            .take_while(|(line, (_, wanted))| squeeze(line) == *wanted)
+            .count()
+    };
+    let starts =
+        (0..lines.len()).filter(|start| lines.get(*start).is_some_and(|line| squeeze(line) == *first));
+    let (start, same) = starts
+        .take(MOST_STARTS)
+        .map(|start| (start, alike(start)))
+        .reduce(|best, other| if other.1 > best.1 { other } else { best })?;
+    let near = |at: usize, line: &str, wanted: Option<String>| Near {
+        line: start + at + 1,
+        text: line.to_owned(),
+        wanted,
+    };
+    let pairs = || lines.iter().skip(start).zip(&wanted).enumerate();
+    let spaced = pairs()
+        .take(same)
+        .find(|(_, (line, (wanted, _)))| *line != wanted);
+    match spaced {
+        Some((at, (line, _))) => Some(near(at, line, None)),
+        None => pairs()
+            .nth(same)
+            .map(|(at, (line, (wanted, _)))| near(at, line, Some((*wanted).to_owned()))),
+    }
 }
 
 #[cfg(test)]
@@ -92,11 +137,26 @@ mod tests {
 
     #[test]
     fn a_line_that_differs_only_in_whitespace_is_named() {
-        let near = Some((2, "\tlet a = 1;".to_owned()));
-        assert_eq!(
-            done("x\n\tlet a = 1;\n", "  let a  = 1;", "y", false),
-            Err(Mismatch::NotFound { near })
-        );
+        let near = |line, text: &str, wanted: Option<&str>| {
+            let (text, wanted) = (text.to_owned(), wanted.map(str::to_owned));
+            Err(Mismatch::NotFound {
+                near: Some(Near { line, text, wanted }),
+            })
+        };
+        for (content, old, expected) in [
+            (
+                "x\n\tlet a = 1;\n",
+                "  let a  = 1;",
+                near(2, "\tlet a = 1;", None),
+            ),
+            // The first line is equal: the one that differs is named.
+            ("a\n\tb\nc\n", "a\n  b\n", near(2, "\tb", None)),
+            ("a\nb\nc\n", "a\nB\n", near(2, "b", Some("B"))),
+            ("a\nx\na\nb\nc\n", "a\nb\nC\n", near(5, "c", Some("C"))),
+            ("a\nb", "\na\nb\nc", Err(Mismatch::NotFound { near: None })),
+        ] {
+            assert_eq!(done(content, old, "y", false), expected, "{old:?}");
+        }
         assert_eq!(done("x", "y", "z", false), Err(Mismatch::NotFound { near: None }));
     }
 

@@ -3,6 +3,7 @@
 use crate::catalog::object;
 use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::image;
+use crate::large::{self, Lines};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
 use crate::run::on_files;
@@ -128,54 +129,68 @@ fn read(prepared: &Prepared, ctx: &ToolContext) -> Result<ToolOutcome, ToolOutco
     let path = locate(prepared, ctx)?;
     let mut opened = open(&ctx.workdir, &path)?;
     let max = ctx.limits.max_file_bytes;
+    let failed = |error| refuse(Code::Tool, format!("Cannot read {}: {error}.", path.display()));
     let mut content = Vec::new();
     let taken = opened
         .file
         .by_ref()
         .take(max.max(ctx.limits.max_image_bytes).saturating_add(1))
         .read_to_end(&mut content);
-    taken.map_err(|error| refuse(Code::Tool, format!("Cannot read {}: {error}.", path.display())))?;
+    taken.map_err(failed)?;
     if image_media_type(&content).is_some() {
         return image::show(&path, &content, &ctx.limits);
     }
     let too_big = u64::try_from(content.len()).unwrap_or(u64::MAX) > max;
-    content.truncate(usize::try_from(max).unwrap_or(usize::MAX));
     if let Some(kind) = binary_kind(&content) {
         return Err(refuse_binary(&path, kind, opened.bytes));
     }
+    if !too_big {
+        return Ok(show(prepared, ctx, &path, &content, None));
+    }
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let part = large::part(&mut opened.file, first_of(prepared), max).map_err(failed)?;
     Ok(show(
         prepared,
         ctx,
         &path,
-        &content,
-        too_big.then_some(opened.bytes),
+        &part.content,
+        Some((opened.bytes, part.before, part.lines)),
     ))
 }
 
+fn first_of(prepared: &Prepared) -> usize {
+    usize::try_from(prepared.number("offset").unwrap_or(1)).unwrap_or(usize::MAX)
+}
+
+/// Shows a page of a content. `part_of`: the bytes of the file of which the content is a part, the number of lines before
+/// the part, and of all lines.
 fn show(
     prepared: &Prepared,
     ctx: &ToolContext,
     path: &Path,
     content: &[u8],
-    cut_of: Option<u64>,
+    part_of: Option<(u64, usize, Lines)>,
 ) -> ToolOutcome {
     let text = String::from_utf8_lossy(content);
     let lossy = matches!(text, Cow::Owned(_));
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let total = count_lines(text);
-    let first = usize::try_from(prepared.number("offset").unwrap_or(1)).unwrap_or(usize::MAX);
+    let (before, total) = match part_of {
+        Some((_, before, total)) => (before, total),
+        None => (0, Lines::Exactly(count_lines(text))),
+    };
+    let first = first_of(prepared);
     let name = path.display();
-    if total == 0 {
+    if total == Lines::Exactly(0) {
         let outcome = ToolOutcome::text(ToolStatus::Ok, format!("[{name} is empty]"));
         return ToolOutcome {
-            details: Some(details(path, content, cut_of, 0)),
+            details: Some(details(path, content, None, 0)),
             ..outcome
         };
     }
-    if first > total {
+    if let Some(why) = too_far(first, total, content) {
         return refuse(
             Code::InvalidArgs,
-            format!("Read: `offset` {first} is past the end: {name} has {total} lines."),
+            format!("Read: `offset` {first} is {why}: {name} has {total} lines."),
         );
     }
     let wanted = usize::try_from(prepared.number("limit").unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
@@ -183,38 +198,54 @@ fn show(
         .unwrap_or(usize::MAX)
         .min(wanted);
     let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
-    let numbered = from_line(text, first)
+    let numbered = from_line(text, first - before)
         .lines()
         .enumerate()
         .map(|(at, line)| Cow::Owned(format!("{}\t{}", first + at, cut_line(line, LINE_CHARS))));
     let page = page(numbered, max_lines, max_bytes);
     let last = first - 1 + page.lines;
-    let mut notes = Vec::new();
-    if let Some(bytes) = cut_of {
-        notes.push(format!(
-            "{name} has {bytes} bytes; Read shows only the first {}, and Edit cannot change it. For the rest use Grep, or Bash with `sed -n`.",
-            content.len()
-        ));
-    }
-    if last < total {
-        notes.push(format!(
-            "Lines {first} to {last} of {total}. Continue with offset={}.",
-            last + 1
-        ));
-    }
+    let bytes = part_of.map(|(bytes, ..)| bytes);
+    let mut notes = notes(path, bytes, (first, last), total);
     if lossy {
-        notes.push("The file is not valid UTF-8; invalid bytes are shown as \u{fffd}.".to_owned());
+        notes.push_str("[The file is not valid UTF-8; invalid bytes are shown as \u{fffd}.]\n");
     }
-    let notes: String = notes.iter().map(|note| format!("[{note}]\n")).collect();
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, format!("{}{notes}", page.text));
     outcome.display = Some(format!("{name}: lines {first} to {last} of {total}"));
-    outcome.details = Some(details(path, content, cut_of, total));
-    outcome.truncated = (!page.complete && page.lines < wanted || cut_of.is_some()).then(|| Truncated {
-        bytes: cut_of.unwrap_or_else(|| u64::try_from(content.len()).unwrap_or(u64::MAX)),
-        lines: u64::try_from(total).unwrap_or(u64::MAX),
+    outcome.details = Some(details(path, content, bytes, total.known()));
+    outcome.truncated = (!page.complete && page.lines < wanted || part_of.is_some()).then(|| Truncated {
+        bytes: bytes.unwrap_or_else(|| u64::try_from(content.len()).unwrap_or(u64::MAX)),
+        lines: u64::try_from(total.known()).unwrap_or(u64::MAX),
         spill: None,
     });
     outcome
+}
+
+/// Why a page cannot begin with this line.
+fn too_far(first: usize, total: Lines, content: &[u8]) -> Option<&'static str> {
+    match total.end_before(first) {
+        true => Some("past the end"),
+        false => content
+            .is_empty()
+            .then_some("too far behind for Read; use Bash with `tail` or `sed -n`"),
+    }
+}
+
+/// Tells the model whether the file is too large to be edited, and whether there is more.
+fn notes(path: &Path, too_many: Option<u64>, (first, last): (usize, usize), total: Lines) -> String {
+    let mut notes = String::new();
+    if let Some(bytes) = too_many {
+        notes.push_str(&format!(
+            "[{} has {bytes} bytes, too many for Edit. Search it with Grep; change it with Bash and `sed`.]\n",
+            path.display()
+        ));
+    }
+    if !total.end_before(last + 1) {
+        notes.push_str(&format!(
+            "[Lines {first} to {last} of {total}. Continue with offset={}.]\n",
+            last + 1
+        ));
+    }
+    notes
 }
 
 /// Counts lines as [`str::lines`] does.
@@ -278,16 +309,15 @@ pub(crate) fn explain(workdir: &Beneath, path: &Path, error: &SandboxError) -> T
             let near = workdir.list(parent, 1000).ok().and_then(|(entries, _)| {
                 let name = path.file_name()?.to_str()?;
                 let found = nearest(name, entries.iter().map(|entry| entry.name.as_str()))?;
-                Some(if parent == Path::new(".") {
-                    found.to_owned()
-                } else {
-                    parent.join(found).display().to_string()
-                })
+                if found == name {
+                    return Some("The name is a symbolic link, and its target does not exist.".to_owned());
+                }
+                let parent = Some(parent).filter(|parent| *parent != Path::new("."));
+                let near = parent.map_or_else(|| found.into(), |parent| parent.join(found));
+                Some(format!("Did you mean {}?", near.display()))
             });
-            let hint = match near {
-                Some(near) => format!(" Did you mean {near}?"),
-                None => " Use Glob or Ls to find the right path.".to_owned(),
-            };
+            let hint = near.unwrap_or_else(|| "Use Glob or Ls to find the right path.".to_owned());
+            let hint = format!(" {hint}");
             outcome.llm_text.push_str(&hint);
         }
         SandboxError::WrongKind {

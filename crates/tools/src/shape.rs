@@ -19,6 +19,18 @@ pub(crate) fn cut_line(line: &str, chars: usize) -> Cow<'_, str> {
     }
 }
 
+/// The part of a long line around its bytes from `at` on, so that a match which stands far behind is seen.
+pub(crate) fn excerpt(line: &str, at: usize, chars: usize) -> Cow<'_, str> {
+    let before = line.get(..line.floor_char_boundary(at)).unwrap_or(line);
+    let skip = before.chars().count().saturating_sub(chars / 4);
+    if skip == 0 || line.chars().nth(chars).is_none() {
+        return cut_line(line, chars);
+    }
+    let start = line.char_indices().nth(skip).map_or(line.len(), |(at, _)| at);
+    let shown = cut_line(line.get(start..).unwrap_or_default(), chars);
+    Cow::Owned(format!("[{skip} characters] ... {shown}"))
+}
+
 /// The leading lines that fit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {

@@ -52,6 +52,20 @@ pub(crate) fn matcher(pattern: &str) -> Result<GlobSet, String> {
     compile_glob(&glob.map_err(|error| error.to_string())?)
 }
 
+/// The same glob with brackets that stand for themselves, as in `pages/[slug].tsx`; `None` without brackets.
+pub(crate) fn with_brackets(pattern: &str) -> Option<GlobSet> {
+    let escaped = |c: char| match c {
+        '[' => "[[]".to_owned(),
+        ']' => "[]]".to_owned(),
+        other => other.to_string(),
+    };
+    let named = pattern
+        .contains('[')
+        .then(|| pattern.chars().map(escaped).collect::<String>());
+    // What does not compile this way has no such name.
+    named.and_then(|named| matcher(&named).ok())
+}
+
 /// Whether a path or pattern names hidden files, which are then included.
 pub(crate) fn names_hidden(pattern: &str) -> bool {
     pattern

@@ -5,6 +5,7 @@ use crate::change_set::{self, Before, FileChange};
 use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::diff::change;
 use crate::edit::{load, require_seen};
+use crate::matching::{BOM, ends_lines_with_crlf};
 use crate::pre_image::changed;
 use crate::prepared::Prepared;
 use crate::read::{explain, locate};
@@ -16,6 +17,7 @@ use crate::tool::{About, FILE_WORDS, Runs, Spelling, Tool};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Beneath, SandboxError};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Writes a whole file.
@@ -84,6 +86,10 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         return Err(refuse(Code::TooLarge, text));
     }
     let before = existing(ctx, &path)?;
+    let content = &*match &before {
+        Some(before) => like(&before.content, content),
+        None => Cow::Borrowed(content),
+    };
     let name = path.display();
     if before.as_ref().is_some_and(|before| before.content == content) {
         let outcome = ToolOutcome::text(ToolStatus::Ok, format!("{name} already has this content."));
@@ -111,6 +117,19 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     Ok(changed(|undo_id| said + undo_id, vec![change]))
 }
 
+/// The new content with the line ends and the byte order mark of the old one: models write neither.
+fn like<'a>(old: &[u8], new: &'a [u8]) -> Cow<'a, [u8]> {
+    let mut content = Cow::Borrowed(new);
+    if ends_lines_with_crlf(old) && !new.contains(&b'\r') {
+        let lines = new.split(|byte| *byte == b'\n').collect::<Vec<_>>();
+        content = Cow::Owned(lines.join(&b"\r\n"[..]));
+    }
+    if old.starts_with(BOM) && !new.starts_with(BOM) {
+        content = Cow::Owned([BOM, &content].concat());
+    }
+    content
+}
+
 /// The existing text file, if there is one.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn existing(ctx: &ToolContext, path: &Path) -> Result<Option<Before>, ToolOutcome> {
@@ -130,12 +149,37 @@ fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     };
     let old = workdir.read(&path, max).map(|(old, _)| old);
     match &old {
-        Ok(old) => change(&path.to_string_lossy(), Some(old), Some(content)).text,
+        Ok(old) => change(&path.to_string_lossy(), Some(old), Some(&like(old, content))).text,
         Err(SandboxError::NotFound { .. }) => change(&path.to_string_lossy(), None, Some(content)).text,
         // Show the new content, even though the old one cannot be compared.
         Err(error) => {
             let new = change(&path.to_string_lossy(), None, Some(content)).text;
             format!("agentd cannot show the current content: {error}\n{new}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_keeps_its_line_ends_and_its_byte_order_mark() {
+        for (old, new, expected) in [
+            ("a\r\nb\r\n", "x\ny\n", "x\r\ny\r\n"),
+            ("a\r\n", "x\ny", "x\r\ny"),
+            ("a\r\n", "x\r\ny\n", "x\r\ny\n"),
+            ("a\r\nb\n", "x\ny\n", "x\ny\n"),
+            ("a", "x\ny\n", "x\ny\n"),
+            ("\u{feff}a\n", "x\n", "\u{feff}x\n"),
+            ("\u{feff}a\r\n", "\u{feff}x\n", "\u{feff}x\r\n"),
+            ("", "x\n", "x\n"),
+        ] {
+            assert_eq!(
+                &*like(old.as_bytes(), new.as_bytes()),
+                expected.as_bytes(),
+                "{old:?}"
+            );
         }
     }
 }

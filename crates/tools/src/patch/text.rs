@@ -1,15 +1,15 @@
 //! A file as lines that keeps its bytes, its line ends and its byte order mark.
 
-use crate::matching::ends_lines_with_crlf;
+use crate::matching::{BOM, ends_lines_with_crlf};
 use std::cell::OnceCell;
-
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The lines of a file, without their ends.
 pub(super) struct Text<'a> {
     pub(super) lines: Vec<&'a [u8]>,
     bom: bool,
     crlf: bool,
+    /// Whether the last line has no end.
+    open: bool,
     /// The lines with typographic characters and outer white space normalized.
     plain: OnceCell<Vec<String>>,
 }
@@ -54,6 +54,7 @@ impl<'a> Text<'a> {
             lines,
             bom,
             crlf,
+            open: !content.is_empty() && !content.ends_with(b"\n"),
             plain: OnceCell::new(),
         }
     }
@@ -77,15 +78,21 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A content made of other lines, with this file's line ends. The last line is terminated, too.
+    /// A content made of other lines, with this file's line ends. The last line stays open if it is this file's, and was open.
     pub(super) fn with(&self, lines: &[&[u8]]) -> Vec<u8> {
         let mut content = Vec::new();
         if self.bom {
             content.extend_from_slice(BOM);
         }
+        let end: &[u8] = if self.crlf { b"\r\n" } else { b"\n" };
         for line in lines {
             content.extend_from_slice(line);
-            content.extend_from_slice(if self.crlf { b"\r\n" } else { b"\n" });
+            content.extend_from_slice(end);
+        }
+        // The same line, not an equal one: it lies at the same place in memory.
+        let last = lines.last().zip(self.lines.last());
+        if self.open && last.is_some_and(|(new, old)| std::ptr::eq(*new, *old)) {
+            content.truncate(content.len() - end.len());
         }
         content
     }

@@ -58,10 +58,15 @@ async fn a_file_over_the_limit_is_shown_in_part_and_cannot_be_edited() {
     world.limits.max_file_bytes = 4;
     world.put("big", "1\n2\n3\n");
     let text = world.ok("Read", json!({ "file_path": "big" })).await;
-    assert!(
-        text.starts_with("1\t1\n2\t2\n[big has 6 bytes; Read shows only the first 4"),
-        "{text}"
-    );
+    let note = "[big has 6 bytes, too many for Edit. Search it with Grep; change it with Bash and `sed`.]\n";
+    let more = "[Lines 1 to 2 of 3. Continue with offset=3.]\n";
+    assert_eq!(text, format!("1\t1\n2\t2\n{note}{more}"));
+    let rest = world.ok("Read", json!({ "file_path": "big", "offset": 3 })).await;
+    assert_eq!(rest, format!("3\t3\n{note}"));
+    let beyond = world
+        .refused("Read", json!({ "file_path": "big", "offset": 4 }))
+        .await;
+    assert!(beyond.1.contains("big has 3 lines"), "{}", beyond.1);
     let edit = json!({ "file_path": "big", "old_string": "1", "new_string": "x" });
     assert_eq!(world.refused("Edit", edit).await.0, "E_TOO_LARGE");
 }
@@ -106,6 +111,12 @@ async fn a_missing_path_gets_a_suggestion() {
             "E_NOT_FOUND",
             "src/mian.rs does not exist. Did you mean src/main.rs?"
         )
+    );
+    symlink("nowhere", world.root().join("dangling")).unwrap();
+    let (_, text) = world.refused("Read", json!({ "file_path": "dangling" })).await;
+    assert_eq!(
+        text,
+        "dangling does not exist. The name is a symbolic link, and its target does not exist."
     );
     let (code, text) = world.refused("Read", json!({ "file_path": "src" })).await;
     assert_eq!(
@@ -219,6 +230,28 @@ async fn write_replaces_only_files_that_were_read() {
             .0,
         "E_TOO_LARGE"
     );
+}
+
+#[tokio::test]
+async fn an_empty_text_to_replace_points_to_write() {
+    let mut world = World::new();
+    let edit = json!({ "file_path": "a", "old_string": "", "new_string": "x" });
+    let (_, text) = world.refused("Edit", edit).await;
+    assert!(
+        text.contains("`old_string` must not be empty") && text.contains("use Write"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn write_keeps_line_ends_and_byte_order_mark() {
+    let mut world = World::new();
+    world.put("dos.txt", "\u{feff}a\r\nb\r\n");
+    world.ok("Read", json!({ "file_path": "dos.txt" })).await;
+    world
+        .ok("Write", json!({ "file_path": "dos.txt", "content": "x\ny\n" }))
+        .await;
+    assert_eq!(world.get("dos.txt"), "\u{feff}x\r\ny\r\n");
 }
 
 #[tokio::test]

@@ -40,7 +40,11 @@ async fn glob_finds_by_pattern_and_honours_ignore_files() {
     );
     assert_eq!(
         world.ok("Glob", json!({ "pattern": "*.py" })).await,
-        "No file matches *.py.\n"
+        "No file matches *.py. Hidden and ignored files were left out; a pattern that names them, such as `.config/**`, finds them.\n"
+    );
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": ".hidden/*.py" })).await,
+        "No file matches .hidden/*.py.\n"
     );
     let absolute = format!("{}/src/*.rs", world.root().display());
     assert_eq!(
@@ -58,6 +62,47 @@ async fn glob_finds_by_pattern_and_honours_ignore_files() {
             .0,
         "E_NOT_FILE"
     );
+}
+
+#[tokio::test]
+async fn brackets_that_a_name_has_mean_the_name() {
+    let mut world = World::new();
+    world
+        .put("pages/[slug].tsx", "here\n")
+        .put("pages/s.tsx", "here\n")
+        .put("pages/a.tsx", "here\n");
+    for (pattern, expected) in [
+        ("pages/[slug].tsx", "pages/[slug].tsx\n"),
+        ("[slug].*", "pages/[slug].tsx\n"),
+        ("pages/[sa].tsx", "pages/a.tsx\npages/s.tsx\n"),
+        ("pages/[!s].tsx", "pages/a.tsx\n"),
+    ] {
+        let found = world.ok("Glob", json!({ "pattern": pattern })).await;
+        assert_eq!(found, expected, "{pattern}");
+    }
+    let hits = json!({ "pattern": "here", "glob": "[slug].tsx", "output_mode": "files_with_matches" });
+    assert_eq!(world.ok("Grep", hits).await, "pages/[slug].tsx\npages/s.tsx\n");
+}
+
+#[tokio::test]
+async fn grep_shows_a_match_far_behind_in_its_line() {
+    let mut world = World::new();
+    let line = format!("{}NEEDLE{}", "\u{e4}".repeat(3_000), "x".repeat(3_000));
+    world.put("min.js", format!("{line}\n"));
+    let hit = world.ok("Grep", json!({ "pattern": "NEEDLE" })).await;
+    let shown = format!("{}NEEDLE{}", "\u{e4}".repeat(125), "x".repeat(369));
+    assert_eq!(
+        hit,
+        format!("min.js:1:[2875 characters] ... {shown} ... [2631 more characters]\n")
+    );
+    world.put(
+        "invalid",
+        [&b"\xff".repeat(3_000)[..], b"NEEDLE", &b"y".repeat(3_000)].concat(),
+    );
+    let hit = world
+        .ok("Grep", json!({ "pattern": "NEEDLE", "path": "invalid" }))
+        .await;
+    assert!(hit.contains("NEEDLE"), "{hit}");
 }
 
 #[tokio::test]
@@ -100,7 +145,7 @@ async fn grep_shows_lines_with_path_and_number() {
     );
     assert_eq!(
         world.ok("Grep", json!({ "pattern": "nothing" })).await,
-        "No match for \"nothing\" in ..\n"
+        "No match for \"nothing\" in ..\n[One file was not searched to the end because of a NUL byte. Use Bash with `grep -a` for those.]\n"
     );
 }
 
