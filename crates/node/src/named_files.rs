@@ -4,6 +4,7 @@
 use crate::error::NodeError;
 use agentd_provider::Script;
 use agentd_settings::{CredentialSource, Dialect, Loaded, Settings};
+use agentd_tools::{REMOTE_PREFIX, Registry, ToolLimits};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,6 +30,8 @@ pub fn check_files(loaded: &Loaded) -> Result<(), NodeError> {
         hooks(settings),
         servers(settings),
         prompts(settings),
+        certificates(settings),
+        tools(settings),
     ];
     let lines: Vec<String> = troubles
         .into_iter()
@@ -52,6 +55,31 @@ fn line(loaded: &Loaded, (key, what, fix): &Trouble) -> String {
     }
     let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
     format!("{origin}{key}: {what}; {fix}")
+}
+
+fn certificates(settings: &Settings) -> Vec<Trouble> {
+    let tls = &settings.http.tls;
+    let files = [("http.tls.cert", &tls.cert), ("http.tls.key", &tls.key)];
+    let fix = "make the file readable for agentd, or name another file";
+    let named = files.into_iter().filter(|(_, path)| !path.is_empty());
+    named
+        .filter_map(|(key, path)| Some((key.to_owned(), unreadable(path, &File::open(path).err()?), fix)))
+        .collect()
+}
+
+/// The tools that the configuration adds. Those of tool servers are known only when a server runs.
+fn tools(settings: &Settings) -> Vec<Trouble> {
+    let registry = Registry::builtin(&ToolLimits::default());
+    let names = settings.tools.more.iter();
+    let unknown = names.filter(|name| !name.starts_with(REMOTE_PREFIX) && registry.get(name).is_none());
+    unknown
+        .map(|name| {
+            let key = "tools.more".to_owned();
+            let fix =
+                "give names of built-in tools, such as MultiEdit, or of tool servers: mcp__SERVER__TOOL";
+            (key, format!("there is no tool {name:?}"), fix)
+        })
+        .collect()
 }
 
 fn scripts(settings: &Settings) -> Vec<Trouble> {
@@ -209,12 +237,15 @@ mod tests {
              [models.bad]\nprovider = \"scripted\"\nmodel = {bad:?}\n\
              [[hooks.run]]\nname = \"a\"\nevent = \"Stop\"\ncommand = [\"/etc/passwd\", \"x\"]\n\
              [mcp.servers.s]\ncommand = [\"/nowhere/server\"]\n\
-             [agents]\ndirectory = \"/nowhere/agents\"\n"
+             [agents]\ndirectory = \"/nowhere/agents\"\n\
+             [http.tls]\ncert = \"/nowhere/cert.pem\"\nkey = \"/nowhere/key.pem\"\n\
+             [tools]\nmore = [\"MultiEdit\", \"Foo\", \"mcp__s__any\"]\n"
         );
         let error = checked(&text).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         let told = error.to_string();
         let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(told.matches("there is no tool").count(), 1, "{told}");
         for (place, key, what) in [
             (
                 "agentd.toml:3: ",
@@ -237,6 +268,13 @@ mod tests {
                 "agents.directory",
                 "cannot read /nowhere/agents",
             ),
+            (
+                "agentd.toml:16: ",
+                "http.tls.cert",
+                "cannot read /nowhere/cert.pem",
+            ),
+            ("agentd.toml:17: ", "http.tls.key", "cannot read /nowhere/key.pem"),
+            ("agentd.toml:19: ", "tools.more", "there is no tool \"Foo\""),
         ] {
             let line = lines.iter().find(|line| line.contains(key)).unwrap();
             assert!(

@@ -21,6 +21,9 @@ const MAX_PATTERNS: usize = 64;
 /// The maximum number of addresses in `permission.escalate_to`.
 const MAX_LEVELS: usize = 8;
 
+/// The levels of a log filter.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 struct Check<'a> {
     loaded: &'a Loaded,
     problems: Vec<Problem>,
@@ -52,6 +55,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.placement();
     check.index();
     check.http();
+    check.log();
     check.side_calls();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
@@ -164,6 +168,17 @@ impl Check<'_> {
                 &format!("{entry:?} is not a network, address or host"),
                 "give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\"",
             );
+        }
+    }
+
+    /// A word that is no level would be the name of a module, and agentd would log nothing.
+    fn log(&mut self) {
+        let level = self.settings().log.level.clone();
+        let words = level.split(',').map(str::trim);
+        for word in words.filter(|word| !word.contains('=') && !LEVELS.contains(word)) {
+            let what = format!("{word:?} is not a level");
+            let fix = format!("give one of {}, and modules as NAME=LEVEL", LEVELS.join(", "));
+            self.require(false, "log.level", &what, &fix);
         }
     }
 

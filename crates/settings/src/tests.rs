@@ -256,11 +256,43 @@ fn a_value_out_of_range_is_reported_with_place_and_fix() {
             "line 2: permission.unprotected: \".*\" matches \".git\", which is always protected; write a name or a pattern that does not match it",
         ),
         (
+            "[log]\nlevel = \"loud\"",
+            "line 2: log.level: \"loud\" is not a level; give one of off, error, warn, info, debug, trace, and modules as NAME=LEVEL",
+        ),
+        (
+            "[http]\norigins = [\"https://a.example:8443\", \"x\"]",
+            "line 2: http.origins: \"x\" is not an origin; write what browsers send: https://HOST or https://HOST:PORT, without a path",
+        ),
+        (
+            "[http]\nlisten = \"0.0.0.0:7433\"",
+            "line 2: http.listen: 0.0.0.0:7433 is reachable from other machines, without encryption; set http.tls.cert and key, or http.behind_proxy = true behind a proxy with TLS, or listen on 127.0.0.1",
+        ),
+        (
+            "[providers.openai]\nbase_url = \"https://h.example/v1/chat/completions/\"",
+            "line 2: providers.openai.base_url: it ends with /chat/completions, which agentd adds itself; give the part before it, such as https://HOST/v1",
+        ),
+        (
+            "[providers.mine]\nbase_url = \"https://h.example/v1\"",
+            "providers.mine.dialect: it is missing; give the protocol of the server: \"openai-chat\" for most, or another one of config/agentd.toml",
+        ),
+        (
             "[context]\ncompact_at = 1.5",
             "line 2: context.compact_at: 1.5 is not a share of the window; give a share such as 0.8",
         ),
     ] {
         assert_eq!(problem(text), expected);
+    }
+}
+
+#[test]
+fn addresses_and_levels_that_work_are_accepted() {
+    for good in [
+        "[log]\nlevel = \"warn,agentd_store=debug\"",
+        "[http]\nlisten = \"[::1]:7433\"\norigins = [\"http://[::1]:3000\"]",
+        "[http]\nlisten = \"0.0.0.0:7433\"\nbehind_proxy = true",
+        "[providers.mine]\ndialect = \"openai-responses\"\nbase_url = \"https://h.example/responses/v1\"",
+    ] {
+        assert!(with_file(good).0.is_ok(), "{good}");
     }
 }
 
@@ -421,7 +453,7 @@ fn unsupported_settings_prevent_the_start() {
 #[test]
 fn unusual_values_have_the_right_types() {
     let text = "budget.session = { tokens = 5, usd = 2, time = \"1h 30m\", steps = 0 }\nsandbox.require = \"none\"\n\
-                providers.x = { base_url = \"http://x\", credentials = [{ name = \"k\", file = \"/run/key\" }] }\n";
+                providers.x = { dialect = \"gemini\", base_url = \"http://x\", credentials = [{ name = \"k\", file = \"/run/key\" }] }\n";
     let settings = with_file(text).0.unwrap().settings;
     let expected = Budget {
         tokens: 5,

@@ -14,6 +14,24 @@ impl Check<'_> {
             &what,
             "write ADDRESS:PORT, such as 127.0.0.1:7433, or off",
         );
+        let beyond = http
+            .listen
+            .parse::<SocketAddr>()
+            .is_ok_and(|at| !at.ip().is_loopback());
+        self.require(
+            !beyond || http.tls.is_on() || http.behind_proxy,
+            "http.listen",
+            &format!("{} is reachable from other machines, without encryption", http.listen),
+            "set http.tls.cert and key, or http.behind_proxy = true behind a proxy with TLS, or listen on 127.0.0.1",
+        );
+        for origin in http.origins.iter().filter(|origin| !is_origin(origin)) {
+            self.require(
+                false,
+                "http.origins",
+                &format!("{origin:?} is not an origin"),
+                "write what browsers send: https://HOST or https://HOST:PORT, without a path",
+            );
+        }
         self.require(
             http.tls.cert.is_empty() == http.tls.key.is_empty(),
             "http.tls",
@@ -27,4 +45,15 @@ impl Check<'_> {
             "set cert and key, too",
         );
     }
+}
+
+/// Whether a browser could send this as `Origin`.
+fn is_origin(text: &str) -> bool {
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_:[]".contains(c);
+        !host.is_empty() && host.chars().all(plain)
+    })
 }

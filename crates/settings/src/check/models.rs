@@ -4,6 +4,15 @@ use super::Check;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Paths of the methods that agentd calls. A provider's documentation often shows them as part of its address.
+const METHODS: [&str; 5] = [
+    "/chat/completions",
+    "/completions",
+    "/responses",
+    "/messages",
+    "/api/chat",
+];
+
 impl Check<'_> {
     pub(super) fn provider(&mut self, name: &str, provider: &ProviderConfig) {
         let base = format!("providers.{name}");
@@ -17,6 +26,21 @@ impl Check<'_> {
             &format!("{base}.base_url"),
             &what,
             "give http://HOST or https://HOST, with the path if it has one",
+        );
+        let method = METHODS
+            .iter()
+            .find(|method| url.trim_end_matches('/').ends_with(**method));
+        self.require(
+            method.is_none(),
+            &format!("{base}.base_url"),
+            &format!("it ends with {}, which agentd adds itself", method.unwrap_or(&"")),
+            "give the part before it, such as https://HOST/v1",
+        );
+        self.require(
+            self.loaded.origins.contains_key(&format!("{base}.dialect")),
+            &format!("{base}.dialect"),
+            "it is missing",
+            "give the protocol of the server: \"openai-chat\" for most, or another one of config/agentd.toml",
         );
         self.within(
             &format!("{base}.max_concurrent"),
