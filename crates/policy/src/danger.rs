@@ -235,6 +235,11 @@ fn is_flag(word: &str, flag: &str) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
 }
 
+/// Whether the table has this option for a program and its sub-command.
+pub(crate) fn is_dangerous(name: &str, command: &str, word: &str) -> bool {
+    options::of(name).any(|family| family.flags(command).iter().any(|flag| is_flag(word, flag)))
+}
+
 /// Whether the table has an option of a program. For the tests against the programs' own lists.
 #[cfg(test)]
 pub(crate) fn knows(program: &str, option: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod said;
 
+use crate::computed::resolved;
 use crate::danger::{Danger, danger};
 use crate::guarded::{Guarded, guarded};
 use crate::loose::Loose;
@@ -14,6 +15,8 @@ use crate::scripts::directories;
 use crate::several::several;
 use crate::shell::{Analysis, analyse};
 use crate::tools::{READ, WRITE};
+use crate::tree::Pattern as Computed;
+use crate::unmodelled::Unmodelled;
 use crate::url::{Address, UrlPattern, is_plain, site};
 use crate::words::exact_pattern;
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
@@ -67,6 +70,20 @@ pub(crate) fn verdict(kind: VerdictKind, rule: impl Into<String>, reason: impl I
     }
 }
 
+/// The parts of a word that may be a path: `@file`, `--option=file`, `HEAD:file`, `-ffile`.
+fn names_in(word: &str) -> impl Iterator<Item = &str> {
+    let value = word.split_once('=').map(|(_, value)| value);
+    let attached = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let attached = attached.and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..));
+    let after = word.split(':').skip(1);
+    let parts = [Some(word), value, attached.filter(|file| !file.is_empty())];
+    parts
+        .into_iter()
+        .flatten()
+        .chain(after)
+        .map(|word| word.trim_start_matches(['@', '<']))
+}
+
 fn by_rule(rule: &Rule) -> Verdict {
     let word = match rule.kind {
         VerdictKind::Allow => "allows",
@@ -103,7 +120,7 @@ impl Case<'_> {
             return verdict(VerdictKind::Ask, "gate:not_plain", why);
         }
         if let Some(allowed) = self.allowed() {
-            return allowed;
+            return self.searched().unwrap_or(allowed);
         }
         match self.guarded.first() {
             Some(guarded) => verdict(VerdictKind::Ask, "gate:protected", guarded.why()),
@@ -116,9 +133,7 @@ impl Case<'_> {
         if self.request.mode != PermissionMode::Yolo {
             return None;
         }
-        if let (Some(analysis), Subject::Command { command }) = (&self.analysis, self.request.subject)
-            && let Some(found) = Loose::read(command, analysis).verdict(self.policy, self.request)
-        {
+        if let Some(found) = self.searched() {
             return Some(found);
         }
         let asked = self.guarded.iter().any(Guarded::in_every_mode);
@@ -129,6 +144,22 @@ impl Case<'_> {
                 "mode yolo allows what no rule forbids",
             )
         })
+    }
+
+    /// The verdict of the deny rules on the parts of a command that are searched, since they cannot be parsed.
+    fn searched(&self) -> Option<Verdict> {
+        let (Some(analysis), Subject::Command { command }) = (&self.analysis, self.request.subject) else {
+            return None;
+        };
+        let unmodelled = Unmodelled::read(command, analysis).verdict(self.policy, self.request);
+        if unmodelled
+            .as_ref()
+            .is_some_and(|found| found.kind == VerdictKind::Deny)
+        {
+            return unmodelled;
+        }
+        let loose = Loose::read(command, analysis).verdict(self.policy, self.request);
+        loose.or(unmodelled)
     }
 
     /// An unreadable command needs an approval in every mode: a deny rule may forbid its contents.
@@ -227,13 +258,27 @@ impl Case<'_> {
                 speaks && pattern.matches(self.request.workdir, home, path)
             }
             (Pattern::Path(pattern), Subject::Command { .. }) => {
+                let (reads, writes) = (rule.names(READ), rule.names(WRITE));
+                if !reads && !writes {
+                    return false;
+                }
                 let bases = self.bases();
+                let workdir = self.request.workdir;
                 let matches = |path: &str| {
-                    let mut bases = bases.iter();
-                    bases.any(|base| pattern.is_touched(self.request.workdir, home, base, path))
+                    bases
+                        .iter()
+                        .any(|base| pattern.is_touched(workdir, home, base, path))
                 };
-                (rule.names(READ) && self.named_files().any(matches))
-                    || (rule.names(WRITE) && self.written_files().any(matches))
+                // The built-in rules are in force everywhere, so they leave `x*` alone.
+                let ending = rule.source == Source::Builtin;
+                let computed = |word: &Computed| {
+                    let mut full = bases.iter().map(|base| resolved(&word.text, workdir, home, base));
+                    (reads || (writes && word.writes))
+                        && full.any(|word| pattern.may_be(workdir, home, &word, ending))
+                };
+                (reads && self.named_files().any(matches))
+                    || (writes && self.written_files().any(matches))
+                    || self.computed().any(computed)
             }
             (Pattern::Url(pattern), Subject::Url(_)) => speaks() && self.is_at(pattern),
             _ => false,
@@ -255,21 +300,17 @@ impl Case<'_> {
 
     /// Words of a command that may name a file that it reads.
     fn named_files(&self) -> impl Iterator<Item = &str> {
-        let words = self
-            .analysis
-            .iter()
+        let analysis = self.analysis.iter();
+        let words = analysis
+            .clone()
             .flat_map(|analysis| &analysis.words)
-            .flat_map(|word| {
-                let value = word.split_once('=').map(|(_, value)| value);
-                [Some(word.trim_start_matches(['@', '<'])), value]
-                    .into_iter()
-                    .flatten()
-            });
-        words.chain(
-            self.analysis
-                .iter()
-                .flat_map(|analysis| analysis.reads.iter().map(String::as_str)),
-        )
+            .flat_map(|word| names_in(word));
+        words.chain(analysis.flat_map(|analysis| analysis.reads.iter().map(String::as_str)))
+    }
+
+    /// Words of a command whose value a shell computes.
+    fn computed(&self) -> impl Iterator<Item = &Computed> {
+        self.analysis.iter().flat_map(|analysis| &analysis.patterns)
     }
 
     fn written_files(&self) -> impl Iterator<Item = &str> {

@@ -30,6 +30,8 @@
 //! # Ok::<(), agentd_policy::PolicyError>(())
 //! ```
 
+mod computed;
+mod consumers;
 mod danger;
 mod error;
 mod examples;
@@ -40,6 +42,7 @@ mod guards;
 mod judge;
 mod level;
 mod loose;
+mod meet;
 mod nested;
 mod operands;
 mod path;
@@ -49,12 +52,14 @@ mod policy;
 mod request;
 mod rule;
 mod scripts;
+mod scripts_of;
 mod several;
 mod shell;
 mod text_only;
 mod tool_facts;
 mod tools;
 mod tree;
+mod unmodelled;
 mod url;
 mod variables;
 mod words;

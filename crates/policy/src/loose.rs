@@ -195,7 +195,7 @@ fn reason(rule: &Rule, what: &str) -> String {
 }
 
 /// Joins split strings and continued lines: `"cu" + "rl"`, `'cu''rl'`.
-fn joined(text: &str) -> String {
+pub(crate) fn joined(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -219,7 +219,7 @@ fn joined(text: &str) -> String {
 }
 
 /// Each part of a text as a separate command.
-fn commands(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn commands(text: &str) -> Vec<Vec<String>> {
     let parts = text.split(['\n', ';', '|', '&', '(', ')', '{', '}', '`', '<', '>']);
     parts
         .map(|part| part.split_whitespace().map(bare).collect())
@@ -262,7 +262,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// Words that may be paths. In code `item.key` is not a path, so there a name without a `/` counts only if it begins with a
 /// dot or is in quotes.
-fn paths(text: &str, shell: bool) -> Vec<String> {
+pub(crate) fn paths(text: &str, shell: bool) -> Vec<String> {
     let path = |word: &String| shell || word.starts_with('.') || word.contains('/') || opens(text, word);
     words(text).into_iter().filter(path).collect()
 }

@@ -1,8 +1,10 @@
 //! Commands inside commands: `sudo x`, `env A=b x`, `find -exec x`, `sh -c 'x'`.
 
+use crate::consumers::is_parsed;
 use crate::operands::written;
-use crate::tree::{Found, read};
+use crate::tree::{Found, Pattern, read};
 use crate::variables::Values;
+use std::collections::HashSet;
 
 /// Programs that run the command in their arguments.
 pub(crate) const WRAPPERS: [&str; 33] = [
@@ -50,6 +52,8 @@ const DEPTH: u8 = 4;
 const STARTS: usize = 64;
 /// The maximum number of nested texts.
 const MAX_TEXTS: usize = 256;
+/// The maximum number of words with wildcards and variables.
+const MAX_PATTERNS: usize = 1_024;
 /// The maximum number of words of a wrapped command that are checked.
 const LENGTH: usize = 256;
 /// The maximum number of commands that are checked.
@@ -60,46 +64,125 @@ pub(crate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+/// How a command was found.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    depth: u8,
+    /// It is a command as a shell sees it. Otherwise it may as well be part of other words.
+    whole: bool,
+}
+
 /// The commands found, plus all nested ones. `None`: there are too many to check.
 pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
     let mut all = Found {
         commands: Vec::new(),
         ..found
     };
-    let mut queue: Vec<(Vec<String>, u8)> =
-        found.commands.into_iter().rev().map(|words| (words, 0)).collect();
+    let way = |depth, whole| Way { depth, whole };
+    let commands = found.commands.into_iter().rev();
+    let mut queue: Vec<(Vec<String>, Way)> = commands.map(|words| (words, way(0, true))).collect();
     if all.broken {
-        queue.extend(crude(text).into_iter().map(|words| (words, DEPTH)));
+        let crude = all.absorb_crude(crude(text));
+        queue.extend(crude.into_iter().map(|words| (words, way(DEPTH, false))));
     }
     let mut texts = 0;
     let mut values = Values::default();
     values.learn(&all.assigned);
-    while let Some((words, depth)) = queue.pop() {
+    while let Some((words, Way { depth, whole })) = queue.pop() {
         if all.commands.len() >= MAX_COMMANDS {
             return None;
         }
-        for inner in inner_texts(&words).into_iter().filter(|_| depth < DEPTH) {
+        for text in inner_texts(&words).into_iter().filter(|_| depth < DEPTH) {
             texts += 1;
             if texts > MAX_TEXTS {
                 return None;
             }
-            let inner = read(inner)?;
-            all.writes.extend(inner.writes);
-            all.reads.extend(inner.reads);
+            let inner = read(text)?;
+            let shell = words
+                .first()
+                .is_some_and(|program| SHELLS.contains(&base(program)));
+            let whole = whole && !inner.broken && (shell || is_parsed(text));
             values.learn(&inner.assigned);
-            queue.extend(inner.commands.into_iter().map(|words| (words, depth + 1)));
+            let commands = all.absorb(inner, whole);
+            queue.extend(commands.into_iter().map(|words| (words, way(depth + 1, whole))));
         }
         if depth < DEPTH {
-            queue.extend(values.expand(&words).into_iter().map(|words| (words, DEPTH - 1)));
+            let expanded = values.expand(&words).into_iter();
+            queue.extend(expanded.map(|words| (words, way(DEPTH - 1, whole))));
         }
         all.writes.extend(written(&words));
-        let inner = inner_commands(&words);
+        let mut inner = inner_commands(&words);
         all.writes.extend(inner.iter().flat_map(|inner| written(inner)));
+        // A shell that a wrapper starts gets a text of its own.
+        let shell = inner.iter().position(|argv| {
+            argv.first()
+                .is_some_and(|program| SHELLS.contains(&base(program)))
+        });
+        if let Some(at) = shell.filter(|_| depth < DEPTH) {
+            queue.push((inner.swap_remove(at), way(depth + 1, whole)));
+        }
         all.commands.extend(inner);
         all.words.extend(words.iter().cloned());
+        if whole {
+            all.whole.push(words.clone());
+        }
         all.commands.push(words);
     }
-    Some(all)
+    all.compute(&values);
+    (all.patterns.len() <= MAX_PATTERNS).then_some(all)
+}
+
+impl Found {
+    /// Adds what a nested text contains, and returns its commands.
+    fn absorb(&mut self, inner: Self, whole: bool) -> Vec<Vec<String>> {
+        self.writes.extend(inner.writes);
+        self.reads.extend(inner.reads);
+        self.patterns.extend(inner.patterns);
+        self.computed.extend(inner.computed);
+        self.given.extend(inner.given);
+        self.assigned.extend(inner.assigned);
+        if whole {
+            self.inputs.extend(inner.inputs);
+        }
+        inner.commands
+    }
+
+    /// Notes what a shell computes in words that the grammar could not parse.
+    fn absorb_crude(&mut self, crude: Vec<Vec<String>>) -> Vec<Vec<String>> {
+        let is_computed =
+            |argv: &&Vec<String>| argv.first().is_some_and(|name| Pattern::of_text(name).is_some());
+        self.computed.extend(crude.iter().filter(is_computed).cloned());
+        let patterns = crude.iter().flatten().filter_map(|word| Pattern::of_text(word));
+        self.patterns.extend(patterns);
+        crude
+    }
+
+    /// Fills known values into patterns, and notes which of these files are written.
+    fn compute(&mut self, values: &Values) {
+        let known = |name: &str| !name.contains('$');
+        self.computed.retain_mut(|argv| {
+            let filled = values.expand(argv);
+            filled.is_empty()
+                || !filled
+                    .iter()
+                    .all(|argv| argv.first().is_some_and(|name| known(name)))
+        });
+        let mut patterns = Vec::new();
+        let written: HashSet<&str> = self.writes.iter().map(String::as_str).collect();
+        for mut pattern in std::mem::take(&mut self.patterns) {
+            pattern.writes |= written.contains(pattern.word.as_str());
+            let filled = values.expand(std::slice::from_ref(&pattern.text));
+            let filled = filled.into_iter().flatten().map(|text| Pattern {
+                text,
+                ..pattern.clone()
+            });
+            patterns.extend(filled);
+            patterns.push(pattern);
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        self.patterns = patterns;
+    }
 }
 
 /// Commands inside another command's arguments.

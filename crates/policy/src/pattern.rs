@@ -1,7 +1,9 @@
 //! The pattern between the parentheses of a rule.
 
+use crate::computed::Computed;
 use crate::glob::{LazyGlob, check_glob};
 use crate::path::{absolute, expand_home, inside};
+use crate::tree::alternatives;
 use crate::url::UrlPattern;
 use crate::words::Words;
 use globset::GlobBuilder;
@@ -29,6 +31,8 @@ pub(crate) struct PathPattern {
     everything: bool,
     /// The names that the last component may be, where it has no wildcard.
     names: Vec<String>,
+    /// The pattern in a form that is compared with words that a shell computes.
+    computed: Computed,
 }
 
 /// The base of a path pattern.
@@ -58,6 +62,7 @@ impl PathPattern {
             root,
             everything,
             names: last_names(text),
+            computed: Computed::new(&alternatives(text)),
         })
     }
 
@@ -95,6 +100,17 @@ impl PathPattern {
         let shown = |name: &&String| !name.starts_with('.') || last.starts_with('.');
         let mut names = self.names.iter().filter(shown);
         names.any(|name| glob.is_match(name) && matches(&format!("{dir}/{name}")))
+    }
+
+    /// Whether an absolute word that a shell computes may be a matching path. `ending`: see [`Computed::may_be`].
+    pub(crate) fn may_be(&self, workdir: &str, home: Option<&str>, word: &str, ending: bool) -> bool {
+        let root = match (&self.root, home) {
+            (Root::Whole, _) => "",
+            (Root::Workdir, _) => workdir,
+            (Root::Home(_), Some(home)) => home,
+            (Root::Home(_), None) => return self.computed.may_be_anywhere(word),
+        };
+        self.computed.may_be(root, word, ending)
     }
 
     /// Whether the pattern needs a home directory.

@@ -7,6 +7,7 @@ mod options_tests;
 mod protected_tests;
 mod rows_tests;
 mod shell_tests;
+mod words_tests;
 mod yolo_tests;
 
 use crate::{Policy, Request, Rule, Source, Subject, judge};
@@ -31,6 +32,10 @@ pub(super) fn reason(rules: &[&str], command: &str) -> String {
 }
 
 fn judged(rules: &[&str], mode: PermissionMode, command: &str) -> Verdict {
+    judged_by(&policy(rules), mode, command)
+}
+
+fn judged_by(policy: &Policy, mode: PermissionMode, command: &str) -> Verdict {
     let subject = Subject::Command {
         command: command.to_owned(),
     };
@@ -41,7 +46,7 @@ fn judged(rules: &[&str], mode: PermissionMode, command: &str) -> Verdict {
         mode,
         workdir: "/w",
     };
-    judge(&policy(rules), &request).verdict
+    judge(policy, &request).verdict
 }
 
 /// With the rule, the harmless command is allowed and no attack is.

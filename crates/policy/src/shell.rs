@@ -2,7 +2,7 @@
 
 use crate::nested::{crude, unfold};
 use crate::plain::{NotPlain, segments};
-use crate::tree::read;
+use crate::tree::{Input, Pattern, read};
 
 /// A longer command is not read.
 const MAX_COMMAND: usize = 65_536;
@@ -14,7 +14,19 @@ pub(crate) struct Analysis {
     pub(crate) segments: Result<Vec<Vec<String>>, NotPlain>,
     /// Every command found anywhere, including nested ones.
     pub(crate) commands: Vec<Vec<String>>,
-    /// The words of all of them.
+    /// Those of them that are commands as a shell sees them, not parts of other words.
+    pub(crate) whole: Vec<Vec<String>>,
+    /// Words whose value a shell computes.
+    pub(crate) patterns: Vec<Pattern>,
+    /// Commands whose name a shell computes; the first word is its pattern.
+    pub(crate) computed: Vec<Vec<String>>,
+    /// Variables in the environment of one command.
+    pub(crate) given: Vec<(String, String)>,
+    /// Variables that the shell sets.
+    pub(crate) assigned: Vec<(String, String)>,
+    /// Text that programs read from their input and may interpret.
+    pub(crate) inputs: Vec<Input>,
+    /// The words of all commands.
     pub(crate) words: Vec<String>,
     /// Files that redirections write.
     pub(crate) writes: Vec<String>,
@@ -54,6 +66,12 @@ pub(crate) fn analyse(command: &str) -> Analysis {
         Some(found) => Analysis {
             segments,
             commands: found.commands,
+            whole: found.whole,
+            patterns: found.patterns,
+            computed: found.computed,
+            given: found.given,
+            assigned: found.assigned,
+            inputs: found.inputs,
             words: found.words,
             writes: found.writes,
             reads: found.reads,
@@ -71,6 +89,12 @@ fn unread(command: &str, why: NotPlain) -> Analysis {
     Analysis {
         segments: Err(why),
         commands,
+        whole: Vec::new(),
+        patterns: Vec::new(),
+        computed: Vec::new(),
+        given: Vec::new(),
+        assigned: Vec::new(),
+        inputs: Vec::new(),
         words,
         writes: Vec::new(),
         reads: Vec::new(),

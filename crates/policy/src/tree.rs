@@ -1,7 +1,17 @@
 //! The grammar's view of a command: every command found anywhere in it, as lists of words.
 
+mod braces;
+mod inputs;
+mod word;
+
+pub(crate) use braces::alternatives;
+pub(crate) use inputs::{Input, evaluates};
+pub(crate) use word::{Pattern, UNKNOWN, ansi, literal};
+
+use inputs::span;
 use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
+use word::{expanded, pattern, words};
 
 /// How many progress reports the parser may make before it is stopped. Ordinary commands need a few dozen.
 const MAX_PROGRESS: u32 = 20_000;
@@ -33,6 +43,8 @@ const PLAIN: [&str; 13] = [
 pub(crate) struct Found {
     /// Every command, in the order of the text.
     pub(crate) commands: Vec<Vec<String>>,
+    /// Those of them that are commands as a shell sees them; set when nested ones are added.
+    pub(crate) whole: Vec<Vec<String>>,
     /// The words of all commands, each once.
     pub(crate) words: Vec<String>,
     /// Files that a redirection writes.
@@ -41,6 +53,14 @@ pub(crate) struct Found {
     pub(crate) reads: Vec<String>,
     /// Variable assignments, in the order of the text.
     pub(crate) assigned: Vec<(String, String)>,
+    /// Those of them that are in the environment of one command.
+    pub(crate) given: Vec<(String, String)>,
+    /// Words whose value a shell computes.
+    pub(crate) patterns: Vec<Pattern>,
+    /// Commands whose name a shell computes; the first word is its pattern.
+    pub(crate) computed: Vec<Vec<String>>,
+    /// Text that programs read from their input and may interpret.
+    pub(crate) inputs: Vec<Input>,
     /// The total size of the words; each nesting level counts its contents again.
     pub(crate) bytes: usize,
     /// The text has errors, so there may be more commands than were found.
@@ -64,8 +84,11 @@ pub(crate) fn read(text: &str) -> Option<Found> {
         ..Found::default()
     };
     let mut cursor = tree.walk();
+    let (mut starts, mut spans) = (Vec::new(), Vec::new());
     loop {
         visit(cursor.node(), text, &mut found);
+        starts.resize(found.commands.len(), cursor.node().start_byte());
+        spans.extend(span(cursor.node(), text));
         if found.bytes > MAX_BYTES {
             return None;
         }
@@ -73,6 +96,9 @@ pub(crate) fn read(text: &str) -> Option<Found> {
             continue;
         }
         if !next(&mut cursor) {
+            found
+                .inputs
+                .extend(inputs::read(&found.commands, &starts, &spans));
             return Some(found);
         }
     }
@@ -120,148 +146,80 @@ fn visit(node: Node<'_>, text: &str, found: &mut Found) {
     }
     found.plain &= PLAIN.contains(&node.kind()) || node.kind() == "file_descriptor";
     match node.kind() {
-        "command" | "declaration_command" | "unset_command" => {
-            let words = words(node, text);
-            found.bytes += words.iter().map(String::len).sum::<usize>();
-            if !words.is_empty() {
-                found.commands.push(words);
+        "command" | "declaration_command" | "unset_command" => command(node, text, found),
+        "variable_assignment" => found.assigned.extend(assignment(node, text)),
+        "for_statement" => {
+            let name = node
+                .child_by_field_name("variable")
+                .map_or("", |name| source(name, text));
+            let mut cursor = node.walk();
+            for value in node.children_by_field_name("value", &mut cursor) {
+                found.assigned.push((name.to_owned(), word::word(value, text, 0)));
+                found.patterns.extend(pattern(value, text));
             }
         }
-        "variable_assignment" => {
-            let part = |field| node.child_by_field_name(field);
-            if let (Some(name), Some(value)) = (part("name"), part("value")) {
-                found
-                    .assigned
-                    .push((source(name, text).to_owned(), word(value, text, 0)));
-            }
-        }
-        "file_redirect" => {
-            let raw = source(node, text);
-            let target = node
-                .child_by_field_name("destination")
-                .map(|target| word(target, text, 0))
-                .unwrap_or_default();
-            if raw.contains('>') {
-                found.writes.push(target);
-            } else {
-                found.reads.push(target);
-            }
-        }
+        "file_redirect" => redirect(node, text, found),
+        "test_command" if inputs::evaluates(source(node, text)) => found.inputs.push(Input {
+            program: "test".to_owned(),
+            text: source(node, text).to_owned(),
+        }),
         _ => {}
+    }
+}
+
+fn assignment(node: Node<'_>, text: &str) -> Option<(String, String)> {
+    let name = node.child_by_field_name("name")?;
+    let value = node.child_by_field_name("value")?;
+    Some((source(name, text).to_owned(), word::word(value, text, 0)))
+}
+
+fn command(node: Node<'_>, text: &str, found: &mut Found) {
+    if node.kind() == "command" {
+        let mut cursor = node.walk();
+        let settings = node
+            .children(&mut cursor)
+            .filter(|child| child.kind() == "variable_assignment");
+        found
+            .given
+            .extend(settings.filter_map(|setting| assignment(setting, text)));
+    }
+    let written = word::written(node, text);
+    let words = words(&written);
+    found.bytes += words.iter().map(String::len).sum::<usize>();
+    if words.is_empty() {
+        return;
+    }
+    let expanded = expanded(&written);
+    if let Some(name) = expanded.name {
+        let args = words.iter().skip(1).cloned();
+        found.computed.push(std::iter::once(name).chain(args).collect());
+    }
+    found.patterns.extend(expanded.patterns);
+    found.commands.push(words);
+    if let Some(words) = expanded.words {
+        found.bytes += words.iter().map(String::len).sum::<usize>();
+        found.commands.push(words);
+    }
+}
+
+fn redirect(node: Node<'_>, text: &str, found: &mut Found) {
+    let writes = source(node, text).contains('>');
+    let Some(target) = node.child_by_field_name("destination") else {
+        return;
+    };
+    found
+        .patterns
+        .extend(pattern(target, text).map(|pattern| Pattern { writes, ..pattern }));
+    let target = word::word(target, text, 0);
+    if writes {
+        found.writes.push(target);
+    } else {
+        found.reads.push(target);
     }
 }
 
 fn source<'a>(node: Node<'_>, text: &'a str) -> &'a str {
     text.get(node.byte_range()).unwrap_or_default()
-}
-
-fn words(command: Node<'_>, text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut cursor = command.walk();
-    for child in command.children(&mut cursor) {
-        match child.kind() {
-            "variable_assignment" if command.kind() == "command" => {}
-            "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {}
-            _ => {
-                let word = word(child, text, 0);
-                // The one expansion whose value is known: it separates words.
-                if word.contains("$IFS") || word.contains("${IFS}") {
-                    let spaced = word.replace("${IFS}", " ").replace("$IFS", " ");
-                    words.extend(spaced.split_whitespace().map(str::to_owned));
-                } else {
-                    words.push(word);
-                }
-            }
-        }
-    }
-    words
-}
-
-/// The most likely value of a word: quotes and escapes removed, expansions left as written.
-fn word(node: Node<'_>, text: &str, depth: u8) -> String {
-    let raw = source(node, text);
-    match node.kind() {
-        "word" | "number" => unescape(raw),
-        "raw_string" => raw.trim_matches('\'').to_owned(),
-        "ansi_c_string" => ansi(
-            raw.strip_prefix("$'")
-                .and_then(|raw| raw.strip_suffix('\''))
-                .unwrap_or(raw),
-        ),
-        "string" => unescape(
-            raw.strip_prefix('"')
-                .and_then(|raw| raw.strip_suffix('"'))
-                .unwrap_or(raw),
-        ),
-        "command_name" | "concatenation" | "translated_string" if depth < 8 => {
-            let mut cursor = node.walk();
-            let parts: String = node
-                .children(&mut cursor)
-                .map(|child| word(child, text, depth + 1))
-                .collect();
-            if node.child_count() == 0 {
-                unescape(raw)
-            } else {
-                parts
-            }
-        }
-        _ => raw.to_owned(),
-    }
-}
-
-fn unescape(raw: &str) -> String {
-    let mut text = String::with_capacity(raw.len());
-    let mut chars = raw.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => text.extend(chars.next().filter(|c| *c != '\n')),
-            c => text.push(c),
-        }
-    }
-    text
-}
-
-/// Decodes the escapes of `$'…'` that denote characters.
-pub(crate) fn ansi(raw: &str) -> String {
-    let mut text = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(c) = rest.chars().next() {
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-        if c != '\\' {
-            text.push(c);
-            continue;
-        }
-        let Some(kind) = rest.chars().next() else { break };
-        let (skip, radix, most) = match kind {
-            'x' => (1, 16, 2),
-            'u' => (1, 16, 4),
-            'U' => (1, 16, 8),
-            '0'..='7' => (0, 8, 3),
-            _ => (0, 0, 0),
-        };
-        let digits = rest.get(skip..).unwrap_or_default();
-        let length = digits
-            .chars()
-            .take(most)
-            .take_while(|c| c.is_digit(radix.max(2)))
-            .count();
-        let code = u32::from_str_radix(digits.get(..length).unwrap_or_default(), radix.max(2)).ok();
-        match code.filter(|_| radix > 0).and_then(char::from_u32) {
-            Some(c) => {
-                text.push(c);
-                rest = digits.get(length..).unwrap_or_default();
-            }
-            None => {
-                text.push(match kind {
-                    'n' => '\n',
-                    't' => '\t',
-                    other => other,
-                });
-                rest = rest.get(kind.len_utf8()..).unwrap_or_default();
-            }
-        }
-    }
-    text
 }
 
 #[cfg(test)]

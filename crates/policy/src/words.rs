@@ -1,5 +1,6 @@
 //! The words of a command rule: `cargo test:*`, `rm -rf:*`, `git log --oneline`.
 
+use crate::meet::Items;
 use crate::nested::base;
 
 /// One word of a rule.
@@ -33,11 +34,20 @@ impl Words {
             Some(text) => (text, true),
             None => (pattern, false),
         };
-        let words = split(text, wildcards)?;
+        let mut words = split(text, wildcards)?;
         if words.is_empty() {
             return Err((1, "it names no command".to_owned()));
         }
-        Ok(Self { words, prefix })
+        // To deny or ask, `curl *` is read broadly: any words may follow, or none.
+        let open =
+            wildcards && words.len() > 1 && words.last().is_some_and(|word| word.wild && word.text == "*");
+        if open {
+            words.pop();
+        }
+        Ok(Self {
+            words,
+            prefix: prefix || open,
+        })
     }
 
     /// The number of words that the rule names.
@@ -107,6 +117,51 @@ impl Words {
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         let plain = self.words.iter().skip(1).filter(|word| !word.wild);
         plain.map(|word| word.text.as_str())
+    }
+
+    /// The program's name, if it has no wildcard.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let name = self.words.first().filter(|name| !name.wild);
+        name.map(|name| name.text.as_str())
+    }
+
+    /// Whether the program's name may be one that a shell computes.
+    pub(crate) fn name_meets(&self, computed: &Items) -> bool {
+        let mut names = self.words.first().into_iter();
+        names.any(|name| {
+            let known = if name.wild {
+                Items::wild(&name.text)
+            } else {
+                Items::exact(&name.text)
+            };
+            known.meets(computed)
+        })
+    }
+
+    /// A command with this program and the arguments of another.
+    pub(crate) fn with_name(&self, argv: &[String]) -> Option<Vec<String>> {
+        let name = self.words.first()?.text.clone();
+        let args = argv.iter().skip(1).cloned();
+        Some(std::iter::once(name).chain(args).collect())
+    }
+
+    /// The word at which this command occurs in a text: its words in order, its flags in any order. The first word of the
+    /// text is the program that got it, which counts only together with others.
+    pub(crate) fn found_in<'a>(&self, tokens: &'a [String]) -> Option<&'a str> {
+        let (name, args) = self.words.split_first()?;
+        let from = usize::from(args.is_empty());
+        let all = tokens.get(from..)?;
+        let at = all
+            .iter()
+            .position(|token| name.matches(token) || name.matches(base(token)))?;
+        let rest = all.get(at + 1..).unwrap_or_default();
+        let (flags, words): (Vec<_>, Vec<_>) = args.iter().partition(|word| word.text.starts_with('-'));
+        let mut after = rest.iter();
+        let found = flags.iter().all(|flag| has_flag(&flag.text, rest))
+            && words
+                .iter()
+                .all(|word| after.any(|token| word.matches(token) || word.matches(base(token))));
+        found.then(|| all.get(at).map(String::as_str)).flatten()
     }
 
     /// Whether all of them occur in this order in a list of words, possibly with others between them.

@@ -181,13 +181,12 @@ fn what_is_understood_or_merely_spoken_of_still_runs_in_yolo() {
 }
 
 #[test]
-fn i7_words_that_only_occur_in_code_are_asked_about() {
-    for command in ["python3 -c 'x = danger'", "bash -c 'ls # mind the danger'"] {
-        assert_eq!(
-            yolo(&["deny Bash(danger:*)"], command),
-            VerdictKind::Ask,
-            "{command}"
-        );
+fn i7_words_that_only_occur_in_code_are_not_allowed() {
+    for (command, expected) in [
+        ("python3 -c 'x = danger'", VerdictKind::Deny),
+        ("bash -c 'ls # mind the danger'", VerdictKind::Ask),
+    ] {
+        assert_eq!(yolo(&["deny Bash(danger:*)"], command), expected, "{command}");
         assert_eq!(
             yolo(&["deny Bash(danger2:*)"], command),
             VerdictKind::Allow,
@@ -202,7 +201,6 @@ fn limits_of_yolo_are_as_documented() {
     for command in [
         "sh deploy.sh",
         "echo ZGFuZ2VyIG5vdwo= | base64 -d | sh",
-        "$EDITOR x",
         "echo regnad | rev | sh",
     ] {
         assert_eq!(
