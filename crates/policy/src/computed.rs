@@ -14,7 +14,7 @@ pub(crate) struct Computed {
 #[derive(Debug, Clone)]
 struct Glob {
     items: Items,
-    /// What follows the dot in a last component with a wildcard: `pem` of `*.pem`.
+    /// The text behind the dot in a last component with a wildcard: `pem` of `*.pem`.
     ending: Option<Items>,
 }
 

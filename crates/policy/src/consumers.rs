@@ -1,4 +1,4 @@
-//! What a program may do with its arguments. By default it may run them; programs that treat them as data are known by
+//! The arguments that a program may run: by default all of them; programs that treat them as data are known by
 //! name (`consumers.txt`).
 
 use crate::danger::{interprets, is_dangerous};
@@ -75,7 +75,7 @@ pub(crate) fn reads_code(argv: &[String]) -> bool {
         }
         let from_input = args.iter().any(|arg| arg == "-" || arg == "/dev/stdin");
         let scripted = interprets(program) || takes_script(program);
-        return if SHELLS.contains(&program) || WRAPPERS.contains(&program) {
+        return if SHELLS.contains(&program) {
             false
         } else if is_data(program, args) {
             dangerous(program, args).contains(&"-")
@@ -219,4 +219,81 @@ fn read(text: &'static str) -> HashMap<&'static str, Vec<&'static str>> {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argv(command: &str) -> Vec<String> {
+        command.split(' ').map(str::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn check(command: &str, expected: &[(&str, &str)]) {
+        let argv = argv(command);
+        let found: Vec<_> = runnable(&argv)
+            .into_iter()
+            .map(|found| (found.program, found.words.join(" ")))
+            .collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(program, words)| (*program, words.as_str()))
+            .collect();
+        assert_eq!(found, expected, "{command}");
+    }
+
+    #[test]
+    fn a_program_may_run_its_arguments_unless_it_is_known() {
+        check("frobnicate a b", &[("frobnicate", "a b")]);
+        check("grep a b", &[]);
+        check("rg --pre a b", &[("rg", "--pre a")]);
+        check("git -c a=b log c", &[("git", "-c a=b")]);
+        check("git -C a log b", &[]);
+        check("git lg a", &[("git", "lg a")]);
+        check("cargo test a", &[]);
+        check("cargo run a", &[("cargo", "run a")]);
+        check("sudo -u a grep b", &[("sudo", "-u a")]);
+        check(
+            "timeout 5 frobnicate grep a",
+            &[("timeout", "5 frobnicate grep a")],
+        );
+        check("find . -exec frobnicate a ;", &[("frobnicate", "a ;")]);
+        check("bash -c a", &[]);
+        check("tar cIf a b", &[("tar", "cIf a b")]);
+    }
+
+    #[test]
+    fn i7_no_program_that_runs_others_is_known_as_harmless() {
+        for name in TABLE.keys() {
+            let runs =
+                WRAPPERS.contains(name) || SHELLS.contains(name) || interprets(name) || takes_script(name);
+            assert!(!runs, "{name}");
+        }
+    }
+
+    #[test]
+    fn input_is_code_unless_the_program_has_a_script_or_takes_data() {
+        for command in [
+            "python3",
+            "python3 -",
+            "sqlite3 db",
+            "frobnicate",
+            "sudo sqlite3 db",
+            "tar -cf x -T -",
+            "awk -f -",
+        ] {
+            assert!(reads_code(&argv(command)), "{command}");
+        }
+        for command in [
+            "grep x",
+            "python3 x.py",
+            "awk {print}",
+            "cat",
+            "git commit -F -",
+            "sort -u",
+        ] {
+            assert!(!reads_code(&argv(command)), "{command}");
+        }
+    }
 }

@@ -1,22 +1,17 @@
 //! From a request to a verdict: deny, then the mode, then ask, then allow; anything else needs an approval.
 
+mod catches;
 mod said;
 
-use crate::computed::resolved;
 use crate::danger::{Danger, danger};
 use crate::guarded::{Guarded, guarded};
-use crate::loose::Loose;
 use crate::path::{absolute, expand_home, inside, name_hidden};
 use crate::pattern::{Pattern, exact_path};
 use crate::policy::Policy;
 use crate::request::{Judgement, Request, Subject};
 use crate::rule::{Rule, Source, VERSION};
-use crate::scripts::directories;
 use crate::several::several;
 use crate::shell::{Analysis, analyse};
-use crate::tools::{READ, WRITE};
-use crate::tree::Pattern as Computed;
-use crate::unmodelled::Unmodelled;
 use crate::url::{Address, UrlPattern, is_plain, site};
 use crate::words::exact_pattern;
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
@@ -68,20 +63,6 @@ pub(crate) fn verdict(kind: VerdictKind, rule: impl Into<String>, reason: impl I
         rule: rule.into(),
         reason: reason.into(),
     }
-}
-
-/// The parts of a word that may be a path: `@file`, `--option=file`, `HEAD:file`, `-ffile`.
-fn names_in(word: &str) -> impl Iterator<Item = &str> {
-    let value = word.split_once('=').map(|(_, value)| value);
-    let attached = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let attached = attached.and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..));
-    let after = word.split(':').skip(1);
-    let parts = [Some(word), value, attached.filter(|file| !file.is_empty())];
-    parts
-        .into_iter()
-        .flatten()
-        .chain(after)
-        .map(|word| word.trim_start_matches(['@', '<']))
 }
 
 fn by_rule(rule: &Rule) -> Verdict {
@@ -144,22 +125,6 @@ impl Case<'_> {
                 "mode yolo allows what no rule forbids",
             )
         })
-    }
-
-    /// The verdict of the deny rules on the parts of a command that are searched, since they cannot be parsed.
-    fn searched(&self) -> Option<Verdict> {
-        let (Some(analysis), Subject::Command { command }) = (&self.analysis, self.request.subject) else {
-            return None;
-        };
-        let unmodelled = Unmodelled::read(command, analysis).verdict(self.policy, self.request);
-        if unmodelled
-            .as_ref()
-            .is_some_and(|found| found.kind == VerdictKind::Deny)
-        {
-            return unmodelled;
-        }
-        let loose = Loose::read(command, analysis).verdict(self.policy, self.request);
-        loose.or(unmodelled)
     }
 
     /// An unreadable command needs an approval in every mode: a deny rule may forbid its contents.
@@ -239,82 +204,6 @@ impl Case<'_> {
             Some(Err(why)) => Err(format!("the command has {why}, which always needs approval")),
             Some(Ok(_)) | None => Ok(()),
         }
-    }
-
-    /// Whether a deny or ask rule applies to this call.
-    fn catches(&self, rule: &Rule) -> bool {
-        if rule.restricts_whole(self.request.tool, Some(self.request.subject)) {
-            return true;
-        }
-        let home = self.policy.home();
-        let speaks = || rule.restricts(self.request.tool, Some(self.request.subject));
-        match (&rule.pattern, self.request.subject) {
-            (Pattern::Command(words), Subject::Command { .. }) => {
-                speaks() && self.commands().any(|argv| words.catches(argv))
-            }
-            (Pattern::Path(pattern), Subject::Path { write, .. }) => {
-                let speaks = speaks() || rule.names(if *write { WRITE } else { READ });
-                let path = self.path.as_deref().unwrap_or_default();
-                speaks && pattern.matches(self.request.workdir, home, path)
-            }
-            (Pattern::Path(pattern), Subject::Command { .. }) => {
-                let (reads, writes) = (rule.names(READ), rule.names(WRITE));
-                if !reads && !writes {
-                    return false;
-                }
-                let bases = self.bases();
-                let workdir = self.request.workdir;
-                let matches = |path: &str| {
-                    bases
-                        .iter()
-                        .any(|base| pattern.is_touched(workdir, home, base, path))
-                };
-                // The built-in rules are in force everywhere, so they leave `x*` alone.
-                let ending = rule.source == Source::Builtin;
-                let computed = |word: &Computed| {
-                    let mut full = bases.iter().map(|base| resolved(&word.text, workdir, home, base));
-                    (reads || (writes && word.writes))
-                        && full.any(|word| pattern.may_be(workdir, home, &word, ending))
-                };
-                (reads && self.named_files().any(matches))
-                    || (writes && self.written_files().any(matches))
-                    || self.computed().any(computed)
-            }
-            (Pattern::Url(pattern), Subject::Url(_)) => speaks() && self.is_at(pattern),
-            _ => false,
-        }
-    }
-
-    /// The directories to which a command's relative paths may refer.
-    fn bases(&self) -> Vec<String> {
-        let dirs = self.analysis.iter().flat_map(directories);
-        let dirs = dirs.map(|dir| absolute(self.request.workdir, &expand_home(self.policy.home(), &dir)));
-        std::iter::once(self.request.workdir.to_owned())
-            .chain(dirs)
-            .collect()
-    }
-
-    fn commands(&self) -> impl Iterator<Item = &Vec<String>> {
-        self.analysis.iter().flat_map(|analysis| &analysis.commands)
-    }
-
-    /// Words of a command that may name a file that it reads.
-    fn named_files(&self) -> impl Iterator<Item = &str> {
-        let analysis = self.analysis.iter();
-        let words = analysis
-            .clone()
-            .flat_map(|analysis| &analysis.words)
-            .flat_map(|word| names_in(word));
-        words.chain(analysis.flat_map(|analysis| analysis.reads.iter().map(String::as_str)))
-    }
-
-    /// Words of a command whose value a shell computes.
-    fn computed(&self) -> impl Iterator<Item = &Computed> {
-        self.analysis.iter().flat_map(|analysis| &analysis.patterns)
-    }
-
-    fn written_files(&self) -> impl Iterator<Item = &str> {
-        self.analysis.iter().flat_map(Analysis::written)
     }
 
     /// Allows the call if allow rules together cover all of it.

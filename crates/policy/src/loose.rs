@@ -22,7 +22,8 @@ use agentd_protocol::{Verdict, VerdictKind};
 
 /// The notice shown when yolo is switched on.
 pub const YOLO_LIMITS: &str = "yolo: everything runs unless a deny rule forbids it, and deny rules see only the text \
-     of a command, not scripts it starts, decoded text or values from its environment (`agentctl help rules`)";
+     of a command, not words that it computes (base64, rev, printf), downloaded or started scripts, or values from its \
+     environment (`agentctl help rules`)";
 /// The maximum number of pieces that are checked.
 const MAX_PIECES: usize = 4_096;
 /// The longest text that is searched for each word.

@@ -44,7 +44,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What the analysis of a command does not model.
+/// The parts of a command that its analysis does not model.
 #[derive(Debug, Default)]
 pub(crate) struct Unmodelled {
     texts: Vec<(Place, Text)>,

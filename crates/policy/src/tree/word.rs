@@ -6,6 +6,8 @@ use tree_sitter::Node;
 
 /// A longer word that could not be parsed is no pattern.
 const MAX_CRUDE: usize = 1_024;
+/// Characters without which a shell computes nothing in a word.
+const SPECIAL: [char; 8] = ['*', '?', '[', '{', '$', '`', '~', UNKNOWN];
 /// Stands for an expansion whose value is unknown. A command with this character is never judged.
 pub(crate) const UNKNOWN: char = '\0';
 
@@ -61,7 +63,9 @@ pub(super) fn written(command: Node<'_>, text: &str) -> Vec<Written> {
     let mut cursor = command.walk();
     let children = command.children(&mut cursor);
     for child in children.filter(|child| is_word(command, *child)) {
-        let (value, pattern) = (word(child, text, 0), raw(child, text, 0));
+        let value = word(child, text, 0);
+        let plain = !source(child, text).contains(SPECIAL);
+        let pattern = if plain { value.clone() } else { raw(child, text, 0) };
         match all.last_mut().filter(|_| end == Some(child.start_byte())) {
             Some(last) => {
                 last.0.push_str(&value);
@@ -89,9 +93,12 @@ pub(super) fn words(written: &[Written]) -> Vec<String> {
     words
 }
 
-/// What a shell computes of the words of a command.
+/// The parts of a command's words that a shell computes.
 pub(super) fn expanded(written: &[Written]) -> Expanded {
     let mut found = Expanded::default();
+    if !written.iter().any(|(_, pattern)| pattern.contains(SPECIAL)) {
+        return found;
+    }
     let mut words = Vec::new();
     let mut braces = false;
     for (word, written) in written {
