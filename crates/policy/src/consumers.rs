@@ -64,6 +64,22 @@ pub(crate) fn runnable(argv: &[String]) -> Vec<Runnable<'_>> {
     found
 }
 
+/// The arguments that a program expands like a shell: those of a find that runs something, and the paths of git.
+pub(crate) fn globs(argv: &[String]) -> &[String] {
+    let Some((program, args)) = argv.split_first() else {
+        return &[];
+    };
+    let from = match base(program) {
+        "find" | "fd" | "fdfind" => args
+            .iter()
+            .any(|arg| EXECUTES.contains(&arg.as_str()))
+            .then_some(0),
+        "git" => args.iter().position(|arg| arg == "--").map(|at| at + 1),
+        _ => None,
+    };
+    from.and_then(|from| args.get(from..)).unwrap_or_default()
+}
+
 /// Whether a command may interpret what it reads from its input as code. Shells do; their input is searched as a command.
 pub(crate) fn reads_code(argv: &[String]) -> bool {
     let mut rest = argv;

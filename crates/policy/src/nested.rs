@@ -1,6 +1,6 @@
 //! Commands inside commands: `sudo x`, `env A=b x`, `find -exec x`, `sh -c 'x'`.
 
-use crate::consumers::is_parsed;
+use crate::consumers::{globs, is_parsed};
 use crate::operands::written;
 use crate::tree::{Found, Pattern, read};
 use crate::variables::Values;
@@ -124,6 +124,8 @@ pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
         all.commands.extend(inner);
         all.words.extend(words.iter().cloned());
         if whole {
+            let globs = globs(&words).iter().filter_map(|word| Pattern::of_text(word));
+            all.patterns.extend(globs);
             all.whole.push(words.clone());
         }
         all.commands.push(words);

@@ -19,6 +19,7 @@ use crate::request::Request;
 use crate::rule::{Rule, Source};
 use crate::shell::Analysis;
 use crate::tools::{READ, WRITE};
+use crate::tree::evaluates;
 use crate::words::Words;
 use agentd_protocol::{Verdict, VerdictKind};
 use std::collections::HashSet;
@@ -84,8 +85,13 @@ impl Unmodelled {
             name.chars()
                 .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         };
-        for (name, value) in analysis.assigned.iter().filter(|(name, _)| shared(name)) {
-            texts.push((Place::Variable(name.clone()), Text::of_value(value)));
+        for (name, value) in &analysis.assigned {
+            let text = match value.as_str() {
+                value if evaluates(value) => Text::new(None, &[value], false),
+                value if shared(name) => Text::of_value(value),
+                _ => continue,
+            };
+            texts.push((Place::Variable(name.clone()), text));
         }
         let words = if analysis.computed.is_empty() {
             Vec::new()

@@ -60,13 +60,18 @@ pub(super) type Written = (String, String);
 pub(super) fn written(command: Node<'_>, text: &str) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     let mut end = None;
+    // A continued line separates no words.
+    let adjoins = |end: Option<usize>, child: Node<'_>| {
+        let between = end.and_then(|end| text.get(end..child.start_byte()));
+        between.is_some_and(|between| between.replace("\\\n", "").is_empty())
+    };
     let mut cursor = command.walk();
     let children = command.children(&mut cursor);
     for child in children.filter(|child| is_word(command, *child)) {
         let value = word(child, text, 0);
         let plain = !source(child, text).contains(SPECIAL);
         let pattern = if plain { value.clone() } else { raw(child, text, 0) };
-        match all.last_mut().filter(|_| end == Some(child.start_byte())) {
+        match all.last_mut().filter(|_| adjoins(end, child)) {
             Some(last) => {
                 last.0.push_str(&value);
                 last.1.push_str(&pattern);

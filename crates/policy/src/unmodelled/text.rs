@@ -33,7 +33,11 @@ impl Text {
             readings.push(each(&|arg| arg.replace(['\'', '"', '\\'], "")));
         }
         for args in &readings {
-            let mut tokens = vec![program.unwrap_or_default().to_owned()];
+            let name = program.unwrap_or_default();
+            let mut tokens = vec![name.to_owned()];
+            if name.contains(['$', '`']) {
+                add(&mut tokens, name);
+            }
             for arg in args {
                 add(&mut tokens, arg);
                 text.find_paths(arg);
