@@ -23,7 +23,7 @@ pub(crate) use look::{
 };
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, MigrateArgs,
-    NodeArgs, NodeVerb, Shell,
+    NodeArgs, NodeKeyVerb, NodeVerb, Shell,
 };
 pub(crate) use security::{
     AuditArgs, AuditListArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb,

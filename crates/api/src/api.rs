@@ -228,7 +228,7 @@ impl Api {
     /// The scopes of a principal: all for a local user, its own for a live token, none for anyone else.
     #[must_use]
     pub fn scopes(&self, who: &Principal) -> Vec<Scope> {
-        if who.0.starts_with("user:") {
+        if who.as_user().is_some() {
             return Scope::ALL.to_vec();
         }
         self.tokens

@@ -107,9 +107,10 @@ impl Api {
                 format!("answer and message can have at most {MAX_WORDS} bytes"),
             ));
         }
-        if params.scope == Scope::Always && who.limits().is_some() {
+        if params.scope == Scope::Always && !who.rules_all() {
             let message = format!("{who} may not decide for good: such a rule holds in every session");
-            return Err(Fault::denied("beyond_labels", message).hint("use the scope once or session"));
+            let code = who.limits().map_or("beyond_node", |_| "beyond_labels");
+            return Err(Fault::denied(code, message).hint("use the scope once or session"));
         }
         let basis = basis(&params)?;
         let (approval, session) = self.approval(who, params.approval.trim()).await?;

@@ -10,9 +10,9 @@ use agentd_protocol::{
     BackupEndParams, BackupPartParams, BlobParams, BranchParams, Budget, BulkParams, CancelInputParams,
     CancelTurnParams, CreateParams, CreateTokenParams, DailyUsageParams, DecideParams, DiffParams,
     ExportParams, Fault, FilesParams, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams,
-    LogParams, LoopLimits, PatchParams, PermissionMode, PlaceParams, RemoveRuleParams, ResumeParams,
-    RevokeTokenParams, RewindParams, SendParams, SessionParams, TokenRights, UndoParams, UpdateParams,
-    UsageParams, WorkspaceListParams, WorkspacePruneParams, WorkspaceRequest,
+    LogParams, LoopLimits, NodeKeyParams, PatchParams, PermissionMode, PlaceParams, RemoveRuleParams,
+    ResumeParams, RevokeTokenParams, RewindParams, SendParams, SessionParams, TokenRights, UndoParams,
+    UpdateParams, UsageParams, WorkspaceListParams, WorkspacePruneParams, WorkspaceRequest,
 };
 
 /// Something that needs a right of the caller.
@@ -78,6 +78,7 @@ plain! {
     LinkTokenParams { scopes, ttl_ms }
     LogParams { lines }
     PatchParams { session, bundle }
+    NodeKeyParams { node }
     PlaceParams { node, placing }
     RemoveRuleParams { rule }
     // `workdir` becomes a `WorkDir`.
@@ -226,7 +227,7 @@ impl Api {
             return Ok(());
         }
         Err(
-            Fault::denied("url_denied", "the token may not have this URL cloned").hint(
+            Fault::denied("url_denied", "the caller may not have this URL cloned").hint(
                 "have a token created with --source URL, or have the operator add the URL to workspace.urls",
             ),
         )

@@ -223,7 +223,7 @@ fn beyond(dir: &str, how: Use) -> Fault {
         Use::Target => ("bring changes to", "--dir"),
     };
     let dir = crate::words::cut(dir);
-    let message = format!("the token may not {what} {dir:?}");
+    let message = format!("the caller may not {what} {dir:?}");
     Fault::denied(DENIED, message).hint(format!(
         "name a directory of the token, or have a token created with {option}; `agentctl token show NAME` lists its rights"
     ))

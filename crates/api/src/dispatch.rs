@@ -131,6 +131,8 @@ impl Api {
             "usage.daily" => return answer(&self.usage_daily(who, &self.params(who, params)?).await?),
             "audit.query" => return answer(&self.audit_query(self.params(who, params)?).await?),
             "node.place" => return self.place(who, self.params(who, params)?).await,
+            "node.remove_key" => return self.remove_key(who, self.params(who, params)?).await,
+            "node.admit_key" => return self.admit_key(who, self.params(who, params)?).await,
             "node.log" => return answer(&self.node_log(self.params(who, params)?).await?),
             "node.backup_part" => return answer(&self.backup_part(self.params(who, params)?).await?),
             "node.backup_end" => {
@@ -147,6 +149,7 @@ impl Api {
             "node.config" => self.config(),
             "node.reload" => self.reload(who).await,
             "node.backup" => answer(&self.backup(who).await?),
+            "node.rotate_key" => answer(&self.rotate_key(who).await?),
             "node.check" => self.check_store().await,
             "token.list" => answer(&self.list_tokens().await?),
             "node.drain" => self.stop(who, crate::StopRequest::Drain),

@@ -39,13 +39,13 @@ impl Api {
         };
         check_key(key)?;
         let mine = IdempotencyKey {
-            principal: who.principal().clone(),
+            principal: who.key_owner(),
             key: key.to_owned(),
             method: method.to_owned(),
             body_hash: hash(params)?,
             answer: String::new(),
         };
-        let turn = self.turns.enter(who, key, KEY_WAIT).await?;
+        let turn = self.turns.enter(&who.key_owner(), key, KEY_WAIT).await?;
         match self.stored(&mine).await? {
             Some(answer) => Ok(Keyed::Before(answer)),
             None => Ok(Keyed::New(Some(mine), Some(turn))),

@@ -60,7 +60,7 @@ pub(crate) enum Reach {
 use Reach::{Node, Sessions};
 
 /// Methods with a single answer.
-pub(crate) const METHODS: [(&str, Scope, Reach); 63] = [
+pub(crate) const METHODS: [(&str, Scope, Reach); 66] = [
     ("session.create", Scope::Steer, Sessions),
     ("session.get", Scope::Read, Sessions),
     ("session.list", Scope::Read, Sessions),
@@ -99,6 +99,9 @@ pub(crate) const METHODS: [(&str, Scope, Reach); 63] = [
     ("node.status", Scope::Read, Sessions),
     ("node.list", Scope::Read, Node),
     ("node.place", Scope::Admin, Node),
+    ("node.rotate_key", Scope::Admin, Node),
+    ("node.remove_key", Scope::Admin, Node),
+    ("node.admit_key", Scope::Admin, Node),
     ("node.diagnostics", Scope::Read, Node),
     ("node.config", Scope::Admin, Node),
     ("node.log", Scope::Admin, Node),

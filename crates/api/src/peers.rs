@@ -4,10 +4,11 @@
 //! there as a whole.
 
 use crate::api::{Api, COMMAND, fault_of};
-use crate::replay::{FeedSubscription, Wish};
+use crate::replay::FeedSubscription;
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, SupervisorMsg};
-use agentd_protocol::{Delta, Fault, FleetNode, Labels, Placing, Principal, SessionId, Status};
+use agentd_node_keys::{Arrived, Proof, PublicKey, Verified, Vouched};
+use agentd_protocol::{Delta, Fault, FleetNode, Labels, Placing, SessionId, Status};
 use agentd_store::{AWAY, Away, ELSEWHERE, Owner, StoreError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -32,18 +33,25 @@ pub const NODE_GONE: &str = "node_gone";
 /// The fault code of a request for a new session on a node that takes none.
 pub(crate) const NOT_OPEN: &str = "node_not_open";
 /// Frames queued for another node. Beyond that its viewers miss fragments, never events.
-const FRAGMENTS: usize = 1_024;
+pub(crate) const FRAGMENTS: usize = 1_024;
 
 /// A request that another node passes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerCall {
-    /// Who sent it to the other node, which checked that.
-    pub by: Principal,
     /// The method.
     pub method: String,
     /// Its parameters.
     pub params: Value,
+}
+
+impl PeerCall {
+    pub(crate) fn new(method: &str, params: &Value) -> Self {
+        Self {
+            method: method.to_owned(),
+            params: params.clone(),
+        }
+    }
 }
 
 /// What a viewer at another node wants of a session of this one.
@@ -63,7 +71,7 @@ pub type Relay = Arc<dyn Any + Send + Sync>;
 
 /// The live fragments of a session, for a viewer at another node.
 #[derive(Debug)]
-pub struct Fragments(FeedSubscription);
+pub struct Fragments(pub(crate) FeedSubscription);
 
 impl Fragments {
     /// The next ones; `None`: the subscription is over.
@@ -105,14 +113,22 @@ pub trait Peers: Send + Sync + Debug {
     ) -> Result<Option<Owner>, StoreError>;
     /// Why this node may not run a session; `None`: it may.
     async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError>;
-    /// Passes a request on.
-    async fn call(&self, owner: &Owner, call: &PeerCall) -> Result<Value, Fault>;
+    /// Passes a request on, for whom this proves.
+    async fn call(&self, owner: &Owner, by: Proof, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
     async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;
     /// Says which sessions a node may have. Returns whether there is such a live node.
     async fn place(&self, name: &str, placing: Placing) -> Result<bool, StoreError>;
-    /// Whether this is what other nodes prove themselves with.
-    fn admits(&self, secret: &str) -> bool;
+    /// Verifies the head of a request of another node.
+    async fn vouch(&self, arrived: &Arrived<'_>) -> Result<Vouched, Fault>;
+    /// The text that proves an answer to a request of another node.
+    fn prove_answer(&self, request: &Verified, body: &[u8]) -> String;
+    /// Replaces the key of this node. Returns the new public key.
+    async fn rotate_key(&self) -> Result<PublicKey, Fault>;
+    /// Removes the keys of another node for good. Returns whether it had one.
+    async fn remove_key(&self, name: &str) -> Result<bool, Fault>;
+    /// Lets a node whose key was removed join with a new one. Returns whether there is such a node.
+    async fn admit_key(&self, name: &str) -> Result<bool, Fault>;
     /// Passes the live fragments of a session to the feed of this node while another one owns it.
     fn relay(&self, follow: PeerFollow) -> Relay;
 }
@@ -195,16 +211,12 @@ impl Api {
             None => None,
         };
         let owner = owner.ok_or(fault)?;
-        let call = PeerCall {
-            by: who.principal().clone(),
-            method: method.to_owned(),
-            params: params.clone(),
-        };
+        let (by, call) = (who.proof()?, PeerCall::new(method, params));
         let Some(session) = session else {
-            return peers.call(&owner, &call).await;
+            return peers.call(&owner, by, &call).await;
         };
         tokio::select! {
-            answer = peers.call(&owner, &call) => answer,
+            answer = peers.call(&owner, by, &call) => answer,
             () = lost(peers.as_ref(), session, &owner, had) => Err(unanswered(&owner)),
         }
     }
@@ -252,41 +264,6 @@ impl Api {
             evicted.map_err(fault_of)?;
         }
         Ok(())
-    }
-
-    /// Whether this is what other nodes prove themselves with.
-    #[must_use]
-    pub fn is_peer(&self, secret: &str) -> bool {
-        self.parts
-            .peers
-            .as_ref()
-            .is_some_and(|peers| peers.admits(secret))
-    }
-
-    /// Runs a request that another node passes on, which has proved itself ([`Self::is_peer`]).
-    ///
-    /// # Errors
-    /// The fault that the client gets.
-    pub async fn peer_call(&self, call: PeerCall) -> Result<Value, Fault> {
-        self.tokens_read().await?;
-        let who = self.allow(&call.by, &call.method)?;
-        self.here(&who, &call.method, call.params).await
-    }
-
-    /// Follows a session for a viewer at another node, which checked what it may see.
-    ///
-    /// # Errors
-    /// The feed does not answer.
-    pub async fn peer_follow(&self, follow: PeerFollow) -> Result<Fragments, Fault> {
-        let wish = Wish {
-            session: follow.session,
-            viewer: self.next_viewer(),
-            deltas: follow.deltas,
-            decides: follow.decides,
-            queue: FRAGMENTS,
-        };
-        let subscription = FeedSubscription::take(&self.parts.feed, wish, 0).await?;
-        Ok(Fragments(subscription))
     }
 
     /// The relays for a viewer of this node while another node owns the session.

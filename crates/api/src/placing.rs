@@ -3,9 +3,15 @@
 use crate::api::Api;
 use crate::peers::{NODE_GONE, NOT_OPEN, PeerCall, Peers};
 use crate::sight::Caller;
-use agentd_protocol::{CreateParams, Fault, FleetNode, Labels, PlaceParams, Placing, listed};
+use agentd_protocol::{CreateParams, Fault, FaultClass, FleetNode, Labels, PlaceParams, Placing, listed};
 use serde_json::Value;
 use std::path::Path;
+
+/// The fault of a node that has no others.
+pub(crate) fn no_fleet() -> Fault {
+    let fault = Fault::invalid("no_fleet", "this node is alone: only it can use its store");
+    fault.hint("set store.url to a postgres:// URL; agentctl daemon drain drains this node")
+}
 
 impl Api {
     /// Creates a session at the node with the least load, if its directory is below a path that both share. `None`: it has to be
@@ -29,14 +35,11 @@ impl Api {
             .open_node(&new.requires, Some((&workdir, load)))
             .await
             .ok()??;
-        let call = PeerCall {
-            by: who.principal().clone(),
-            method: "session.create".to_owned(),
-            params: params.clone(),
-        };
-        match peers.call(&node, &call).await {
-            // It has not run there.
+        let call = PeerCall::new("session.create", params);
+        match peers.call(&node, who.proof().ok()?, &call).await {
+            // It has not run there. The caller may have fewer rights there than here.
             Err(fault) if [NODE_GONE, NOT_OPEN, "draining"].contains(&fault.code.as_str()) => None,
+            Err(fault) if fault.class == FaultClass::Denied => None,
             answer => Some(answer),
         }
     }
@@ -68,10 +71,7 @@ impl Api {
     /// Cordons, opens or drains a node.
     pub(crate) async fn place(&self, who: &Caller, params: PlaceParams) -> Result<Value, Fault> {
         let Some(peers) = &self.parts.peers else {
-            let fault = Fault::invalid("no_fleet", "this node is alone: only it can use its store");
-            return Err(
-                fault.hint("set store.url to a postgres:// URL; agentctl daemon drain drains this node")
-            );
+            return Err(no_fleet());
         };
         tracing::info!(node = params.node, placing = params.placing.as_str(), by = %who, "asked to place");
         if peers.place(&params.node, params.placing).await? {

@@ -74,7 +74,7 @@ impl<'a> Rights<'a> {
             return Ok(());
         }
         let message = format!(
-            "the token may not use the mode {asked}: its sessions have at most the mode {}",
+            "the caller may not use the mode {asked}: its sessions have at most the mode {}",
             self.ceiling()
         );
         Err(Fault::denied("mode_beyond", message)

@@ -8,7 +8,7 @@ use crate::rights::Rights;
 use crate::tokens::{Held, bad_token};
 use crate::words::{ambiguous, unknown};
 use agentd_actor_kit::Read;
-use agentd_protocol::{Fault, FaultClass, Labels, Principal, SessionId};
+use agentd_protocol::{Fault, FaultClass, Labels, Principal, SessionId, TokenRights};
 use agentd_store::{DAMAGED_ROW, Filter, Page, Range, Row};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,7 +24,26 @@ const NAMED: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     by: Principal,
-    token: Option<Arc<Held>>,
+    kind: Kind,
+}
+
+/// What a caller is. Each kind has its own rights, so that none is taken for another one.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A local user of this node.
+    User,
+    /// A token.
+    Token(Arc<Held>),
+    /// A local user of another node.
+    UserOfNode(Arc<Visitor>),
+}
+
+/// A local user of another node, with what this node lets such users do.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) rights: TokenRights,
 }
 
 impl Deref for Caller {
@@ -42,23 +61,82 @@ impl fmt::Display for Caller {
 }
 
 impl Caller {
+    /// A caller that may call this method: it has the scope, and its labels and its node do not limit it.
+    pub(crate) fn new(by: Principal, kind: Kind, name: &str) -> Result<Self, Fault> {
+        let caller = Self { by, kind };
+        caller.may(name).map(|()| caller)
+    }
+
+    /// Refuses a method that the caller lacks the scope for, or that reaches further than it does.
+    pub(crate) fn may(&self, name: &str) -> Result<(), Fault> {
+        let (scope, reach) = method(name)?;
+        if !self.scopes().contains(&scope) {
+            let message = format!("{self} may not call {name}: it needs the scope {scope}");
+            return Err(Fault::denied("missing_scope", message));
+        }
+        if reach == Reach::Sessions {
+            return Ok(());
+        }
+        if matches!(self.kind, Kind::UserOfNode(_)) {
+            let message = format!("{self} may not call {name} here: it is about the whole daemon");
+            return Err(Fault::denied("beyond_node", message).hint("call it at this node itself"));
+        }
+        if self.limits().is_some() {
+            let message = format!(
+                "{self} may not call {name}: it is about the whole daemon, and the token is limited to labels"
+            );
+            return Err(Fault::denied("beyond_labels", message).hint("use a token without labels"));
+        }
+        Ok(())
+    }
+
     /// The author of what the caller does.
     pub(crate) const fn principal(&self) -> &Principal {
         &self.by
     }
 
+    pub(crate) const fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
     /// Where and how its sessions may work.
     pub(crate) fn rights(&self) -> Rights<'_> {
-        match &self.token {
-            Some(held) => Rights::Token(&held.rights, held.scopes.contains(&Scope::Approve)),
-            None => Rights::All,
+        let approves = self.scopes().contains(&Scope::Approve);
+        match &self.kind {
+            Kind::User => Rights::All,
+            Kind::Token(held) => Rights::Token(&held.rights, approves),
+            Kind::UserOfNode(visitor) => Rights::Token(&visitor.rights, approves),
+        }
+    }
+
+    /// What it may do.
+    pub(crate) fn scopes(&self) -> &[Scope] {
+        match &self.kind {
+            Kind::User => &Scope::ALL,
+            Kind::Token(held) => &held.scopes,
+            Kind::UserOfNode(visitor) => &visitor.scopes,
+        }
+    }
+
+    /// Whether its decisions may become rules for every session.
+    pub(crate) fn rules_all(&self) -> bool {
+        self.limits().is_none() && !matches!(self.kind, Kind::UserOfNode(_))
+    }
+
+    /// Whose idempotency keys it uses. A local user is the same one at whichever node it repeats a request.
+    pub(crate) fn key_owner(&self) -> Principal {
+        match &self.kind {
+            Kind::UserOfNode(visitor) => Principal::user(&visitor.name),
+            Kind::User | Kind::Token(_) => self.by.clone(),
         }
     }
 
     /// The labels that every session in its reach has; `None`: it sees all sessions.
     pub(crate) fn limits(&self) -> Option<&Labels> {
-        let labels = &self.token.as_ref()?.labels;
-        (!labels.is_empty()).then_some(labels)
+        match &self.kind {
+            Kind::Token(held) => Some(&held.labels).filter(|labels| !labels.is_empty()),
+            Kind::User | Kind::UserOfNode(_) => None,
+        }
     }
 
     /// Whether it sees a session with these labels.
@@ -69,9 +147,9 @@ impl Caller {
 
     /// Returns when the caller's token is revoked or expires.
     pub(crate) async fn ended(&self) {
-        match &self.token {
-            Some(held) => held.ended().await,
-            None => std::future::pending().await,
+        match &self.kind {
+            Kind::Token(held) => held.ended().await,
+            Kind::User | Kind::UserOfNode(_) => std::future::pending().await,
         }
     }
 
@@ -145,29 +223,16 @@ impl Api {
 
     /// Refuses a method that the principal lacks the scope for, or that reaches further than its token's labels.
     pub(crate) fn allow(&self, who: &Principal, name: &str) -> Result<Caller, Fault> {
-        let (scope, reach) = method(name)?;
-        let token = match who.as_token() {
-            Some(_) => Some(self.tokens.of(who).ok_or_else(bad_token)?),
-            None => None,
+        method(name)?;
+        let kind = match (who.as_token(), who.as_user()) {
+            (Some(_), _) => Kind::Token(self.tokens.of(who).ok_or_else(bad_token)?),
+            (None, Some(_)) => Kind::User,
+            (None, None) => {
+                let message = format!("{who} may not call {name}: it is neither a local user nor a token");
+                return Err(Fault::denied("missing_scope", message));
+            }
         };
-        let caller = Caller {
-            by: who.clone(),
-            token,
-        };
-        if !self.scopes(who).contains(&scope) {
-            return Err(Fault::denied(
-                "missing_scope",
-                format!("{who} may not call {name}: it needs the scope {scope}"),
-            ));
-        }
-        match (reach, caller.limits()) {
-            (Reach::Sessions, _) | (Reach::Node, None) => Ok(caller),
-            (Reach::Node, Some(_)) => Err(Fault::denied(
-                "beyond_labels",
-                format!("{who} may not call {name}: it is about the whole daemon, and the token is limited to labels"),
-            )
-            .hint("use a token without labels")),
-        }
+        Caller::new(who.clone(), kind, name)
     }
 
     /// Resolves a reference to exactly one session.

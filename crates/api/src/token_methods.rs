@@ -144,7 +144,7 @@ impl Api {
                 let message = format!("there is no scope {:?}", cut(word));
                 Fault::invalid("unknown_scope", message).hint(hint)
             })?;
-            if !self.scopes(who).contains(&scope) {
+            if !who.scopes().contains(&scope) {
                 let message = format!("{who} lacks the scope {scope} and so cannot grant it");
                 return Err(Fault::denied("scope_beyond", message));
             }

@@ -100,6 +100,11 @@ impl Held {
         }
     }
 
+    /// The SHA-256 of its text.
+    pub(crate) const fn hash(&self) -> [u8; 32] {
+        self.hash
+    }
+
     pub(crate) fn is_live(&self) -> bool {
         !*self.revoked.borrow() && self.expires.is_none_or(|end| self.clock.now() < end)
     }

@@ -10,12 +10,12 @@ use agentd_protocol::{
     CancelInputParams, CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created,
     DailyUsageParams, DailyUsageRow, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done,
     ExportParams, Exported, FilesParams, FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams,
-    LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, Patch,
-    PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles, Reloaded,
-    RemoveRuleParams, ResumeParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
-    SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams,
-    UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned,
-    WorkspaceRow,
+    LinkTokenParams, ListParams, Listed, LogParams, LogTail, ModelStatus, NodeKeyParams, NodeKeyRow,
+    NodeStatus, OpenApproval, Patch, PatchParams, PlaceParams, PromptShown, PutBackDone, QueuedInput,
+    RecordedFiles, Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams, RewindParams, RuleRow,
+    SendParams, Sent, ServerRow, SessionParams, Summary, TokenCreated, TokenLink, TokenRow, ToolRow,
+    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams, WorkspaceListParams, WorkspacePruneParams,
+    WorkspacePruned, WorkspaceRow,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -121,6 +121,10 @@ methods! {
     audit(AuditParams) -> AuditPage = "audit.query", LONG;
     /// Says which sessions a node of the fleet may have.
     place(PlaceParams) -> Value = "node.place", LONG;
+    /// Removes the keys of another node of the fleet for good.
+    remove_key(NodeKeyParams) -> Value = "node.remove_key", LONG;
+    /// Lets a node whose key was removed join with a new one.
+    admit_key(NodeKeyParams) -> Value = "node.admit_key", LONG;
     /// The workspaces of the node.
     workspaces(WorkspaceListParams) -> Vec<WorkspaceRow> = "workspace.list", COPY;
     /// Removes workspaces.
@@ -238,6 +242,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn fleet_history(&self) -> Result<FleetHistory, ClientError> {
         self.call("fleet.history", &json!({}), SHORT).await
+    }
+
+    /// Replaces the key with which the node signs.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub async fn rotate_key(&self) -> Result<NodeKeyRow, ClientError> {
+        self.call("node.rotate_key", &json!({}), LONG).await
     }
 
     /// Internal state of the node, for troubleshooting.

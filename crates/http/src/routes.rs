@@ -9,11 +9,11 @@ use agentd_protocol::{
     CancelTurnParams, CommandRow, ContextShown, CreateParams, CreateTokenParams, Created, DailyUsageParams,
     DailyUsageRow, DecideParams, Decided, DiffParams, Diffed, Done, ExportParams, Exported, FilesParams,
     FleetHistory, FleetNode, ForkParams, ImportParams, LifecycleParams, LinkTokenParams, ListParams,
-    LogParams, LogTail, ModelStatus, NodeStatus, OpenApproval, PatchParams, PlaceParams, PromptShown,
-    PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams, ResumeParams, RevokeTokenParams,
-    RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams, StoreCheck, Summary, TokenCreated,
-    TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WorkspaceListParams,
-    WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
+    LogParams, LogTail, ModelStatus, NodeKeyParams, NodeKeyRow, NodeStatus, OpenApproval, PatchParams,
+    PlaceParams, PromptShown, PutBackDone, QueuedInput, RecordedFiles, Reloaded, RemoveRuleParams,
+    ResumeParams, RevokeTokenParams, RewindParams, RuleRow, SendParams, Sent, ServerRow, SessionParams,
+    StoreCheck, Summary, TokenCreated, TokenLink, TokenRow, ToolRow, UndoParams, UpdateParams, UsageParams,
+    UsageRow, WorkspaceListParams, WorkspacePruneParams, WorkspacePruned, WorkspaceRow,
 };
 use utoipa::ToSchema;
 
@@ -95,7 +95,7 @@ use Shape::{List, New, One, Page};
 use Verb::{Delete, Patch, Post};
 
 /// All methods with a single answer.
-pub const ROUTES: [Route; 62] = [
+pub const ROUTES: [Route; 65] = [
     act::<CreateParams, Created>(Post, "session.create", "/v1/sessions", New),
     get::<ListParams, Summary>(
         "session.list",
@@ -228,6 +228,9 @@ pub const ROUTES: [Route; 62] = [
     act::<WorkspacePruneParams, WorkspacePruned>(Post, "workspace.prune", "/v1/workspaces/prune", One),
     get::<Nothing, FleetNode>("node.list", "/v1/nodes", List, &[]),
     act::<PlaceParams, Nothing>(Post, "node.place", "/v1/nodes/{node}/placing", One),
+    act::<Nothing, NodeKeyRow>(Post, "node.rotate_key", "/v1/nodes/self/key", One),
+    act::<NodeKeyParams, Nothing>(Delete, "node.remove_key", "/v1/nodes/{node}/key", One),
+    act::<NodeKeyParams, Nothing>(Post, "node.admit_key", "/v1/nodes/{node}/key/admission", One),
     get::<Nothing, NodeStatus>("node.status", "/v1/nodes/self", One, &[]),
     get::<Nothing, Diagnostics>("node.diagnostics", "/v1/nodes/self/diagnostics", One, &[]),
     get::<Nothing, Settings>("node.config", "/v1/nodes/self/config", One, &[]),

@@ -34,6 +34,9 @@ pub enum NodeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The key of this node cannot be used.
+    #[error(transparent)]
+    Key(#[from] agentd_node_keys::KeyFileError),
     /// The log ends before an event that the audit file contains.
     #[error(
         "the database has lost events: {path} contains event {audit} of the fleet, but the database ends at {log}; \
@@ -114,12 +117,15 @@ impl NodeError {
             ) => 2,
             Self::SocketInUse(_)
             | Self::Http(HttpError::InUse(_))
-            | Self::Store(StoreError::InUse { .. } | StoreError::NameTaken { .. }) => 69,
+            | Self::Store(
+                StoreError::InUse { .. } | StoreError::NameTaken { .. } | StoreError::KeyRemoved { .. },
+            ) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
             Self::Path { .. }
             | Self::Http(_)
             | Self::Restore(_)
             | Self::Lost { .. }
+            | Self::Key(_)
             | Self::Store(_)
             | Self::Socket { .. } => 1,
         }

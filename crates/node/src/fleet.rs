@@ -5,10 +5,11 @@ use crate::children::Handles;
 use crate::error::NodeError;
 use crate::loads::Loads;
 use crate::peers::{HttpPeers, News};
+use crate::signing::{OwnKey, Signing};
 use agentd_actor_kit::{Clock, FeedMsg, Handle, SupervisorMsg};
 use agentd_api::{Peers, Statuses, StopRequest};
 use agentd_protocol::{Placing, RunState, SessionId, Status, WaitReason};
-use agentd_settings::Settings;
+use agentd_settings::{FleetConfig, Settings};
 use agentd_store::{
     Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Orphans, Placer, Standing, StoreError,
     StoreLock, Stranded,
@@ -31,6 +32,7 @@ pub(crate) struct Member {
     pub(crate) fleet: Arc<dyn Fleet>,
     pub(crate) lease: Lease,
     pub(crate) joining: Joining,
+    key: Arc<OwnKey>,
     standing: watch::Receiver<Standing>,
     stranded: watch::Sender<Arc<Statuses>>,
     /// The load of this node, if another one has clearly less.
@@ -77,8 +79,10 @@ impl Member {
             return Ok(None);
         };
         let lock = StoreLock::take(&data_dir.join("node.lock"), "")?;
+        let key = Arc::new(OwnKey::open(data_dir)?);
         let joining = Joining {
             identity: identity(data_dir, clock)?,
+            key: key.current().public().to_string(),
             ..joining
         };
         let start = Instant::now();
@@ -90,6 +94,7 @@ impl Member {
         let beats = Beats {
             fleet: Arc::clone(&fleet),
             joining: joining.clone(),
+            key: Arc::clone(&key),
             lease: lease.clone(),
             told,
             keeper,
@@ -99,6 +104,7 @@ impl Member {
             fleet,
             lease,
             joining,
+            key,
             standing,
             stranded: watch::channel(Arc::default()).0,
             busier: watch::channel(None).0,
@@ -118,14 +124,20 @@ impl Member {
     }
 
     /// The other nodes, as the API sees them.
-    pub(crate) fn peers(&self, http: &reqwest::Client, feed: Handle<FeedMsg>) -> Arc<dyn Peers> {
+    pub(crate) fn peers(
+        &self,
+        http: &reqwest::Client,
+        feed: Handle<FeedMsg>,
+        config: &FleetConfig,
+    ) -> Arc<dyn Peers> {
         let fleet = Arc::clone(&self.fleet);
+        let signing = Signing::new(&self.joining.name, &self.key, &fleet, &self.standing, config);
         let standing = self.standing.clone();
         Arc::new(HttpPeers::new(
             fleet,
             http.clone(),
             feed,
-            &self.joining.secret,
+            &Arc::new(signing),
             News {
                 standing,
                 stranded: self.stranded.subscribe(),
@@ -167,6 +179,7 @@ impl Member {
 struct Beats {
     fleet: Arc<dyn Fleet>,
     joining: Joining,
+    key: Arc<OwnKey>,
     lease: Lease,
     told: watch::Sender<Standing>,
     keeper: Keeper,
@@ -187,6 +200,7 @@ impl Beats {
                 tracing::error!(
                     "other nodes took note that this one was gone; dropping all sessions and joining again"
                 );
+                self.joining.key = self.key.current().public().to_string();
                 let joined = self.fleet.join(&self.joining).await;
                 error = joined.as_ref().err().map(ToString::to_string);
                 came = self.keeper.joined(joined.as_ref().copied());

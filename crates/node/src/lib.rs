@@ -40,6 +40,7 @@ mod sandboxing;
 mod service;
 mod services;
 mod shares;
+mod signing;
 mod start;
 mod tool_servers;
 mod trace_lines;

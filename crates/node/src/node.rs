@@ -116,7 +116,7 @@ impl Node {
         let daily = Arc::new(crate::usage_counter::read(&args.paths.data_dir, committed));
         let parts = Parts {
             daily: Arc::clone(&daily),
-            peers: opened.peers(&handles),
+            peers: opened.peers(&handles, &settings),
             ..parts(&args, &tree, facts, (&reload, &stop, audit), workspaces.clone())
         };
         let api = Arc::new(Api::new(parts));

@@ -1,10 +1,13 @@
 //! Relays: the live fragments of sessions of other nodes, once for all viewers of this node. When a relay breaks, viewers
 //! still get every event from the store.
 
+use crate::signing::Signing;
 use agentd_actor_kit::{FeedMsg, Handle};
 use agentd_api::{PeerFollow, Relay};
+use agentd_node_keys::Proof;
 use agentd_protocol::{Delta, SessionId};
 use agentd_store::{Fleet, Owner};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -15,6 +18,8 @@ use tokio::time::{sleep, timeout};
 const EVERY: Duration = Duration::from_secs(2);
 /// The other node sends something at least every 5 s.
 const SILENCE: Duration = Duration::from_secs(15);
+/// Where other nodes follow a session.
+const FOLLOW: &str = "/v1/node/follow";
 /// The longest line.
 const LONGEST: usize = 1 << 20;
 
@@ -33,15 +38,22 @@ impl Drop for Running {
 pub(crate) struct Relays {
     fleet: Arc<dyn Fleet>,
     http: reqwest::Client,
+    signing: Arc<Signing>,
     feed: Handle<FeedMsg>,
     running: Mutex<BTreeMap<(SessionId, bool), Weak<Running>>>,
 }
 
 impl Relays {
-    pub(crate) const fn new(fleet: Arc<dyn Fleet>, http: reqwest::Client, feed: Handle<FeedMsg>) -> Self {
+    pub(crate) const fn new(
+        fleet: Arc<dyn Fleet>,
+        http: reqwest::Client,
+        signing: Arc<Signing>,
+        feed: Handle<FeedMsg>,
+    ) -> Self {
         Self {
             fleet,
             http,
+            signing,
             feed,
             running: Mutex::new(BTreeMap::new()),
         }
@@ -56,20 +68,26 @@ impl Relays {
             return shared;
         }
         let (fleet, http, feed) = (Arc::clone(&self.fleet), self.http.clone(), self.feed.clone());
+        let signing = Arc::clone(&self.signing);
         let relay = Arc::new(Running(tokio::spawn(async move {
-            run(fleet.as_ref(), &http, &feed, follow).await;
+            run(fleet.as_ref(), (&http, &signing), &feed, follow).await;
         })));
         running.insert(key, Arc::downgrade(&relay));
         relay
     }
 }
 
-async fn run(fleet: &dyn Fleet, http: &reqwest::Client, feed: &Handle<FeedMsg>, follow: PeerFollow) {
+async fn run(
+    fleet: &dyn Fleet,
+    line: (&reqwest::Client, &Signing),
+    feed: &Handle<FeedMsg>,
+    follow: PeerFollow,
+) {
     loop {
         if let Ok(Some(owner)) = fleet.owner(follow.session).await
             && !owner.address.is_empty()
         {
-            if let Err(error) = stream(http, feed, &owner, follow).await {
+            if let Err(error) = stream(line, feed, &owner, follow).await {
                 tracing::debug!(node = owner.name, %error, "a relay of live fragments ended");
             }
             if follow.deltas {
@@ -85,13 +103,21 @@ async fn run(fleet: &dyn Fleet, http: &reqwest::Client, feed: &Handle<FeedMsg>, 
 
 /// Passes fragments on until the stream ends.
 async fn stream(
-    http: &reqwest::Client,
+    (http, signing): (&reqwest::Client, &Signing),
     feed: &Handle<FeedMsg>,
     owner: &Owner,
     follow: PeerFollow,
 ) -> Result<(), String> {
-    let url = format!("{}/v1/node/follow", owner.address.trim_end_matches('/'));
-    let request = http.post(url).bearer_auth(&owner.secret).json(&follow).send();
+    let url = format!("{}{FOLLOW}", owner.address.trim_end_matches('/'));
+    let body = serde_json::to_vec(&follow).map_err(|error| error.to_string())?;
+    let signed = signing.sign(owner, FOLLOW, &body, Proof::Node);
+    let signed = signed.map_err(|fault| fault.to_string())?;
+    let request = http
+        .post(url)
+        .header(AUTHORIZATION, signed.authorization)
+        .header(CONTENT_TYPE, "application/json")
+        .body(body)
+        .send();
     let answer = timeout(SILENCE, request).await;
     let answer = answer.map_err(|_| "no answer in time".to_owned())?;
     let mut answer = answer

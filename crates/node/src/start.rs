@@ -93,7 +93,7 @@ impl Opened {
         joined(tokio::task::spawn_blocking(check).await)??;
         let member = Member::join(
             &backend,
-            joining(settings, &crate::http::url(bound))?,
+            joining(settings, &crate::http::url(bound)),
             &paths.data_dir,
             Clock::System,
         )
@@ -133,34 +133,28 @@ async fn of_nodes(settings: &Settings) -> Result<Option<reqwest::Client>, NodeEr
 }
 
 /// What the node says of itself to other nodes; `address` is where it serves HTTP.
-fn joining(settings: &Settings, address: &str) -> Result<Joining, NodeError> {
-    let mut bits = [0; 32];
-    getrandom::fill(&mut bits)
-        .map_err(|error| NodeError::Unsupported(format!("the system has no random numbers: {error}")))?;
-    let secret: String = bits.iter().map(|byte| format!("{byte:02x}")).collect();
-    agentd_text::register_secret(&secret);
+fn joining(settings: &Settings, address: &str) -> Joining {
     let address = match settings.node.address.as_str() {
         "" if address == "off" => "",
         "" => address,
         configured => configured,
     };
-    Ok(Joining {
+    Joining {
         name: node_name(settings),
         address: address.to_owned(),
-        secret,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ttl: settings.node.ttl,
         shared_paths: settings.node.shared_paths.clone(),
         labels: settings.node.labels.clone(),
         ..Joining::default()
-    })
+    }
 }
 
 impl Opened {
     /// The other nodes, as the API sees them.
-    pub(crate) fn peers(&self, handles: &Handles) -> Option<Arc<dyn Peers>> {
+    pub(crate) fn peers(&self, handles: &Handles, settings: &Settings) -> Option<Arc<dyn Peers>> {
         let member = self.member.as_ref()?;
-        Some(member.peers(&self.of_nodes, handles.feed.clone()))
+        Some(member.peers(&self.of_nodes, handles.feed.clone(), &settings.fleet))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `node.list`, `node.place`, and `session.resume`, which can move a session.
+//! `node.list`, `node.place`, keys of nodes, and `session.resume`, which can move a session.
 
 use crate::{Labels, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,25 @@ pub struct PlaceParams {
     pub node: String,
     /// Which sessions it may have from now on.
     pub placing: Placing,
+}
+
+/// Parameters of `node.remove_key` and `node.admit_key`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NodeKeyParams {
+    /// The node's name.
+    pub node: String,
+}
+
+/// The new key of a node: the answer of `node.rotate_key`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct NodeKeyRow {
+    /// The node's name.
+    pub node: String,
+    /// Its public key, as hexadecimal digits.
+    pub key: String,
 }
 
 /// Parameters of `session.resume`.

@@ -84,7 +84,7 @@ pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};
 pub use fleet::{FleetCounts, FleetHistory};
-pub use fleet_node::{FleetNode, PlaceParams, Placing, ResumeParams};
+pub use fleet_node::{FleetNode, NodeKeyParams, NodeKeyRow, PlaceParams, Placing, ResumeParams};
 pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use kept::{BlobParams, BlobPart};

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The author of a request or event: `user:ana` (a local user), `token:ci`, `node:a1`, or `agentd` itself.
+/// The author of a request or event: `user:ana` (a local user), `token:ci`, `node:a1/ana` (a local user of another node), or
+/// `agentd` itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(transparent)]
@@ -20,6 +21,18 @@ impl Principal {
     #[must_use]
     pub fn user(name: &str) -> Self {
         Self(format!("user:{name}"))
+    }
+
+    /// A local user of another node, which vouches for the name. It is none of `user:NAME`.
+    #[must_use]
+    pub fn user_of_node(node: &str, name: &str) -> Self {
+        Self(format!("node:{node}/{name}"))
+    }
+
+    /// The name of the local user, if it is one of this node.
+    #[must_use]
+    pub fn as_user(&self) -> Option<&str> {
+        self.0.strip_prefix("user:")
     }
 
     /// A token, by name.

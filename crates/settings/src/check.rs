@@ -189,6 +189,9 @@ impl Check<'_> {
     }
 
     fn placement(&mut self) {
+        if let Some((key, what, fix)) = self.settings().fleet.local_users.problem() {
+            self.require(false, key, &what, fix);
+        }
         if let Some(path) = self.settings().node.bad_shared_path() {
             let what = format!("{path:?} is not a plain absolute path");
             let fix = "write it from / on, without .., a double slash or a slash at the end: \"/srv/agents\"";

@@ -138,22 +138,20 @@ pub struct NodeConfig {
     pub labels: Labels,
 }
 
+/// Whether this can be compared with working directories, which have no links and no `..`.
+pub(crate) fn is_plain_path(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let plain =
+        parts.next() == Some(Component::RootDir) && parts.all(|part| matches!(part, Component::Normal(_)));
+    let tidy = Path::new(path).components().collect::<PathBuf>();
+    plain && tidy.to_str() == Some(path) && !path.contains('\0')
+}
+
 impl NodeConfig {
-    /// A shared path that cannot be compared with working directories, which have no links and no `..`.
+    /// A shared path that is not plain.
     pub(crate) fn bad_shared_path(&self) -> Option<&str> {
-        let plain = |path: &&String| {
-            let mut parts = Path::new(path.as_str()).components();
-            parts.next() == Some(Component::RootDir) && parts.all(|part| matches!(part, Component::Normal(_)))
-        };
-        let tidy = |path: &&String| {
-            Path::new(path.as_str())
-                .components()
-                .collect::<PathBuf>()
-                .to_str()
-                == Some(path.as_str())
-        };
-        let bad = |path: &&String| !(plain(path) && tidy(path)) || path.contains('\0');
-        self.shared_paths.iter().find(bad).map(String::as_str)
+        let mut paths = self.shared_paths.iter().map(String::as_str);
+        paths.find(|path| !is_plain_path(path))
     }
 }
 

@@ -59,6 +59,18 @@ fn turns(s: &Settings) -> Vec<Row> {
             2_000,
             3_600_000,
         ),
+        (
+            "fleet.clock_window",
+            u64::try_from(s.fleet.clock_window.as_millis()).unwrap_or(u64::MAX),
+            1_000,
+            3_600_000,
+        ),
+        (
+            "fleet.remembered_requests",
+            s.fleet.remembered_requests.into(),
+            1_000,
+            100_000_000,
+        ),
         ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
         ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
         ("log.files", s.log.files.into(), 1, 1_000),

@@ -2,6 +2,7 @@
 
 use crate::agents::AgentsConfig;
 use crate::daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig};
+use crate::fleet::FleetConfig;
 use crate::hooks::HooksConfig;
 use crate::http::HttpConfig;
 use crate::index::IndexConfig;
@@ -71,6 +72,8 @@ pub struct Settings {
     pub log: LogConfig,
     /// `[node]`.
     pub node: NodeConfig,
+    /// `[fleet]`.
+    pub fleet: FleetConfig,
 }
 
 impl Default for Settings {
@@ -99,6 +102,7 @@ impl Default for Settings {
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
             node: NodeConfig::default(),
+            fleet: FleetConfig::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::adopted::Adopted;
 use crate::error::store_error;
+use crate::keys;
 use crate::placement::{away, labels_of, quoted};
 use crate::queries::{all, change, count_of, first, get, session_of};
 use crate::reads::Reads;
@@ -10,8 +11,8 @@ use crate::shares;
 use agentd_protocol::{FleetNode, Labels, Placing, SessionId, Timestamp};
 use agentd_store::backend::{hex, size};
 use agentd_store::{
-    Away, Beat, Claim, Demand, Fleet, Incarnation, Joining, Orphans, Owner, Share, StoreError, Stranded,
-    WORTH_IT,
+    Away, Beat, Claim, Demand, Fleet, Incarnation, Joining, KnownKey, Orphans, Owner, Share, StoreError,
+    Stranded, WORTH_IT,
 };
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ const STRANDED: &str = "SELECT s.uid, home_1(r.summary, r.node), workdir_1(s.sum
     AND NOT EXISTS (SELECT 1 FROM node l WHERE NOT l.dead AND l.standing = 'open' AND may_run_1(l.id, s.root))
   LIMIT 10000";
 
-const HOST: &str = "SELECT n.name, n.address, n.secret FROM node n
+const HOST: &str = "SELECT n.name, n.address, n.id, n.key FROM node n
   JOIN session s ON s.uid = $1 AND s.deleted_ms IS NULL JOIN session r ON r.uid = s.root
   WHERE n.id <> $2 AND NOT n.dead AND n.lease_until > clock_timestamp() AND n.standing <> 'draining'
     AND may_run_1(n.id, s.root)
@@ -71,7 +72,7 @@ const NODES: &str = "SELECT name, NOT dead AND lease_until > clock_timestamp(), 
     address, version, (extract(epoch FROM joined) * 1000)::bigint, labels::text, coalesce(load, 0)
   FROM node WHERE id IN (SELECT max(id) FROM node GROUP BY name) ORDER BY name";
 
-const OWNER: &str = "SELECT n.name, n.address, n.secret FROM session s
+const OWNER: &str = "SELECT n.name, n.address, n.id, n.key FROM session s
   JOIN session r ON r.root = s.root AND r.deleted_ms IS NULL JOIN node n ON n.id = r.owner
   WHERE s.uid = $1 AND n.id <> $2 AND NOT n.dead AND may_run_1(n.id, s.root) LIMIT 1";
 
@@ -80,7 +81,7 @@ const AWAY: &str = "SELECT n.name, home_1(r.summary, r.node), workdir_1(s.summar
   FROM session s JOIN session r ON r.uid = s.root JOIN node n ON n.id = $2
   WHERE s.uid = $1 AND s.deleted_ms IS NULL AND NOT may_run_1(n.id, s.root)";
 
-const OPEN_NODE: &str = "SELECT name, address, secret FROM node
+const OPEN_NODE: &str = "SELECT name, address, id, key FROM node
   WHERE id <> $1 AND NOT dead AND lease_until > clock_timestamp() AND standing = 'open' AND address <> ''
     AND $2::text::jsonb <@ labels AND ($3::text IS NULL OR (below_1($3, shared_paths) AND load < $4))
   ORDER BY load, id LIMIT 1";
@@ -149,7 +150,8 @@ fn owner(row: &Row) -> Result<Owner, StoreError> {
     Ok(Owner {
         name: get(row, 0)?,
         address: get(row, 1)?,
-        secret: get(row, 2)?,
+        incarnation: Incarnation(count_of(row, 2)?),
+        key: get(row, 3)?,
     })
 }
 
@@ -182,7 +184,7 @@ fn millis(time: Duration) -> i64 {
 #[async_trait]
 impl Fleet for Membership {
     async fn join(&self, node: &Joining) -> Result<Incarnation, StoreError> {
-        let sql = "SELECT join_2($1, $2, $3, $4, $5, $6, $7, $8)";
+        let sql = "SELECT outcome, incarnation, replaced FROM join_3($1, $2, $3, $4, $5, $6, $7, $8)";
         let ttl = millis(node.ttl);
         let shared: Vec<String> = node.shared_paths.iter().map(|path| quoted(path)).collect();
         let labels = json(&node.labels);
@@ -190,20 +192,15 @@ impl Fleet for Membership {
             &node.name,
             &node.identity,
             &node.address,
-            &node.secret,
+            &node.key,
             &node.version,
             &ttl,
             &shared,
             &labels,
         ];
         let rows = self.ask(sql, &params).await?;
-        let Some(row) = rows.first() else {
-            return Err(StoreError::NameTaken {
-                server: self.server.to_string(),
-                name: node.name.clone(),
-            });
-        };
-        let id: i64 = get(row, 0)?;
+        let row = rows.first().ok_or(StoreError::NodeLost)?;
+        let id = keys::joined(row, self.server.to_string(), &node.name)?;
         self.adopted.clear();
         self.node.store(id, Ordering::Release);
         Ok(Incarnation(size(id)))
@@ -375,5 +372,25 @@ impl Fleet for Membership {
             row.as_ref().map(owner).transpose()
         });
         node.await
+    }
+
+    async fn keys(&self) -> Result<Vec<KnownKey>, StoreError> {
+        self.reads.run(keys::known).await
+    }
+
+    async fn rotate_key(&self, key: &str, grace: Duration) -> Result<(), StoreError> {
+        let (me, key, grace) = (self.me(), key.to_owned(), millis(grace));
+        let rotated = self.reads.run(move |client| keys::rotate(client, me, key, grace));
+        rotated.await
+    }
+
+    async fn remove_key(&self, name: &str) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        self.reads.run(move |client| keys::remove(client, name)).await
+    }
+
+    async fn admit_key(&self, name: &str) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        self.reads.run(move |client| keys::admit(client, name)).await
     }
 }

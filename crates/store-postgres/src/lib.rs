@@ -12,6 +12,7 @@ mod batch;
 mod blobs;
 mod error;
 mod fleet;
+mod keys;
 mod list;
 mod listener;
 mod open;

@@ -144,6 +144,17 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
+    /// The key of this node was removed from the fleet.
+    #[error(
+        "the key of node {name:?} was removed from the fleet of {server}: delete the old node.key in its data directory, and \
+         run `agentctl node key admit {name}` at another node"
+    )]
+    KeyRemoved {
+        /// The server's host and database.
+        server: String,
+        /// The node's name.
+        name: String,
+    },
     /// The node's registration is no longer current.
     #[error("this node is no longer registered")]
     NodeLost,
@@ -261,6 +272,7 @@ impl StoreError {
             | Self::BadImport { .. } => FaultClass::Invalid,
             Self::InUse { .. }
             | Self::NameTaken { .. }
+            | Self::KeyRemoved { .. }
             | Self::Elsewhere { .. }
             | Self::Away { .. }
             | Self::Unreachable { .. }
@@ -295,6 +307,7 @@ impl StoreError {
             Self::NotEmbedded { .. } => "store_not_embedded",
             Self::InUse { .. } => "store_in_use",
             Self::NameTaken { .. } => "node_name_taken",
+            Self::KeyRemoved { .. } => "node_key_removed",
             Self::Elsewhere { .. } => ELSEWHERE,
             Self::Away { .. } => AWAY,
             Self::NewerVersion { .. } => "store_newer",

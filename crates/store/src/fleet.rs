@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The description of a node that joins.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joining {
     /// Its name, which no other live node has.
     pub name: String,
@@ -18,8 +18,8 @@ pub struct Joining {
     pub identity: String,
     /// The URL at which other nodes reach it; empty: they cannot.
     pub address: String,
-    /// What other nodes prove themselves with when they reach it.
-    pub secret: String,
+    /// Its public key, as text: what it signs, others verify with it.
+    pub key: String,
     /// The version of the program.
     pub version: String,
     /// How long the node counts as alive without a sign of life.
@@ -30,34 +30,28 @@ pub struct Joining {
     pub labels: Labels,
 }
 
-impl fmt::Debug for Joining {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The secret is none of anybody's business (I8).
-        f.debug_struct("Joining")
-            .field("name", &self.name)
-            .field("address", &self.address)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The owner of a session, for those who pass a request on to it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
     /// Its name.
     pub name: String,
     /// The URL at which it is reached; empty: it cannot be reached.
     pub address: String,
-    /// What proves a request.
-    pub secret: String,
+    /// The start of it that owns the session.
+    pub incarnation: Incarnation,
+    /// Its public key, as text; empty: it runs a version without keys.
+    pub key: String,
 }
 
-impl fmt::Debug for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owner")
-            .field("name", &self.name)
-            .field("address", &self.address)
-            .finish_non_exhaustive()
-    }
+/// A live node with a key of it that is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownKey {
+    /// Its name.
+    pub name: String,
+    /// Its current incarnation.
+    pub incarnation: Incarnation,
+    /// The public key, as text.
+    pub key: String,
 }
 
 impl Away {
@@ -163,6 +157,15 @@ pub trait Fleet: Send + Sync + fmt::Debug {
     ) -> Result<Option<Owner>, StoreError>;
     /// Why this node may not run a session; `None`: it may.
     async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError>;
+    /// The keys of the live nodes. A node that replaces its key has two for a while.
+    async fn keys(&self) -> Result<Vec<KnownKey>, StoreError>;
+    /// Replaces the key of this node. The one before is in force for this much longer, and never again.
+    async fn rotate_key(&self, key: &str, grace: Duration) -> Result<(), StoreError>;
+    /// Removes the keys of a node for good, and ends its membership: others take over its sessions. It joins again only with
+    /// a new key, and after [`Self::admit_key`]. Returns whether it had a key.
+    async fn remove_key(&self, name: &str) -> Result<bool, StoreError>;
+    /// Lets a node whose key was removed join with a new key. Returns whether there is such a node.
+    async fn admit_key(&self, name: &str) -> Result<bool, StoreError>;
 }
 
 /// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has

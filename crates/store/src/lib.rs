@@ -46,7 +46,7 @@ pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;
 pub use error::{AWAY, DAMAGED_ROW, ELSEWHERE, Loss, StoreError};
-pub use fleet::{Beat, Fleet, Joining, Lease, Orphans, Owner, Stranded};
+pub use fleet::{Beat, Fleet, Joining, KnownKey, Lease, Orphans, Owner, Stranded};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use lock::StoreLock;
 pub use log::{Access, Away, Backend, Claim, Copied, Incarnation, Placement, SessionLog};

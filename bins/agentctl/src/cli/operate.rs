@@ -36,7 +36,8 @@ pub(crate) enum DaemonVerb {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  agentctl nodes\n  agentctl node drain web3      # its sessions continue on other nodes\
-\n  agentctl node cordon web3     # it gets no more sessions\n  agentctl node uncordon web3"
+\n  agentctl node cordon web3     # it gets no more sessions\n  agentctl node uncordon web3\
+\n  agentctl node key remove web3 # the other nodes refuse it from now on"
 )]
 pub(crate) struct NodeArgs {
     #[command(subcommand)]
@@ -58,6 +59,29 @@ pub(crate) enum NodeVerb {
     },
     /// Let it get sessions again
     Uncordon {
+        /// The node's name
+        node: String,
+    },
+    /// Replace or remove the key with which a node signs, or admit a node with a new one
+    Key {
+        /// The operation.
+        #[command(subcommand)]
+        verb: NodeKeyVerb,
+    },
+}
+
+/// The operation on the key of a node.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeKeyVerb {
+    /// Give the node that agentctl asks a new key
+    Rotate,
+    /// Refuse a node and its keys for good; others take over its sessions
+    Remove {
+        /// The node's name
+        node: String,
+    },
+    /// Let a node whose keys were removed join with a new key
+    Admit {
         /// The node's name
         node: String,
     },

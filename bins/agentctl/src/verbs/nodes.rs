@@ -1,12 +1,12 @@
 //! `nodes` and `node`: the nodes of a fleet, and which sessions they may have.
 
-use crate::cli::NodeVerb;
+use crate::cli::{NodeKeyVerb, NodeVerb};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
 use crate::render::{Column, age, clean};
-use agentd_protocol::{FleetNode, PlaceParams, Placing, Timestamp, listed};
+use agentd_protocol::{FleetNode, NodeKeyParams, PlaceParams, Placing, Timestamp, listed};
 
 impl Row for FleetNode {
     fn columns(wide: bool) -> Vec<Column> {
@@ -65,9 +65,35 @@ pub(crate) async fn node(ctx: &mut Ctx, verb: NodeVerb) -> Result<Exit, Failure>
         ),
         NodeVerb::Cordon { node } => (node, Placing::Cordoned, "gets no more sessions"),
         NodeVerb::Uncordon { node } => (node, Placing::Open, "gets sessions again"),
+        NodeVerb::Key { verb } => return key(ctx, verb).await,
     };
     let params = PlaceParams { node, placing };
     ctx.connect().await?.place(&params).await?;
     ctx.out.status(&format!("{} {told}", params.node));
+    Ok(Exit::OK)
+}
+
+async fn key(ctx: &mut Ctx, verb: NodeKeyVerb) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let told = match verb {
+        NodeKeyVerb::Rotate => {
+            let made = client.rotate_key().await?;
+            format!("{} signs with the new key {}", made.node, made.key)
+        }
+        NodeKeyVerb::Remove { node } => {
+            let params = NodeKeyParams { node };
+            client.remove_key(&params).await?;
+            format!(
+                "the keys of {} were removed; change the password of the database, too, if the node was stolen",
+                params.node
+            )
+        }
+        NodeKeyVerb::Admit { node } => {
+            let params = NodeKeyParams { node };
+            client.admit_key(&params).await?;
+            format!("{} may join with a new key", params.node)
+        }
+    };
+    ctx.out.status(&told);
     Ok(Exit::OK)
 }

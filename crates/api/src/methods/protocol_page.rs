@@ -72,6 +72,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
         "session.blob" => fields::<BlobParams>(),
         "audit.query" => fields::<AuditParams>(),
         "node.place" => fields::<PlaceParams>(),
+        "node.remove_key" | "node.admit_key" => fields::<NodeKeyParams>(),
         "node.log" => fields::<LogParams>(),
         "node.backup_part" => fields::<BackupPartParams>(),
         "node.backup_end" => fields::<BackupEndParams>(),

@@ -9,6 +9,8 @@ mod methods;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
+mod relayed;
+#[cfg(test)]
 mod rights;
 #[cfg(test)]
 mod tokens;

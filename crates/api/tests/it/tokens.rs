@@ -81,10 +81,11 @@ fn about(method: &str, h: &Harness, session: &str, approval: &str, blob: &str) -
         "session.list" | "usage.query" | "usage.daily" | "node.status" | "model.list" | "tool.list"
         | "mcp.list" | "fleet.history" | "session.detach" => Sight(json!({})),
         "fleet.watch" => Sight(json!({ "once": true })),
-        "rule.list" | "rule.remove" | "node.list" | "node.place" | "node.diagnostics" | "node.config"
-        | "node.check" | "node.reload" | "audit.query" | "audit.verify" | "node.log" | "node.backup"
-        | "node.backup_part" | "node.backup_end" | "node.drain" | "node.stop" | "token.create"
-        | "token.link" | "token.list" | "token.revoke" | "workspace.list" | "workspace.prune" => Node,
+        "rule.list" | "rule.remove" | "node.list" | "node.place" | "node.rotate_key" | "node.remove_key"
+        | "node.admit_key" | "node.diagnostics" | "node.config" | "node.check" | "node.reload"
+        | "audit.query" | "audit.verify" | "node.log" | "node.backup" | "node.backup_part"
+        | "node.backup_end" | "node.drain" | "node.stop" | "token.create" | "token.link" | "token.list"
+        | "token.revoke" | "workspace.list" | "workspace.prune" => Node,
         new => panic!("say what {new} is about, and who may see it"),
     }
 }

@@ -55,7 +55,7 @@ async fn redteam_50_i6_no_body_is_read_for_a_caller_without_the_right() {
             ("/v1/tokens", &*team, 403, "beyond_labels"),
             ("/v1/sessions/ours/inputs", &*team, 404, "unknown_session"),
             ("/v1/sessions/ours/apply", &*team, 404, "unknown_session"),
-            ("/v1/node/call", &*ana, 401, "bad_secret"),
+            ("/v1/node/call", &*ana, 401, "no_fleet"),
             ("/v1/nowhere", &*ana, 404, "unknown_path"),
         ] {
             let refused = announced(&http, path, &format!("{who}{length}")).await;

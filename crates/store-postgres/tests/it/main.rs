@@ -45,6 +45,7 @@ mod batches;
 mod conformance;
 #[cfg(test)]
 mod fleet;
+mod keys;
 #[cfg(test)]
 #[expect(
     dead_code,

@@ -86,7 +86,7 @@ async fn i9_live_nodes_are_named_and_none_can_join_during_a_migration() {
         .unwrap_err()
         .to_string();
     assert!(second.contains("another migration uses it"), "{second}");
-    // The lock of `join_1`.
+    // The lock of `join_3`.
     let joining = "SELECT pg_try_advisory_xact_lock(112603926429699)";
     assert_eq!(database.run(joining), "f");
     drop(held);
