@@ -3,6 +3,7 @@
 mod certified;
 mod chaos;
 pub(crate) mod fleet;
+mod keys;
 mod place;
 mod standby;
 

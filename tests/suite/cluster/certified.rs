@@ -61,7 +61,11 @@ async fn i8_nodes_show_certificates_to_each_other_and_others_are_refused() {
         client.post(&url).bearer_auth("guess").body("{}").send().await
     };
     let known = answer(&own).await.unwrap();
-    assert_eq!(known.status(), 401, "the certificate is good, the secret is not");
+    assert_eq!(
+        known.status(),
+        426,
+        "the certificate is good, the signature is missing"
+    );
     assert!(
         answer(&certificate(&foreign)).await.is_err(),
         "a foreign certificate"
