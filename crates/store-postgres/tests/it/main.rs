@@ -45,6 +45,7 @@ mod batches;
 mod conformance;
 #[cfg(test)]
 mod fleet;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 #[expect(
