@@ -34,6 +34,10 @@ try "hard link to a file outside" "ln $OUT/file hard"
 try "chmod of a file outside" "chmod 777 $OUT/file"
 try "set the times of a file outside" "touch -d 2001-01-01 $OUT/file"
 try "rename a file outside" "mv $OUT/file $OUT/file2 && mv $OUT/file2 $OUT/file"
+call "chmod of a file outside that is open for reading" "91, do { open F, \"<\", \"$OPEN/file\"; fileno F }, 0644"
+call "owner of a file outside that is open for reading" "93, do { open F, \"<\", \"$OPEN/file\"; fileno F }, \$< + 0, -1"
+call "times of a file outside that is open for reading" "280, do { open F, \"<\", \"$OPEN/file\"; fileno F }, 0, 0, 0"
+call "attribute of a file outside that is open for reading" "190, do { open F, \"<\", \"$OPEN/file\"; fileno F }, my \$n = \"user.x\", my \$v = \"y\", 1, 0"
 
 # Files that run by themselves.
 try "change .git/config" "echo '#' >> .git/config"

@@ -3,14 +3,14 @@
 # starts the other side of each operation, and writes DIR/env. It prints the process to end afterwards.
 set -e
 dir=$1
-mkdir -p "$dir/w/sub" "$dir/w/fresh.d" "$dir/w/.vscode" "$dir/out/home/.ssh"
+mkdir -p "$dir/w/sub" "$dir/w/fresh.d" "$dir/w/.vscode" "$dir/out/home/.ssh" "$dir/open"
 git init -q "$dir/w"
 git init -q "$dir/w/sub"
 git -C "$dir/w" -c user.name=a -c user.email=a@b commit -q --allow-empty -m first
 git init -q --bare "$dir/w/mirror.git"
 mkdir -p "$dir/w/.git/modules/m"
 : > "$dir/w/.git/modules/m/config"
-for file in w/.envrc w/.vscode/tasks.json w/AGENTS.md out/file out/deleted out/home/.bashrc; do : > "$dir/$file"; done
+for file in w/.envrc w/.vscode/tasks.json w/AGENTS.md open/file out/file out/deleted out/home/.bashrc; do : > "$dir/$file"; done
 echo secret-canary > "$dir/out/home/.ssh/id"
 chmod 600 "$dir/out/home/.ssh/id"
 CANARY=canary-$$ perl -MSocket -e '
@@ -24,7 +24,7 @@ CANARY=canary-$$ perl -MSocket -e '
     open(F, ">", "/tmp/agentd-shared-$id") or die;
     open(E, ">", "$dir/env.new") or die;
     my ($tcp) = unpack_sockaddr_in(getsockname T); my ($udp) = unpack_sockaddr_in(getsockname U);
-    print E "OUT=$dir/out TCP=$tcp UDP=$udp VICTIM=$$ CANARY=canary-$id KEY=$key SHARED=/tmp/agentd-shared-$id SURVIVOR=86$id.5\n";
+    print E "OUT=$dir/out OPEN=$dir/open TCP=$tcp UDP=$udp VICTIM=$$ CANARY=canary-$id KEY=$key SHARED=/tmp/agentd-shared-$id SURVIVOR=86$id.5\n";
     close E; rename("$dir/env.new", "$dir/env");
     $SIG{TERM} = sub { unlink "/tmp/agentd-shared-$id"; my $i = syscall(29, $key, 4096, 0600); syscall(31, $i, 0, 0); exit };
     sleep 600; kill "TERM", $$;

@@ -129,6 +129,8 @@ impl Broker {
                 Err(errno) => Err(errno),
             },
             Some(call) => self.carry_out(target, call),
+            // A file system answers requests that it does not know like this.
+            None if notification.call == libc::SYS_ioctl => Err(Errno::NOTTY),
             None => Err(Errno::NOSYS),
         };
         listener.answer(id, done.map(|()| 0).map_err(Errno::raw_os_error));
@@ -144,27 +146,17 @@ impl Broker {
             Call::Rename { from, to, flags } => self.rename(target, from, to, flags),
             Call::Remove { at, flags } => self.remove(target, at, flags),
             Call::Truncate { at, length } => self.truncate(target, at, length),
-            Call::Mode { at, mode, flags } => self.mode(target, at, mode, flags),
-            Call::Owner {
-                at,
-                user,
-                group,
-                flags,
-            } => self.owner(target, at, (user, group), flags),
-            Call::Times {
-                at,
-                times,
-                clock,
-                flags,
-            } => self.times(target, at, (times, clock), flags),
+            Call::Mode { of, mode } => self.mode(target, of, mode),
+            Call::Owner { of, user, group } => self.owner(target, of, (user, group)),
+            Call::Times { of, times, clock } => self.times(target, of, (times, clock)),
             Call::SetAttribute {
-                at,
+                of,
                 name,
                 value,
                 create,
-                flags,
-            } => self.set_attribute(target, at, (name, value, create), flags),
-            Call::RemoveAttribute { at, name, flags } => self.remove_attribute(target, at, name, flags),
+            } => self.set_attribute(target, of, (name, value, create)),
+            Call::RemoveAttribute { of, name } => self.remove_attribute(target, of, name),
+            Call::Flags { descriptor, flags } => self.flags(target, descriptor, flags),
         }
     }
 
@@ -185,14 +177,14 @@ impl Broker {
         spot.in_repository(made, inside.is_some() && self.places.keeps_git())
     }
 
+    /// Classifies an open file. What has no path is the session's if no other process can find it by a name: pipes, sockets,
+    /// memory and removed files. All anonymous inodes (timers, event queues) are one, which belongs to the machine.
     fn spot_of(&self, object: &Object) -> Spot {
-        const NAMELESS: [&str; 4] = ["pipe:", "socket:", "anon_inode:", "/memfd:"];
+        const NAMELESS: [&str; 2] = ["pipe:", "socket:"];
         let path = object.path.to_string_lossy();
-        // Some file systems count no links at all, so this alone proves nothing.
-        let removed = object.stat.st_nlink == 0 && path.ends_with(" (deleted)");
         if object.kind() == FileType::CharacterDevice {
             Spot::Device
-        } else if removed || NAMELESS.iter().any(|start| path.starts_with(start)) {
+        } else if NAMELESS.iter().any(|start| path.starts_with(start)) || object.is_removed() {
             Spot::Nameless
         } else {
             self.spot(&object.path)

@@ -1,5 +1,6 @@
 //! Decodes a notified call; its pointers are still to be read.
 
+use super::program::SET_FLAGS;
 use agentd_seccomp_notify::Notification;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 
@@ -8,6 +9,15 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 pub(super) struct At {
     pub(super) dir: i32,
     pub(super) path: u64,
+}
+
+/// What a change of modes, owners, times or attributes is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// What a path leads to.
+    Path { at: At, flags: AtFlags },
+    /// One of the caller's open descriptors.
+    Open(i32),
 }
 
 /// The layout of times in memory.
@@ -61,33 +71,33 @@ pub(super) enum Call {
         length: u64,
     },
     Mode {
-        at: At,
+        of: Subject,
         mode: Mode,
-        flags: AtFlags,
     },
     Owner {
-        at: At,
+        of: Subject,
         user: u32,
         group: u32,
-        flags: AtFlags,
     },
     Times {
-        at: At,
+        of: Subject,
         times: u64,
         clock: Clock,
-        flags: AtFlags,
     },
     SetAttribute {
-        at: At,
+        of: Subject,
         name: u64,
         value: (u64, u64),
         create: u32,
-        flags: AtFlags,
     },
     RemoveAttribute {
-        at: At,
+        of: Subject,
         name: u64,
-        flags: AtFlags,
+    },
+    /// The attributes that `chattr` sets: `FS_IOC_SETFLAGS` with the address of the flags.
+    Flags {
+        descriptor: i32,
+        flags: u64,
     },
 }
 
@@ -109,6 +119,22 @@ const fn at(dir: u64, path: u64) -> At {
         dir: int(dir).cast_signed(),
         path,
     }
+}
+
+/// The subject of calls in which a null pointer stands for the open file itself.
+const fn path_or_open(dir: u64, path: u64, flags: AtFlags) -> Subject {
+    if path == 0 && int(dir).cast_signed() != libc::AT_FDCWD {
+        open(dir)
+    } else {
+        Subject::Path {
+            at: at(dir, path),
+            flags,
+        }
+    }
+}
+
+const fn open(descriptor: u64) -> Subject {
+    Subject::Open(int(descriptor).cast_signed())
 }
 
 const FOLLOW: AtFlags = AtFlags::empty();
@@ -170,42 +196,71 @@ impl Call {
         let [a, b, c, d, e, _] = notification.args;
         let flags = |argument| AtFlags::from_bits_retain(int(argument));
         let mode = |argument| Mode::from_bits_retain(int(argument) & 0o7777);
+        let path = |dir, path, flags| Subject::Path {
+            at: at(dir, path),
+            flags,
+        };
         Some(match notification.call {
+            libc::SYS_fchmod => Self::Mode {
+                of: open(a),
+                mode: mode(b),
+            },
             libc::SYS_fchmodat => Self::Mode {
-                at: at(a, b),
+                of: path(a, b, FOLLOW),
                 mode: mode(c),
-                flags: FOLLOW,
             },
             libc::SYS_fchmodat2 => Self::Mode {
-                at: at(a, b),
+                of: path(a, b, flags(d)),
                 mode: mode(c),
-                flags: flags(d),
+            },
+            libc::SYS_fchown => Self::Owner {
+                of: open(a),
+                user: int(b),
+                group: int(c),
             },
             libc::SYS_fchownat => Self::Owner {
-                at: at(a, b),
+                of: path(a, b, flags(e)),
                 user: int(c),
                 group: int(d),
-                flags: flags(e),
             },
             libc::SYS_utimensat => Self::Times {
-                at: at(a, b),
+                of: path_or_open(a, b, flags(d)),
                 times: c,
                 clock: Clock::Nanos,
-                flags: flags(d),
             },
-            libc::SYS_setxattr | libc::SYS_lsetxattr => Self::SetAttribute {
+            libc::SYS_ioctl if int(b) == SET_FLAGS => Self::Flags {
+                descriptor: int(a).cast_signed(),
+                flags: c,
+            },
+            _ => return Self::attributes(notification),
+        })
+    }
+
+    fn attributes(notification: &Notification) -> Option<Self> {
+        let [a, name, c, d, e, _] = notification.args;
+        let call = notification.call;
+        let of = match call {
+            libc::SYS_setxattr | libc::SYS_removexattr => Subject::Path {
                 at: here(a),
-                name: b,
+                flags: FOLLOW,
+            },
+            libc::SYS_lsetxattr | libc::SYS_lremovexattr => Subject::Path {
+                at: here(a),
+                flags: NOFOLLOW,
+            },
+            libc::SYS_fsetxattr | libc::SYS_fremovexattr => open(a),
+            _ => return Self::legacy(notification),
+        };
+        let sets = [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr].contains(&call);
+        Some(if sets {
+            Self::SetAttribute {
+                of,
+                name,
                 value: (c, d),
                 create: int(e),
-                flags: following(notification.call == libc::SYS_setxattr),
-            },
-            libc::SYS_removexattr | libc::SYS_lremovexattr => Self::RemoveAttribute {
-                at: here(a),
-                name: b,
-                flags: following(notification.call == libc::SYS_removexattr),
-            },
-            _ => return Self::legacy(notification),
+            }
+        } else {
+            Self::RemoveAttribute { of, name }
         })
     }
 
@@ -264,29 +319,23 @@ impl Call {
     fn legacy_metadata(notification: &Notification) -> Option<Self> {
         let [a, b, c, ..] = notification.args;
         let mode = |argument| Mode::from_bits_retain(int(argument) & 0o7777);
-        let times = |at, times, clock| Self::Times {
-            at,
-            times,
-            clock,
-            flags: FOLLOW,
-        };
+        let times = |of, times, clock| Self::Times { of, times, clock };
+        let path = |flags| Subject::Path { at: here(a), flags };
         let owner = |flags| Self::Owner {
-            at: here(a),
+            of: path(flags),
             user: int(b),
             group: int(c),
-            flags,
         };
         Some(match notification.call {
             libc::SYS_chmod => Self::Mode {
-                at: here(a),
+                of: path(FOLLOW),
                 mode: mode(b),
-                flags: FOLLOW,
             },
             libc::SYS_chown => owner(FOLLOW),
             libc::SYS_lchown => owner(NOFOLLOW),
-            libc::SYS_utime => times(here(a), b, Clock::Seconds),
-            libc::SYS_utimes => times(here(a), b, Clock::Micros),
-            libc::SYS_futimesat => times(at(a, b), c, Clock::Micros),
+            libc::SYS_utime => times(path(FOLLOW), b, Clock::Seconds),
+            libc::SYS_utimes => times(path(FOLLOW), b, Clock::Micros),
+            libc::SYS_futimesat => times(path_or_open(a, b, FOLLOW), c, Clock::Micros),
             _ => return None,
         })
     }
@@ -295,8 +344,4 @@ impl Call {
     const fn legacy(_: &Notification) -> Option<Self> {
         None
     }
-}
-
-const fn following(follow: bool) -> AtFlags {
-    if follow { FOLLOW } else { NOFOLLOW }
 }

@@ -1,13 +1,13 @@
 //! Modes, owners, times and attributes. Each change applies to exactly the file that was checked, not to its name.
 
 use super::Broker;
-use super::call::{At, Clock};
+use super::call::{At, Clock, Subject};
 use super::judge::Act;
 use super::resolve::{Object, Start};
 use super::target::{Target, magic};
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, Uid, XattrFlags, chmod, chownat,
-    ftruncate, open, removexattr, setxattr, utimensat,
+    AtFlags, CWD, Gid, IFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, Uid, XattrFlags, chmod,
+    chownat, ftruncate, ioctl_setflags, open, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 
@@ -15,31 +15,32 @@ use rustix::io::Errno;
 const KNOWN: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
 
 impl Broker {
-    /// The file that a path leads to, if this change is allowed there.
-    fn allowed(&self, target: Target<'_>, at: At, flags: AtFlags, act: Act) -> Result<Object, Errno> {
-        if !KNOWN.contains(flags) {
-            return Err(Errno::INVAL);
-        }
-        let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
-        let object = Start::read(target, at)?.object(follow, flags.contains(AtFlags::EMPTY_PATH))?;
+    /// The file that the change is about, if it is allowed there. An open file may be open only for reading, so where it is
+    /// decides, too.
+    fn allowed(&self, target: Target<'_>, of: Subject, act: Act) -> Result<Object, Errno> {
+        let object = match of {
+            Subject::Path { at, flags } => {
+                if !KNOWN.contains(flags) {
+                    return Err(Errno::INVAL);
+                }
+                let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+                Start::read(target, at)?.object(follow, flags.contains(AtFlags::EMPTY_PATH))?
+            }
+            Subject::Open(descriptor) if descriptor < 0 => return Err(Errno::BADF),
+            Subject::Open(descriptor) => Object::of(target.base(descriptor)?)?,
+        };
         self.may(act, &object)?;
         Ok(object)
     }
 
-    pub(super) fn mode(&self, target: Target<'_>, at: At, mode: Mode, flags: AtFlags) -> Result<(), Errno> {
+    pub(super) fn mode(&self, target: Target<'_>, of: Subject, mode: Mode) -> Result<(), Errno> {
         let of_owner = !mode.contains(Mode::RWXU);
-        let object = self.allowed(target, at, flags, Act::Mode { of_owner })?;
+        let object = self.allowed(target, of, Act::Mode { of_owner })?;
         chmod(magic(&object.file), mode)
     }
 
-    pub(super) fn owner(
-        &self,
-        target: Target<'_>,
-        at: At,
-        ids: (u32, u32),
-        flags: AtFlags,
-    ) -> Result<(), Errno> {
-        let object = self.allowed(target, at, flags, Act::Describe)?;
+    pub(super) fn owner(&self, target: Target<'_>, of: Subject, ids: (u32, u32)) -> Result<(), Errno> {
+        let object = self.allowed(target, of, Act::Describe)?;
         let changed = |id: u32| (id != u32::MAX).then_some(id);
         let (user, group) = (
             changed(ids.0).map(Uid::from_raw),
@@ -51,42 +52,42 @@ impl Broker {
     pub(super) fn times(
         &self,
         target: Target<'_>,
-        at: At,
+        of: Subject,
         (times, clock): (u64, Clock),
-        flags: AtFlags,
     ) -> Result<(), Errno> {
         let times = timestamps(target, times, clock)?;
-        let object = self.allowed(target, at, flags, Act::Describe)?;
+        let object = self.allowed(target, of, Act::Describe)?;
         utimensat(CWD, magic(&object.file), &times, AtFlags::empty())
     }
 
     pub(super) fn set_attribute(
         &self,
         target: Target<'_>,
-        at: At,
+        of: Subject,
         (name, value, create): (u64, (u64, u64), u32),
-        flags: AtFlags,
     ) -> Result<(), Errno> {
         let (name, value) = (target.text(name)?, target.bytes(value.0, value.1)?);
-        let object = self.allowed(target, at, flags, Act::Describe)?;
+        let object = self.allowed(target, of, Act::Describe)?;
         let create = XattrFlags::from_bits_retain(create);
         setxattr(magic(&object.file), name, &value, create)
     }
 
-    pub(super) fn remove_attribute(
-        &self,
-        target: Target<'_>,
-        at: At,
-        name: u64,
-        flags: AtFlags,
-    ) -> Result<(), Errno> {
+    pub(super) fn remove_attribute(&self, target: Target<'_>, of: Subject, name: u64) -> Result<(), Errno> {
         let name = target.text(name)?;
-        let object = self.allowed(target, at, flags, Act::Describe)?;
+        let object = self.allowed(target, of, Act::Describe)?;
         removexattr(magic(&object.file), name)
     }
 
+    pub(super) fn flags(&self, target: Target<'_>, descriptor: i32, flags: u64) -> Result<(), Errno> {
+        let flags = IFlags::from_bits_retain(target.number(flags)?);
+        let object = Object::of(target.descriptor(descriptor)?)?;
+        self.may(Act::Describe, &object)?;
+        ioctl_setflags(&object.file, flags)
+    }
+
     pub(super) fn truncate(&self, target: Target<'_>, at: At, length: u64) -> Result<(), Errno> {
-        let object = self.allowed(target, at, AtFlags::empty(), Act::Write)?;
+        let flags = AtFlags::empty();
+        let object = self.allowed(target, Subject::Path { at, flags }, Act::Write)?;
         match object.kind() {
             rustix::fs::FileType::RegularFile => {}
             rustix::fs::FileType::Directory => return Err(Errno::ISDIR),

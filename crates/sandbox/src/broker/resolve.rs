@@ -38,6 +38,14 @@ impl Object {
             file,
         })
     }
+
+    /// Whether it has no name any more. Some file systems count no links at all, and a name may end like this.
+    pub(super) fn is_removed(&self) -> bool {
+        let same = |found: Stat| (found.st_dev, found.st_ino) == (self.stat.st_dev, self.stat.st_ino);
+        self.stat.st_nlink == 0
+            && self.path.as_os_str().as_bytes().ends_with(b" (deleted)")
+            && !statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(same)
+    }
 }
 
 impl Named {

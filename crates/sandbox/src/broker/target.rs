@@ -60,6 +60,13 @@ impl Target<'_> {
         Ok(numbers)
     }
 
+    /// Reads a 32-bit integer from its memory.
+    pub(super) fn number(self, address: u64) -> Result<u32, Errno> {
+        let bytes = self.bytes(address, 4)?;
+        let number = bytes.first_chunk::<4>().ok_or(Errno::FAULT)?;
+        Ok(u32::from_ne_bytes(*number))
+    }
+
     /// Reads a string from its memory, without the terminating zero.
     pub(super) fn text(self, address: u64) -> Result<OsString, Errno> {
         let mut bytes = vec![0; PATH_MAX];
@@ -116,6 +123,20 @@ impl Target<'_> {
         self.sure(opened?)
     }
 
+    /// A copy of one of its descriptors, with the same open file.
+    pub(super) fn descriptor(self, number: i32) -> Result<OwnedFd, Errno> {
+        let copy = pidfd_getfd(self.process()?, number, PidfdGetfdFlags::empty())?;
+        self.sure(copy)
+    }
+
+    fn process(self) -> Result<OwnedFd, Errno> {
+        let process = self.status("Tgid:").and_then(|pid| pid.parse().ok());
+        pidfd_open(
+            process.and_then(Pid::from_raw).ok_or(Errno::SRCH)?,
+            PidfdFlags::empty(),
+        )
+    }
+
     /// Its umask. If that is unreadable, all bits but the owner's.
     pub(super) fn umask(self) -> Mode {
         let mask = self.status("Umask:");
@@ -127,9 +148,7 @@ impl Target<'_> {
     pub(super) fn terminal(self) -> Result<OwnedFd, Errno> {
         // Most commands have no terminal, and every bash opens it at its start.
         let controlling = self.controlling().ok_or(Errno::NXIO)?;
-        let process = self.status("Tgid:").and_then(|pid| pid.parse().ok());
-        let process = process.and_then(Pid::from_raw).ok_or(Errno::NXIO)?;
-        let process = pidfd_open(process, PidfdFlags::empty())?;
+        let process = self.process()?;
         let mut standard = (0..=2).filter_map(|fd| pidfd_getfd(&process, fd, PidfdGetfdFlags::empty()).ok());
         let is_it = |fd: &OwnedFd| fstat(fd).is_ok_and(|found| found.st_rdev == controlling);
         self.sure(standard.find(is_it).ok_or(Errno::NXIO)?)

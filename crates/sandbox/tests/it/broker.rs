@@ -3,6 +3,7 @@
 //! reasons: docs/decisions/path-broker.md; the attacks as a table: docs/security/walls.md.
 
 mod attacks;
+mod descriptors;
 mod git_attacks;
 mod works;
 mod world;
@@ -11,6 +12,11 @@ use agentd_process_tests::{Case, Group, skipped};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
 use agentd_sandbox::{Finding, Findings};
+use descriptors::{
+    own_descriptors_take_modes_and_times,
+    redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
+    redteam_descriptors_change_no_file_outside,
+};
 use std::path::Path;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -32,6 +38,9 @@ pub(crate) fn group() -> Group {
         redteam_git_no_remote_is_a_path,
         redteam_git_no_command_disguises_history,
         redteam_git_a_place_stays_protected_as_a_working_directory,
+        own_descriptors_take_modes_and_times,
+        redteam_descriptors_change_no_file_outside,
+        redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
         redteam_37_calls_whose_arguments_no_filter_sees_are_refused,
         redteam_39_an_open_that_waits_holds_nobody_up,
     ];

@@ -192,7 +192,9 @@ async fn start_with(
     if level == Open {
         return Warden::spawn(&spec).await.unwrap();
     }
-    let mut walls = Confinement::new(level, dir.join("temp"), readable(&environment, &[]));
+    // Like a toolchain: outside, and readable.
+    let open = [dir.join("open")];
+    let mut walls = Confinement::new(level, dir.join("temp"), readable(&environment, &open));
     walls.protected = protected;
     Warden::spawn_confined(&spec, &walls).await.unwrap().0
 }

@@ -444,7 +444,7 @@ pub(super) const METADATA_BY_NUMBER: &[Attack] = &[
     ),
     (
         "fchownat without a path",
-        "perl -e 'my $f = syscall(257, -100, my $a = \"$ENV{OUT}/data\", 010000000); syscall(260, $f, my $b = \"\", $<, -1, 0x1000) == 0 and print \"yes\"'",
+        "perl -e 'my $f = syscall(257, -100, my $a = \"$ENV{OUT}/data\", 010000000); syscall(260, $f, my $b = \"\", $< + 0, -1, 0x1000) == 0 and print \"yes\"'",
         "chown(2): AT_EMPTY_PATH",
     ),
     (

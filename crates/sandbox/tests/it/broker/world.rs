@@ -36,16 +36,35 @@ impl World {
         Self::below(&std::env::temp_dir(), level, protected, prepare).await
     }
 
+    /// The same session where the kernel cannot pass calls on.
+    pub(super) async fn without_broker(level: SandboxLevel, prepare: impl FnOnce(&Path)) -> Self {
+        let temp = std::env::temp_dir();
+        let world = Self::walled(&temp, level, prepare, |walls| walls.broker = false).await;
+        world.unwrap()
+    }
+
     pub(super) async fn below(
         above: &Path,
         level: SandboxLevel,
         protected: ProtectedPaths,
         prepare: impl FnOnce(&Path),
     ) -> Result<Self, SandboxError> {
+        Self::walled(above, level, prepare, |walls| walls.protected = protected).await
+    }
+
+    /// A session whose sandbox differs from the default.
+    pub(super) async fn walled(
+        above: &Path,
+        level: SandboxLevel,
+        prepare: impl FnOnce(&Path),
+        change: impl FnOnce(&mut Confinement),
+    ) -> Result<Self, SandboxError> {
         let dir = tempfile::tempdir_in(above).unwrap();
-        for name in ["w", "outside", "outside/data", "home"] {
+        for name in ["w", "outside", "outside/data", "open", "home"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
+        let open = dir.path().join("open");
+        std::fs::write(open.join("f"), "readable").unwrap();
         std::fs::write(dir.path().join("outside/canary"), "canary").unwrap();
         let hooks = dir.path().join("w/hooks-of-all");
         let config = format!("[core]\n\thooksPath = {}\n", hooks.display());
@@ -65,8 +84,8 @@ impl World {
             let environment = environment.with("TMPDIR", temp.to_str().unwrap());
             Warden::spawn(&WardenSpec { environment, ..spec }).await?
         } else {
-            let mut walls = Confinement::new(level, temp, readable(&environment, &[]));
-            walls.protected = protected;
+            let mut walls = Confinement::new(level, temp, readable(&environment, &[open]));
+            change(&mut walls);
             Warden::spawn_confined(&spec, &walls).await?.0
         };
         Ok(Self { dir, warden })
@@ -76,13 +95,16 @@ impl World {
         self.dir.path().join("w").join(name)
     }
 
-    /// The script's whole output. `$OUT` is the place outside.
+    /// The script's whole output. `$OUT` is the place outside; commands may read `$OPEN`.
     pub(super) async fn says(&self, script: &str) -> String {
-        let out = self.dir.path().join("outside").display().to_string();
+        let place = |name: &str| self.dir.path().join(name).display().to_string();
         let command = CommandSpec {
             argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
             cwd: self.inside(""),
-            env: vec![("OUT".to_owned(), out)],
+            env: vec![
+                ("OUT".to_owned(), place("outside")),
+                ("OPEN".to_owned(), place("open")),
+            ],
         };
         let spec = CollectSpec {
             time: Duration::from_secs(60),
