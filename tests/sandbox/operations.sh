@@ -89,5 +89,7 @@ setsid sleep "$SURVIVOR" > /dev/null 2>&1 &
 connect "connect by TCP to this machine" "socket(S, AF_INET, SOCK_STREAM, 0) && connect(S, pack_sockaddr_in($TCP, inet_aton(\"127.0.0.1\")))"
 connect "send by UDP" "socket(S, AF_INET, SOCK_DGRAM, 0) && send(S, \"x\", 0, pack_sockaddr_in($UDP, inet_aton(\"127.0.0.1\")))"
 connect "connect to a Unix socket outside" "socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"$OUT/socket\"))"
+connect "connect to a Unix socket in the directory whose listener is outside" "socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"socket\"))"
+connect "send a datagram to such a socket" "socketpair(S, T, AF_UNIX, SOCK_DGRAM, 0) && send(S, \"x\", 0, pack_sockaddr_un(\"datagrams\"))"
 connect "connect to an abstract socket" "socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"\\0$CANARY\"))"
 connect "a raw socket" "socket(S, 17, SOCK_RAW, 0x300)"

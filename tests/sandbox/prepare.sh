@@ -18,6 +18,8 @@ CANARY=canary-$$ perl -MSocket -e '
     socket(T, AF_INET, SOCK_STREAM, 0) && bind(T, pack_sockaddr_in(0, inet_aton("127.0.0.1"))) && listen(T, 8) or die;
     socket(U, AF_INET, SOCK_DGRAM, 0) && bind(U, pack_sockaddr_in(0, inet_aton("127.0.0.1"))) or die;
     socket(P, AF_UNIX, SOCK_STREAM, 0) && bind(P, pack_sockaddr_un("$dir/out/socket")) && listen(P, 8) or die;
+    socket(W, AF_UNIX, SOCK_STREAM, 0) && bind(W, pack_sockaddr_un("$dir/w/socket")) && listen(W, 8) or die;
+    socket(D, AF_UNIX, SOCK_DGRAM, 0) && bind(D, pack_sockaddr_un("$dir/w/datagrams")) or die;
     socket(A, AF_UNIX, SOCK_STREAM, 0) && bind(A, pack_sockaddr_un("\0canary-$id")) && listen(A, 8) or die;
     my $key = 0x61670000 + $id % 0xffff;
     syscall(29, $key, 4096, 01600);

@@ -156,11 +156,17 @@ const GUARDS: [Guard; 22] = [
         By("seccomp"),
         Open,
     ),
-    row(
-        "Unix sockets, also the daemon's",
-        By("mounts, network namespace"),
-        By("seccomp"),
-        By("ancestry check"),
+    needing(
+        Needs::Broker {
+            isolated: By("mounts, network namespace, seccomp"),
+            confined: By("seccomp"),
+        },
+        row(
+            "Unix sockets, also the daemon's",
+            By("mounts, network namespace, path broker"),
+            By("seccomp"),
+            By("ancestry check"),
+        ),
     ),
     needing(
         Needs::Scopes,

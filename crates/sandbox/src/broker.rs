@@ -5,9 +5,11 @@
 //! It never lets a call continue, since the path could be another one by then. It handles a session's calls one at a time.
 //! Landlock confines this thread, too, so that a mistake here cannot write outside (I7: without the broker the calls fail).
 
+mod address;
 mod bare;
 mod call;
 mod config;
+mod held;
 mod judge;
 mod made;
 mod metadata;
@@ -17,6 +19,7 @@ mod pipes;
 mod places;
 mod program;
 mod resolve;
+mod sockets;
 mod target;
 
 use crate::confinement::Confinement;
@@ -36,14 +39,16 @@ use resolve::Object;
 use rustix::fd::AsFd as _;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
+use sockets::Sockets;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::Target;
 
 /// Passes calls of the calling thread, and of everything that it starts, to the listener.
-pub(crate) fn listen() -> io::Result<Listener> {
-    Listener::install(&program::program())
+pub(crate) fn listen(level: SandboxLevel) -> io::Result<Listener> {
+    // Elsewhere there are no Unix sockets.
+    Listener::install(&program::program(level == SandboxLevel::Isolated))
 }
 
 /// The broker of a session.
@@ -52,6 +57,7 @@ pub(crate) struct Broker {
     places: Places,
     pipes: Pipes,
     made: Made,
+    sockets: Sockets,
 }
 
 impl Broker {
@@ -59,6 +65,7 @@ impl Broker {
     pub(crate) fn prepare(
         walls: &Confinement,
         workdir: &Path,
+        network: bool,
         protected: ProtectedPaths,
     ) -> Result<Self, String> {
         let real = |path: &Path| resolve::real(path).map_err(|errno| format!("{}: {errno}", path.display()));
@@ -70,11 +77,12 @@ impl Broker {
         let places = Places::new(guarded, loose, protected);
         let repository = walls.annex.repository.as_deref().map(real).transpose()?;
         let places = places.with_repository(repository);
-        landlocked::restrict_writes(walls, workdir)?;
+        landlocked::restrict_broker(walls, workdir, network)?;
         Ok(Self {
             places,
             pipes: Pipes::default(),
             made: Made::default(),
+            sockets: Sockets::default(),
         })
     }
 
@@ -128,6 +136,12 @@ impl Broker {
                 },
                 Err(errno) => Err(errno),
             },
+            Some(Call::Connect { socket, address }) => {
+                let Some(done) = self.connect(listener, target, (socket, address)) else {
+                    return;
+                };
+                done
+            }
             Some(call) => self.carry_out(target, call),
             // A file system answers requests that it does not know like this.
             None if notification.call == libc::SYS_ioctl => Err(Errno::NOTTY),
@@ -138,7 +152,8 @@ impl Broker {
 
     fn carry_out(&mut self, target: Target<'_>, call: Call) -> Result<(), Errno> {
         match call {
-            Call::Open { .. } => Err(Errno::NOSYS),
+            Call::Open { .. } | Call::Connect { .. } => Err(Errno::NOSYS),
+            Call::Bind { socket, address } => self.bind(target, (socket, address)),
             Call::MakeDirectory { at, mode } => self.make_directory(target, at, mode),
             Call::MakeNode { at, mode, device } => self.make_node(target, at, mode, device),
             Call::MakeSymlink { target: leads_to, at } => self.make_symlink(target, leads_to, at),

@@ -48,24 +48,30 @@ pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Re
     abi.ok_or_else(|| "the kernel does not enforce Landlock".to_owned())
 }
 
-/// Restricts where the calling thread, and everything that it starts, may write. It confines the broker, which does for
-/// commands what they may not do themselves. Reading is unaffected.
-pub(crate) fn restrict_writes(walls: &Confinement, workdir: &Path) -> Result<(), String> {
-    apply_writes(walls, workdir).map_err(|error| format!("cannot confine the broker with Landlock: {error}"))
+/// Restricts where the calling thread, and everything that it starts, may write, and what it connects to. It confines the
+/// broker, which does for commands what they may not do themselves. Reading is unaffected.
+pub(crate) fn restrict_broker(walls: &Confinement, workdir: &Path, network: bool) -> Result<(), String> {
+    apply_to_broker(walls, workdir, network)
+        .map_err(|error| format!("cannot confine the broker with Landlock: {error}"))
 }
 
-fn apply_writes(walls: &Confinement, workdir: &Path) -> Result<(), RulesetError> {
+fn apply_to_broker(walls: &Confinement, workdir: &Path, network: bool) -> Result<(), RulesetError> {
     let write = AccessFs::from_write(WANTED);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(NEEDED))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(write)?
+        .handle_access(AccessNet::from_all(WANTED))?
+        .scope(Scope::AbstractUnixSocket)?
         .create()?
         .no_new_privs(true)
         .add_rules(path_beneath_rules(DEVICES, write))?;
     if walls.level == SandboxLevel::Isolated {
         rules = rules.add_rules(path_beneath_rules(OWN, write))?;
+    }
+    if network {
+        rules = rules.add_rule(NetPort::new(PORT, AccessNet::ConnectTcp))?;
     }
     for root in writable(walls, workdir) {
         let Ok(root) = PathFd::new(root) else { continue };

@@ -5,6 +5,7 @@
 use crate::broker::{self, Broker};
 use crate::confinement::Confinement;
 use crate::{forwarder, landlocked, launch, privileges, processes, syscalls};
+use agentd_protocol::SandboxLevel;
 use agentd_seccomp_notify::Listener;
 use nix::unistd::gettid;
 use rustix::fd::OwnedFd;
@@ -67,7 +68,7 @@ impl Spawner {
         let protected = walls.broker.then(|| walls.protected.clone());
         let begin = move || match protected {
             Some(protected) => {
-                let done = Broker::prepare(&walls, &workdir, protected);
+                let done = Broker::prepare(&walls, &workdir, network, protected);
                 let done = done.and_then(|broker| brokered(broker, walls, workdir, network, queue));
                 match done {
                     Ok((abi, mut broker, listener)) => {
@@ -118,7 +119,7 @@ fn brokered(
     let broker_thread = gettid().as_raw();
     let begin = move || {
         let listened = |abi| {
-            let listener = broker::listen();
+            let listener = broker::listen(walls.level);
             listener
                 .map(|listener| (abi, listener))
                 .map_err(|error| no_listener(&error))
@@ -158,7 +159,8 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i3
         .chain(parent)
         .chain(above.filter(|pid| *pid > 1))
         .collect();
-    syscalls::restrict(walls.level, network, &spared)?;
+    let unix = walls.level == SandboxLevel::Isolated && walls.broker;
+    syscalls::restrict(walls.level, syscalls::Sockets { unix, network }, &spared)?;
     Ok(abi)
 }
 

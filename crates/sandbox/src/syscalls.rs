@@ -169,13 +169,29 @@ const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 const SET_OWNER_EXTENDED: u64 = 15;
 /// The other bits are flags.
 const KIND_OF_SOCKET: u64 = 0xf;
+/// The kinds of sockets other than streams.
+const NO_STREAMS: [i32; 4] = [
+    libc::SOCK_DGRAM,
+    libc::SOCK_RAW,
+    libc::SOCK_RDM,
+    libc::SOCK_SEQPACKET,
+];
 const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// Which sockets commands may create.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sockets {
+    /// Unix sockets: only where they have their own network namespace, and a broker that decides which listeners they reach.
+    pub(crate) unix: bool,
+    /// TCP.
+    pub(crate) network: bool,
+}
+
 /// Restricts the calling thread. No command may ever signal the processes and threads in `spared`.
-pub(crate) fn restrict(level: SandboxLevel, network: bool, spared: &[i32]) -> Result<(), String> {
-    for program in programs(level, network, spared).map_err(|error| format!("seccomp: {error}"))? {
+pub(crate) fn restrict(level: SandboxLevel, allowed: Sockets, spared: &[i32]) -> Result<(), String> {
+    for program in programs(level, allowed, spared).map_err(|error| format!("seccomp: {error}"))? {
         apply_filter(&program).map_err(|error| format!("seccomp is not available: {error}"))?;
     }
     Ok(())
@@ -183,7 +199,7 @@ pub(crate) fn restrict(level: SandboxLevel, network: bool, spared: &[i32]) -> Re
 
 fn programs(
     level: SandboxLevel,
-    network: bool,
+    allowed: Sockets,
     spared: &[i32],
 ) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
@@ -199,7 +215,7 @@ fn programs(
         compile(hiding()?, 0)?,
         compile(refusals(level, spared)?, libc::EPERM)?,
         compile(opens()?, libc::EPERM)?,
-        compile(sockets(level, network)?, libc::EPERM)?,
+        compile(sockets(allowed)?, libc::EPERM)?,
     ])
 }
 
@@ -288,36 +304,42 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
     Ok(rules)
 }
 
-/// Refuses sockets of all families but Unix; with a network proxy, TCP is allowed as well. Without namespaces, Unix sockets
-/// are refused, too: Landlock does not prevent connecting to a socket in the file system, and all of that is visible.
-fn sockets(level: SandboxLevel, network: bool) -> Result<Rules, seccompiler::BackendError> {
+/// Refuses sockets of all families but Unix; with a network proxy, TCP is allowed as well. Landlock does not prevent
+/// connecting to a Unix socket in the file system, so without the broker these are refused, too.
+///
+/// Unix datagrams are refused at every level, also as pairs, which accept another address later: `sendmsg` has it in memory,
+/// which no filter sees, and all its other users would have to wait for the broker.
+fn sockets(allowed: Sockets) -> Result<Rules, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let condition = |position, operator, value: i32| {
         let value = u64::from(value.unsigned_abs());
         SeccompCondition::new(position, SeccompCmpArgLen::Dword, operator, value)
     };
     let (unix, inet) = (libc::AF_UNIX, libc::AF_INET);
-    let mut socket = vec![SeccompRule::new(if network {
+    let refuse = |family, kinds: &[i32]| {
+        let kinds = kinds.iter().map(|kind| {
+            let kind = condition(1, MaskedEq(KIND_OF_SOCKET), *kind)?;
+            SeccompRule::new(vec![condition(0, Eq, family)?, kind])
+        });
+        kinds.collect::<Result<Vec<_>, _>>()
+    };
+    let mut socket = vec![SeccompRule::new(if allowed.network {
         vec![condition(0, Ne, unix)?, condition(0, Ne, inet)?]
     } else {
         vec![condition(0, Ne, unix)?]
     })?];
-    for kind in [
-        libc::SOCK_DGRAM,
-        libc::SOCK_RAW,
-        libc::SOCK_RDM,
-        libc::SOCK_SEQPACKET,
-    ] {
-        let other = condition(1, MaskedEq(KIND_OF_SOCKET), kind)?;
-        socket.push(SeccompRule::new(vec![condition(0, Eq, inet)?, other])?);
-    }
-    if level != SandboxLevel::Isolated {
+    socket.extend(refuse(inet, &NO_STREAMS)?);
+    // The kernel makes a Unix socket of the kind raw a datagram socket.
+    let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+    socket.extend(refuse(unix, &datagrams)?);
+    if !allowed.unix {
         socket.push(SeccompRule::new(vec![condition(0, Eq, unix)?])?);
     }
-    let pair = SeccompRule::new(vec![condition(0, Ne, unix)?])?;
+    let mut pair = vec![SeccompRule::new(vec![condition(0, Ne, unix)?])?];
+    pair.extend(refuse(unix, &datagrams)?);
     Ok(Rules::from([
         (libc::SYS_socket, socket),
-        (libc::SYS_socketpair, vec![pair]),
+        (libc::SYS_socketpair, pair),
     ]))
 }
 

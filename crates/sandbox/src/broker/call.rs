@@ -94,6 +94,16 @@ pub(super) enum Call {
         of: Subject,
         name: u64,
     },
+    /// Connect a socket to an address of a length.
+    Connect {
+        socket: i32,
+        address: (u64, u32),
+    },
+    /// Give a socket an address.
+    Bind {
+        socket: i32,
+        address: (u64, u32),
+    },
     /// The attributes that `chattr` sets: `FS_IOC_SETFLAGS` with the address of the flags.
     Flags {
         descriptor: i32,
@@ -231,6 +241,14 @@ impl Call {
             libc::SYS_ioctl if int(b) == SET_FLAGS => Self::Flags {
                 descriptor: int(a).cast_signed(),
                 flags: c,
+            },
+            libc::SYS_connect => Self::Connect {
+                socket: int(a).cast_signed(),
+                address: (b, int(c)),
+            },
+            libc::SYS_bind => Self::Bind {
+                socket: int(a).cast_signed(),
+                address: (b, int(c)),
             },
             _ => return Self::attributes(notification),
         })

@@ -91,8 +91,11 @@ const RETURN: u16 = 0x06;
 const NOTIFY: u32 = 0x7fc0_0000;
 const ALLOW: u32 = 0x7fff_0000;
 
+/// Calls by which Unix sockets get names and find each other.
+const SOCKETS: &[libc::c_long] = &[libc::SYS_bind, libc::SYS_connect];
+
 /// Builds the filter. The preceding filters have already checked the architecture.
-pub(super) fn program() -> Vec<Instruction> {
+pub(super) fn program(sockets: bool) -> Vec<Instruction> {
     let step = |code, jt, jf, k| Instruction { code, jt, jf, k };
     // The lower half of a 64-bit value comes first in memory, on all architectures with a number here.
     let lower = |position: u32| 16 + 8 * position;
@@ -109,7 +112,8 @@ pub(super) fn program() -> Vec<Instruction> {
     let requests = requests(lower(1));
     program.push(step(JUMP_IF_EQUAL, 0, length(&requests), number(libc::SYS_ioctl)));
     program.extend(requests);
-    for call in ALWAYS.iter().chain(ALWAYS_HERE) {
+    let sockets = if sockets { SOCKETS } else { &[] };
+    for call in ALWAYS.iter().chain(ALWAYS_HERE).chain(sockets) {
         program.push(step(JUMP_IF_EQUAL, 0, 1, number(*call)));
         program.push(step(RETURN, 0, 0, NOTIFY));
     }
@@ -154,7 +158,11 @@ mod tests {
 
     /// The filter's result for a call.
     fn run(call: libc::c_long, args: [u64; 6]) -> u32 {
-        let program = program();
+        run_with(true, call, args)
+    }
+
+    fn run_with(sockets: bool, call: libc::c_long, args: [u64; 6]) -> u32 {
+        let program = program(sockets);
         let (mut at, mut value) = (0, 0);
         loop {
             let Instruction { code, jt, jf, k } = program[at];

@@ -63,29 +63,37 @@ pub(super) struct Start {
     rest: OsString,
     /// The whole path is the link of a descriptor.
     link: bool,
+    /// The path begins with one.
+    by_descriptor: bool,
 }
 
 impl Start {
     /// Parses a path. One that names a descriptor of the process itself (`/proc/self/fd/3`, `/dev/stdout`) starts there:
     /// here the same path would mean a descriptor of ours.
     pub(super) fn read(target: Target<'_>, at: At) -> Result<Self, Errno> {
-        let text = target.text(at.path)?;
+        Self::of(target, at.dir, target.text(at.path)?)
+    }
+
+    /// The same for a path that was read.
+    pub(super) fn of(target: Target<'_>, dir: i32, text: OsString) -> Result<Self, Errno> {
         if let Some((descriptor, rest)) = own_descriptor(text.as_bytes(), target.pid) {
             return Ok(Self {
                 base: Some(target.base(descriptor)?),
                 rest: OsString::from_vec(rest.to_vec()),
                 link: rest.is_empty(),
+                by_descriptor: true,
             });
         }
         let base = if text.as_bytes().starts_with(b"/") {
             None
         } else {
-            Some(target.base(at.dir)?)
+            Some(target.base(dir)?)
         };
         Ok(Self {
             base,
             rest: text,
             link: false,
+            by_descriptor: false,
         })
     }
 
@@ -96,6 +104,7 @@ impl Start {
             base: (!absolute).then_some(dir),
             rest: path,
             link: false,
+            by_descriptor: false,
         }
     }
 
@@ -153,6 +162,11 @@ impl Start {
         }
         let flags = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
         Object::of(self.look(&self.rest, flags)?)
+    }
+
+    /// Whether the path begins with a descriptor of the process.
+    pub(super) const fn is_by_descriptor(&self) -> bool {
+        self.by_descriptor
     }
 
     /// Whether the path is that of a descriptor, which has no place for a name.

@@ -5,6 +5,7 @@
 mod attacks;
 mod descriptors;
 mod git_attacks;
+mod sockets;
 mod works;
 mod world;
 
@@ -16,6 +17,11 @@ use descriptors::{
     own_descriptors_take_modes_and_times,
     redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
     redteam_descriptors_change_no_file_outside,
+};
+use sockets::{
+    i6_a_connection_that_waits_holds_nobody_up, i7_without_a_broker_there_are_no_unix_sockets,
+    listeners_of_the_session_are_reached, redteam_a_listener_is_judged_as_it_is_reached,
+    redteam_no_command_reaches_a_listener_outside,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -41,6 +47,11 @@ pub(crate) fn group() -> Group {
         own_descriptors_take_modes_and_times,
         redteam_descriptors_change_no_file_outside,
         redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
+        redteam_no_command_reaches_a_listener_outside,
+        redteam_a_listener_is_judged_as_it_is_reached,
+        listeners_of_the_session_are_reached,
+        i6_a_connection_that_waits_holds_nobody_up,
+        i7_without_a_broker_there_are_no_unix_sockets,
         redteam_37_calls_whose_arguments_no_filter_sees_are_refused,
         redteam_39_an_open_that_waits_holds_nobody_up,
     ];
