@@ -4,7 +4,7 @@ use crate::error::NodeError;
 use crate::paths::Paths;
 use agentd_permission_gate::configured_rules;
 use agentd_policy::{Policy, RISK_OF_NONE, Wanted, choose_level, gaps_in_words, level_in_words};
-use agentd_protected::ProtectedPaths;
+use agentd_protected::{DeniedWrites, ProtectedPaths};
 use agentd_protocol::SandboxLevel;
 use agentd_proxy::{Proxy, Rules};
 use agentd_sandbox::{
@@ -118,6 +118,15 @@ pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Resul
     Ok(Hidden::by(move |workdir, path| {
         policy.denies_reading(&workdir.to_string_lossy(), &path.to_string_lossy())
     }))
+}
+
+/// What deny rules of the configuration forbid to write: commands must not write it either.
+pub(crate) fn denied_writes(
+    permission: &PermissionConfig,
+    home: Option<&str>,
+) -> Result<DeniedWrites, NodeError> {
+    let rules = configured_rules(permission).map_err(|error| NodeError::Rules(error.to_string()))?;
+    Ok(DeniedWrites::new(Policy::new(home).with(rules).denied_writes()))
 }
 
 /// The configured rules that deny reading: the sandbox is built from them.

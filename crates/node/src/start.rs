@@ -359,6 +359,7 @@ async fn executor(
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let protected = protected
         .with_places(crate::sandboxing::protected_places(environment, paths))
+        .with_denied(crate::sandboxing::denied_writes(&settings.permission, home)?)
         .keeping_git(settings.sandbox.keep_git);
     let environment = Environment::allowed(variables, &settings.sandbox.env);
     // Without a sandbox, a command can read these settings anyway.

@@ -76,6 +76,10 @@ impl LazyGlob {
         Ok(lazy)
     }
 
+    pub(crate) fn text(&self) -> &str {
+        self.glob.glob()
+    }
+
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.matcher().is_match(text)
     }

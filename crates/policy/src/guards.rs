@@ -83,7 +83,7 @@ const fn needing(needs: Needs, guard: Guard) -> Guard {
 }
 
 /// Every guard.
-const GUARDS: [Guard; 22] = [
+const GUARDS: [Guard; 23] = [
     row(
         "writes outside the working directory",
         By("mounts, Landlock"),
@@ -125,6 +125,18 @@ const GUARDS: [Guard; 22] = [
         By("unreadable mounts"),
         Text,
         Text,
+    ),
+    needing(
+        Needs::Broker {
+            isolated: Text,
+            confined: Text,
+        },
+        row(
+            "writes that rules deny in the working directory",
+            By("read-only mounts, path broker"),
+            By("path broker"),
+            Text,
+        ),
     ),
     needing(
         Needs::Broker {

@@ -113,6 +113,17 @@ impl PathPattern {
         self.computed.may_be(root, word, ending)
     }
 
+    /// The glob, absolute or relative to the working directory. Without a known home directory, any path that ends like a
+    /// home pattern matches.
+    pub(crate) fn text(&self, home: Option<&str>) -> String {
+        let text = self.glob.text();
+        match (&self.root, home) {
+            (Root::Whole | Root::Workdir, _) => text.to_owned(),
+            (Root::Home(_), Some(home)) => format!("{}/{text}", globset::escape(home.trim_end_matches('/'))),
+            (Root::Home(anywhere), None) => anywhere.text().to_owned(),
+        }
+    }
+
     /// Whether the pattern needs a home directory.
     pub(crate) const fn needs_home(&self) -> bool {
         matches!(self.root, Root::Home(_))

@@ -2,7 +2,7 @@
 
 use crate::pattern::Pattern;
 use crate::rule::Rule;
-use crate::tools::READ;
+use crate::tools::{EDIT, READ, WRITE};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::VerdictKind;
 use std::sync::Arc;
@@ -63,6 +63,18 @@ impl Policy {
         })
     }
 
+    /// The globs of all deny rules about writing paths, for a sandbox: absolute, or relative to the working directory.
+    #[must_use]
+    pub fn denied_writes(&self) -> Vec<String> {
+        let globs = self.of(VerdictKind::Deny).filter_map(|rule| match &rule.pattern {
+            Pattern::Path(pattern) if writes(rule) => Some(pattern.text(self.home())),
+            Pattern::Path(_) | Pattern::Any | Pattern::Command(_) | Pattern::Url(_) | Pattern::Version(_) => {
+                None
+            }
+        });
+        globs.collect()
+    }
+
     /// Whether any deny rule is about reading paths.
     #[must_use]
     pub fn has_denied_reads(&self) -> bool {
@@ -87,6 +99,10 @@ impl Policy {
     pub(crate) fn of(&self, kind: VerdictKind) -> impl Iterator<Item = &Rule> {
         self.rules().filter(move |rule| rule.kind == kind)
     }
+}
+
+fn writes(rule: &Rule) -> bool {
+    [WRITE, EDIT].iter().any(|tool| rule.names(tool))
 }
 
 /// The tools whose every call is denied; they are not offered to a model.

@@ -742,6 +742,26 @@ fn i7_redteam_an_allowance_for_good_ends_when_the_tool_changes() {
 }
 
 #[test]
+fn denied_writes_are_told_for_a_sandbox() {
+    let rules = [
+        "deny Write(prod.cfg)",
+        "deny Edit(~/keys/**)",
+        "deny Write(/etc/**)",
+        "deny Write",
+        "ask Write(asked)",
+        "deny Read(secret/**)",
+        "deny Bash(cat:*)",
+    ];
+    let rules = rules.map(|rule| Rule::parse(rule, Source::Operator).unwrap());
+    let globs = |home| Policy::new(home).with(rules.to_vec()).denied_writes();
+    assert_eq!(
+        globs(Some("/home/[a]")),
+        ["prod.cfg", "/home/[[]a[]]/keys/**", "/etc/**"]
+    );
+    assert_eq!(globs(None), ["prod.cfg", "**/keys/**", "/etc/**"]);
+}
+
+#[test]
 fn denied_reads_are_told_for_a_sandbox() {
     let rules = [
         "deny Read(secret/**)",

@@ -11,7 +11,8 @@ pub const LS: &str = "Ls";
 pub const WRITE: &str = "Write";
 /// The tool that runs commands.
 pub const BASH: &str = "Bash";
-const EDIT: &str = "Edit";
+/// The tool that changes files.
+pub(crate) const EDIT: &str = "Edit";
 const FETCH: &str = "WebFetch";
 /// The tool that runs commands like Bash, in the background.
 const BACKGROUND: &str = "BashStart";

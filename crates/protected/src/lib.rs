@@ -10,6 +10,7 @@
 //! data, and a path with `..` in it is protected.
 
 mod config_change;
+mod denied;
 mod exception;
 mod git;
 mod git_config;
@@ -22,6 +23,7 @@ mod settings_files;
 mod tests;
 
 pub use config_change::{ConfigChange, check_config_change, check_packed_refs, may_remove_config};
+pub use denied::DeniedWrites;
 pub use exception::{BadException, DEFAULT_EXCEPTIONS};
 pub use git::{completes_repository, is_repository};
 pub use named::{Named, named_by_git};

@@ -1,5 +1,6 @@
 //! The classification of a path.
 
+use crate::denied::DeniedWrites;
 use crate::exception::{BadException, DEFAULT_EXCEPTIONS, Exception, MAX_EXCEPTIONS};
 use crate::git;
 use crate::named::Named;
@@ -52,6 +53,8 @@ pub enum Reason {
     System,
     /// It is agentd's own.
     Own,
+    /// A rule of the operator forbids to write it.
+    Denied,
 }
 
 impl Reason {
@@ -66,6 +69,7 @@ impl Reason {
             Self::Runs => "a tool runs what it says without being told to",
             Self::Home => "programs of your shell, desktop and tools read it automatically",
             Self::System => "programs of the system read it automatically",
+            Self::Denied => "a rule forbids to write it",
             Self::Own => "agentd keeps its own files there",
         }
     }
@@ -102,6 +106,9 @@ pub struct ProtectedPaths {
     /// Commands change no repository that was there before the session.
     #[serde(default)]
     keeps_git: bool,
+    /// What commands must not write, wherever it is in the working directory.
+    #[serde(default)]
+    denied: Box<DeniedWrites>,
 }
 
 impl Default for ProtectedPaths {
@@ -114,6 +121,7 @@ impl Default for ProtectedPaths {
             found: Box::default(),
             places: Box::default(),
             keeps_git: false,
+            denied: Box::default(),
         }
     }
 }
@@ -145,6 +153,37 @@ impl ProtectedPaths {
             places: Box::new(places),
             ..self
         }
+    }
+
+    /// Commands must not write these paths either. File tools ask the rules themselves.
+    #[must_use]
+    pub fn with_denied(self, denied: DeniedWrites) -> Self {
+        Self {
+            denied: Box::new(denied),
+            ..self
+        }
+    }
+
+    /// Whether there are such paths.
+    #[must_use]
+    pub const fn has_denied(&self) -> bool {
+        !self.denied.is_empty()
+    }
+
+    /// Whether a path relative to the working directory is one of them.
+    #[must_use]
+    pub fn denies(&self, relative: &Path) -> bool {
+        self.denied.has(self.absolute(relative).as_deref(), relative)
+    }
+
+    /// Whether one of them may lie below this path, so that a link there would lead elsewhere.
+    #[must_use]
+    pub fn leads_to_denied(&self, relative: &Path) -> bool {
+        self.denied.leads(self.absolute(relative).as_deref(), relative)
+    }
+
+    fn absolute(&self, relative: &Path) -> Option<std::path::PathBuf> {
+        self.found.workdir.as_ref().map(|workdir| workdir.join(relative))
     }
 
     /// Whether commands leave the repositories as they are that were there before the session.
@@ -204,6 +243,9 @@ impl ProtectedPaths {
         };
         if let Some(place) = self.place_of(relative) {
             return Class::Protected(place.reason);
+        }
+        if self.denies(relative) {
+            return Class::Protected(Reason::Denied);
         }
         match self.in_git(relative, &names) {
             Some((class, _)) => class,

@@ -9,6 +9,7 @@ mod address;
 mod bare;
 mod call;
 mod config;
+mod denied;
 mod held;
 mod judge;
 mod made;
@@ -177,6 +178,9 @@ impl Broker {
 
     /// Classifies a real path.
     fn spot(&self, path: &Path) -> Spot {
+        if self.places.denies(path) {
+            return places::DENIED;
+        }
         let around = bare::around(self.places.guarded(), path);
         let spot = match &around {
             Some(repository) => self.places.locate_in_repository(repository, path),

@@ -21,6 +21,8 @@ impl Broker {
         let refused = judge(act, spot)
             .err()
             .or_else(|| (!removes && self.completes(spot, named)).then_some(Errno::ACCESS));
+        let misleads = act == Act::MakeSymlink && self.places.leads_to_denied(&named.path);
+        let refused = refused.or_else(|| misleads.then_some(Errno::ACCESS));
         let Some(errno) = refused else { return Ok(spot) };
         Err(match named.stat() {
             Ok(_) if matches!(act, Act::Make | Act::MakeDirectory | Act::MakeSymlink) => Errno::EXIST,
@@ -69,6 +71,7 @@ impl Broker {
         let object = Start::read(target, from)?.object(follow, flags.contains(AtFlags::EMPTY_PATH))?;
         let named = Start::read(target, to)?.named(Errno::EXIST)?;
         let to = self.may_name(Act::Make, &named)?;
+        self.may_lead(object.moves_as(), &named.path)?;
         judge_link(object.moves_as(), self.spot_of(&object), to)?;
         linkat(
             CWD,
@@ -101,9 +104,12 @@ impl Broker {
             return config::replace(what, &from, &to);
         }
         judge_move(kind, here, there)?;
+        self.may_carry(kind, &from, &to)?;
         if flags.contains(RenameFlags::EXCHANGE) {
             let other = FileType::from_raw_mode(to.stat()?.st_mode);
-            judge_move(super::names::kind(other), there, here)?;
+            let other = super::names::kind(other);
+            judge_move(other, there, here)?;
+            self.may_carry(other, &to, &from)?;
         }
         if self.completes(there, &to) {
             return Err(Errno::ACCESS);

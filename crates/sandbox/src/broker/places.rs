@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 /// Commands leave it as it is.
 const KEPT: Class = Class::Protected(Reason::GitMetadata);
+/// What a rule forbids to write.
+pub(super) const DENIED: Spot = Spot::Guarded {
+    class: Class::Protected(Reason::Denied),
+    excepted: false,
+};
 
 /// What is checked before it replaces a file of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +159,23 @@ impl Places {
     /// Whether commands leave the repositories as they are that were there before the session.
     pub(super) const fn keeps_git(&self) -> bool {
         self.protected.keeps_git()
+    }
+
+    /// Whether rules forbid to write any path.
+    pub(super) const fn has_denied(&self) -> bool {
+        self.protected.has_denied()
+    }
+
+    /// Whether a rule forbids to write a real path.
+    pub(super) fn denies(&self, path: &Path) -> bool {
+        let inside = path.strip_prefix(&self.guarded);
+        inside.is_ok_and(|relative| self.protected.denies(relative))
+    }
+
+    /// Whether a link at a real path would take the place of what leads to such a path.
+    pub(super) fn leads_to_denied(&self, path: &Path) -> bool {
+        let inside = path.strip_prefix(&self.guarded);
+        inside.is_ok_and(|relative| self.protected.leads_to_denied(relative))
     }
 
     /// The working directory.
