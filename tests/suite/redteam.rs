@@ -2,6 +2,7 @@
 //! `cargo xtask redteam` prints the whole list. Each test has a positive control: the same attack where nothing stops it,
 //! or the same call without the attack.
 
+mod always;
 mod changed;
 mod import;
 mod names;

@@ -1,8 +1,8 @@
 //! The messages of the permission gate.
 
 use agentd_actor_core::Done;
-use agentd_policy::{Judgement, Subject};
-use agentd_protocol::{ApprovalId, EffectClass, PermissionMode, Principal, SessionId};
+use agentd_policy::{Here, Judgement, Subject};
+use agentd_protocol::{ApprovalId, EffectClass, Grant, PermissionMode, Principal, SessionId};
 use agentd_settings::PermissionConfig;
 
 /// A prepared call that needs a verdict.
@@ -22,10 +22,12 @@ pub struct JudgeRequest {
     pub workdir: String,
     /// Rules given when the session was created.
     pub rules: Vec<String>,
-    /// Rules granted for the session by people.
-    pub grants: Vec<String>,
+    /// The session's project, and the state of the files that the call runs.
+    pub here: Here,
+    /// What people granted for the session.
+    pub grants: Vec<Grant>,
     /// Those grants that stem from always-rules and end with them.
-    pub always: Vec<String>,
+    pub always: Vec<Grant>,
 }
 
 /// Messages of the permission gate. An unanswered [`GateMsg::Judge`] is a denial (I7).
@@ -40,8 +42,8 @@ pub enum GateMsg {
     },
     /// Add an always-rule: appended to the fleet-wide stream, then in force.
     AddRule {
-        /// The rule: `allow Bash(cargo test)`.
-        rule: String,
+        /// The rule, `allow Bash(cargo test)`, and its reach.
+        grant: Grant,
         /// The approval that created it.
         approval: Option<ApprovalId>,
         /// Who decided.
@@ -51,8 +53,8 @@ pub enum GateMsg {
     },
     /// Revoke an always-rule: appended to the fleet-wide stream, then no longer in force.
     RemoveRule {
-        /// The rule, as the stream writes it.
-        rule: String,
+        /// The rule, as the stream writes it, and its reach.
+        grant: Grant,
         /// The principal that revokes it.
         by: Principal,
         /// Whether it was in force, once the revocation is durable.
@@ -61,8 +63,8 @@ pub enum GateMsg {
     /// The store answered for a pending rule (private).
     RuleStored {
         /// The rule.
-        rule: String,
-        /// Whether it is durable.
+        grant: Grant,
+        /// Whether it is in force.
         stored: bool,
     },
     /// Read the stream of rules again: another node of the fleet wrote to it.

@@ -24,4 +24,4 @@ pub use model_port::{
 pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use subagent_port::{NewSubagent, SubagentPort, SubagentSource};
 pub use supervisor_port::{LiveStatus, LoopId, NotLoaded, Routed, SupervisorMsg, SupervisorStats};
-pub use tool_port::{CallDetail, Held, Lent, ToolMsg, ToolPermit};
+pub use tool_port::{CallDetail, Contents, Held, Lent, ToolMsg, ToolPermit};

@@ -2,7 +2,7 @@
 
 use crate::model_port::QueuePosition;
 use crate::supervisor_port::Routed;
-use crate::tool_port::CallDetail;
+use crate::tool_port::{CallDetail, Contents};
 use agentd_actor_core::Down;
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
@@ -146,6 +146,13 @@ pub enum SessionMsg {
         attempt: u32,
         /// The result of the run.
         ran: Box<Ran>,
+    },
+    /// The state of the files that a call runs; `None`: it could not be determined.
+    Compared {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The files.
+        contents: Option<Contents>,
     },
     /// The gate answered; `None`: no answer will come, which is a denial.
     Judged {

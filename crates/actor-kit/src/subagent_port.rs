@@ -14,8 +14,6 @@ pub struct NewSubagent {
     pub settings: SessionCreated,
     /// The parent's current model.
     pub model: String,
-    /// Rules that people granted for the parent.
-    pub grants: Vec<String>,
     /// The budget of the whole tree.
     pub budget: Budget,
     /// Its place in the tree.

@@ -5,6 +5,7 @@ use agentd_protected::ProtectedPaths;
 use agentd_protocol::{Binding, EffectClass, SessionId};
 use agentd_tools::{Environment, Prepared, Search, TagFinders, ToolLimits, WardenSlot};
 use ractor::ActorRef;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -98,6 +99,9 @@ pub struct CallDetail {
     pub binding: Result<Binding, String>,
 }
 
+/// The state of the files that a call runs, by name; or why it is unknown.
+pub type Contents = Result<BTreeMap<String, String>, String>;
+
 /// Messages of the tool executor.
 #[derive(Debug)]
 pub enum ToolMsg {
@@ -125,6 +129,15 @@ pub enum ToolMsg {
         workdir: PathBuf,
         /// The text and the binding of an approval.
         done: Done<CallDetail>,
+    },
+    /// Find the state of the files that a prepared call runs (reads files; runs outside the mailbox).
+    Contents {
+        /// The call.
+        prepared: Box<Prepared>,
+        /// The session's working directory.
+        workdir: PathBuf,
+        /// The files, or why they cannot be compared.
+        done: Done<Contents>,
     },
     /// The session no longer runs anything (closed, killed, cold): its warden may stop (I5).
     SessionEnded {

@@ -107,7 +107,8 @@ impl Api {
                 format!("answer and message can have at most {MAX_WORDS} bytes"),
             ));
         }
-        if params.scope == Scope::Always && !who.rules_all() {
+        let fleet_wide = matches!(params.scope, Scope::Always | Scope::Everywhere);
+        if fleet_wide && !who.rules_all() {
             let message = format!("{who} may not decide for good: such a rule holds in every session");
             let code = who.limits().map_or("beyond_node", |_| "beyond_labels");
             return Err(Fault::denied(code, message).hint("use the scope once or session"));

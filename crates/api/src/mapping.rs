@@ -3,7 +3,7 @@
 use crate::api::{Api, READ, fault_of};
 use crate::prompting::reading;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
-use agentd_policy::Subject;
+use agentd_policy::{Here, Subject};
 use agentd_protocol::{EffectClass, Fault, Preset, PromptPart, PromptPartKind, SessionCreated, VerdictKind};
 use agentd_settings::MapInPrompt;
 use agentd_tools::{PromptMap, REPO_MAP, map_dir};
@@ -76,6 +76,10 @@ impl Api {
                 mode: created.mode,
                 workdir: created.workdir.clone(),
                 rules: created.rules.clone(),
+                here: Here {
+                    place: created.place().to_owned(),
+                    files: None,
+                },
                 grants: Vec::new(),
                 always: Vec::new(),
             };

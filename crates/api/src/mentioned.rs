@@ -5,7 +5,7 @@ use crate::prompting::reading;
 use crate::validate;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
-use agentd_policy::Subject;
+use agentd_policy::{Here, Subject};
 use agentd_prompt::{AttachLimits, Attached, MentionedPath, attached, mentions, outside_mentions, places_of};
 use agentd_protocol::{Block, EffectClass, Fault, ImageSource, PermissionMode, SessionId, VerdictKind};
 use agentd_tools::check_image;
@@ -165,6 +165,7 @@ impl Api {
                 mode: speaker.mode,
                 workdir: speaker.workdir.clone(),
                 rules: speaker.rules.clone(),
+                here: Here::default(),
                 grants: Vec::new(),
                 always: Vec::new(),
             };

@@ -5,7 +5,7 @@ use crate::api::{Api, READ};
 use crate::sight::Caller;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_file_work::FileWork;
-use agentd_policy::Subject;
+use agentd_policy::{Here, Subject};
 use agentd_prompt::{
     AgentDefinition, Origin, Places, ReadJudge, agent, session_prompt, sources, stricter, template_of,
 };
@@ -86,6 +86,7 @@ impl Api {
             mode: PermissionMode::Default,
             workdir: workdir.to_owned(),
             rules: rules.to_vec(),
+            here: Here::default(),
             grants: Vec::new(),
             always: Vec::new(),
         };

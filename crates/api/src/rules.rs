@@ -4,7 +4,7 @@ use crate::api::{Api, COMMAND, fault_of};
 use crate::sight::Caller;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, Read};
-use agentd_protocol::{Event, EventBody, Fault, RemoveRuleParams, RuleRow, SessionId};
+use agentd_protocol::{Event, EventBody, Fault, Grant, RemoveRuleParams, RuleRow, SessionId};
 use agentd_store::{Range, StoreError};
 
 impl Api {
@@ -49,9 +49,18 @@ impl Api {
             )
         };
         let named = |row: &RuleRow| Some(row.number) == number || row.rule == word;
-        let row = rows.into_iter().find(named).ok_or_else(unknown)?;
-        let (rule, by) = (row.rule.clone(), who.principal().clone());
-        let remove = |done| GateMsg::RemoveRule { rule, by, done };
+        let mut named = rows.into_iter().filter(named);
+        let row = named.next().ok_or_else(unknown)?;
+        if named.next().is_some() {
+            let message = format!(
+                "{:?} was allowed more than once, with different reaches",
+                cut(word)
+            );
+            return Err(Fault::conflict("ambiguous_rule", message)
+                .hint("give the number of one of them; `agentctl rules ls` lists them"));
+        }
+        let (grant, by) = (grant_of(&row), who.principal().clone());
+        let remove = |done| GateMsg::RemoveRule { grant, by, done };
         let removed = self.parts.gate.call(COMMAND, remove).await.map_err(fault_of)?;
         match removed {
             Ok(true) => {
@@ -69,19 +78,29 @@ fn nothing() -> Fault {
     StoreError::NotFound(SessionId::NIL).into()
 }
 
+fn grant_of(row: &RuleRow) -> Grant {
+    Grant {
+        rule: row.rule.clone(),
+        reach: row.reach.clone(),
+    }
+}
+
 fn fold(rows: &mut Vec<RuleRow>, event: Event) {
     match event.body {
         EventBody::RuleAdded(added) => {
-            rows.retain(|row| row.rule != added.rule);
+            rows.retain(|row| (&row.rule, &row.reach) != (&added.rule, &added.reach));
             rows.push(RuleRow {
                 number: event.seq,
                 rule: added.rule,
                 added_at: event.at,
                 by: event.by,
                 approval: added.approval,
+                reach: added.reach,
             });
         }
-        EventBody::RuleRemoved(removed) => rows.retain(|row| row.rule != removed.rule),
+        EventBody::RuleRemoved(removed) => {
+            rows.retain(|row| (&row.rule, &row.reach) != (&removed.rule, &removed.reach));
+        }
         _ => {}
     }
 }

@@ -59,7 +59,7 @@ impl Api {
             tools,
             system_prompt: parent.system_prompt,
             append_system_prompt: Some(with_words(parent.append_system_prompt)),
-            rules: rules_of(parent.rules, &new.grants),
+            rules: parent.rules,
             lineage: Some(Box::new(new.lineage)),
             prompt: Some(Box::new(prompt)),
             derived_title: false,
@@ -96,20 +96,6 @@ fn allowed(mut tools: Vec<String>, deepest: bool) -> Vec<String> {
         _ => true,
     });
     tools
-}
-
-/// Permissions that people granted the parent for its session also apply to the sub-agent.
-fn rules_of(mut rules: Vec<String>, grants: &[String]) -> Vec<String> {
-    let granted = grants.iter().map(|grant| {
-        let grant = grant.trim_start_matches("allow ");
-        format!("allow {grant}")
-    });
-    for rule in granted {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
-    rules
 }
 
 fn with_words(parents: Option<String>) -> String {
@@ -163,16 +149,6 @@ mod tests {
         let tools = || ["Read", "Task", "ExitPlanMode"].map(str::to_owned).to_vec();
         assert_eq!(allowed(tools(), false), ["Read", "Task"]);
         assert_eq!(allowed(tools(), true), ["Read"]);
-    }
-
-    #[test]
-    fn a_sub_agent_inherits_rules_and_grants_of_its_parent() {
-        let rules = vec!["deny Bash(rm:*)".to_owned(), "allow Bash(ls:*)".to_owned()];
-        let grants = ["Bash(ls:*)".to_owned(), "allow Write(a)".to_owned()];
-        assert_eq!(
-            rules_of(rules, &grants),
-            ["deny Bash(rm:*)", "allow Bash(ls:*)", "allow Write(a)"]
-        );
     }
 
     #[test]

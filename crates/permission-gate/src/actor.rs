@@ -2,12 +2,12 @@
 
 use crate::error::GateError;
 use crate::journal::Journal;
-use crate::state::{Judge, JudgeFn, Rules, written};
+use crate::state::{Judge, Rules, written};
 use agentd_actor_kit::{Clock, Done, GateMsg, Handle, JudgeRequest, StoreMsg};
 use agentd_fault_points as fault;
-use agentd_policy::Judgement;
+use agentd_policy::{JudgeFn, Judgement};
 use agentd_protected::Places;
-use agentd_protocol::{ApprovalId, EventBody, Principal, RuleAdded, RuleRemoved};
+use agentd_protocol::{ApprovalId, EventBody, Grant, Principal, RuleAdded, RuleRemoved};
 use agentd_settings::PermissionConfig;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::sync::Arc;
@@ -99,13 +99,13 @@ impl Actor for PermissionGate {
                 Err(_) => drop(done),
             },
             GateMsg::AddRule {
-                rule,
+                grant,
                 approval,
                 by,
                 done,
-            } => state.add(me, &rule, approval, by, done),
-            GateMsg::RemoveRule { rule, by, done } => state.remove(me, rule, by, done),
-            GateMsg::RuleStored { rule, stored } => state.rules.change([(rule, stored)])?,
+            } => state.add(me, &grant, approval, by, done),
+            GateMsg::RemoveRule { grant, by, done } => state.remove(me, grant, by, done),
+            GateMsg::RuleStored { grant, stored } => state.rules.change([(grant, stored)])?,
             GateMsg::Reread => state.reread(me),
             GateMsg::Configure { permission, done } => {
                 let configured = state.rules.configure(&permission);
@@ -134,25 +134,30 @@ impl State {
     fn add(
         &self,
         me: ActorRef<GateMsg>,
-        text: &str,
+        grant: &Grant,
         approval: Option<ApprovalId>,
         by: Principal,
         done: Done<Result<(), String>>,
     ) {
-        let rule = match Rules::normal(text).and_then(|rule| self.rules.room().map(|()| rule)) {
-            Ok(rule) if self.rules.has(&rule) => return done.answer(Ok(())),
-            Ok(rule) => rule,
-            Err(error) => return done.answer(Err(error.to_string())),
+        let Grant { rule, reach } =
+            match Rules::normal(grant).and_then(|rule| self.rules.room().map(|()| rule)) {
+                Ok(grant) if self.rules.has(&grant) => return done.answer(Ok(())),
+                Ok(grant) => grant,
+                Err(error) => return done.answer(Err(error.to_string())),
+            };
+        let added = RuleAdded {
+            rule,
+            approval,
+            reach,
         };
-        self.write(me, RuleAdded { rule, approval }.into(), by, |stored| {
-            done.answer(stored);
-        });
+        self.write(me, added.into(), by, |stored| done.answer(stored));
     }
 
     /// If the rule is no longer in force, because someone else removed it, there is nothing to remove.
-    fn remove(&self, me: ActorRef<GateMsg>, rule: String, by: Principal, done: Done<Result<bool, String>>) {
-        if self.rules.has(&rule) {
-            let removed = RuleRemoved { rule }.into();
+    fn remove(&self, me: ActorRef<GateMsg>, grant: Grant, by: Principal, done: Done<Result<bool, String>>) {
+        if self.rules.has(&grant) {
+            let Grant { rule, reach } = grant;
+            let removed = RuleRemoved { rule, reach }.into();
             self.write(me, removed, by, |stored| done.answer(stored.map(|()| true)));
         } else {
             done.answer(Ok(false));
@@ -165,8 +170,8 @@ impl State {
         tokio::spawn(async move {
             match journal.lock().await.read().await {
                 Ok(changes) => {
-                    for (rule, stored) in changes {
-                        let _ = me.cast(GateMsg::RuleStored { rule, stored });
+                    for (grant, stored) in changes {
+                        let _ = me.cast(GateMsg::RuleStored { grant, stored });
                     }
                 }
                 Err(error) => tracing::warn!(%error, "could not read the always-rules of other nodes"),
@@ -195,8 +200,8 @@ impl State {
             match stored {
                 Ok(changes) => {
                     // Apply the change before answering, so that the caller can rely on it.
-                    for (rule, stored) in changes {
-                        let _ = me.cast(GateMsg::RuleStored { rule, stored });
+                    for (grant, stored) in changes {
+                        let _ = me.cast(GateMsg::RuleStored { grant, stored });
                     }
                     done(Ok(()));
                 }

@@ -2,7 +2,7 @@
 
 use crate::error::GateError;
 use agentd_actor_kit::{Clock, Handle, Read, StoreMsg};
-use agentd_protocol::{EVENT_VERSION, Event, EventBody, Principal, Seq, SessionId};
+use agentd_protocol::{EVENT_VERSION, Event, EventBody, Grant, Principal, Reach, Seq, SessionId};
 use agentd_store::{Append, EncodedEvent, Outcome, Range, StoreError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const ANSWER: Duration = Duration::from_secs(30);
 const TRIES: u32 = 3;
 
 /// A change of the rules in force: the rule, and whether it is in force.
-pub(crate) type Change = (String, bool);
+pub(crate) type Change = (Grant, bool);
 
 /// The gate's position in the stream.
 #[derive(Debug)]
@@ -151,11 +151,15 @@ impl Journal {
 
 fn change(body: EventBody, seq: Seq) -> Result<Change, GateError> {
     match body {
-        EventBody::RuleAdded(added) => Ok((added.rule, true)),
-        EventBody::RuleRemoved(removed) => Ok((removed.rule, false)),
+        EventBody::RuleAdded(added) => Ok((grant(added.rule, added.reach), true)),
+        EventBody::RuleRemoved(removed) => Ok((grant(removed.rule, removed.reach), false)),
         other => Err(GateError::Store(format!(
             "event {seq} is {:?}, not a rule",
             other.kind()
         ))),
     }
+}
+
+const fn grant(rule: String, reach: Option<Reach>) -> Grant {
+    Grant { rule, reach }
 }

@@ -4,10 +4,11 @@ use crate::error::GateError;
 use agentd_actor_kit::JudgeRequest;
 use agentd_file_work::{Failed, FileWork};
 use agentd_policy::{
-    Judgement, Policy, PolicyError, Request, Rule, Source, Subject, wholly_denied, written_paths,
+    Bound, JudgeFn, Judgement, Policy, PolicyError, Request, Rule, Source, Subject, judge_with,
+    wholly_denied, written_paths,
 };
 use agentd_protected::{Named, Places, named_by_git};
-use agentd_protocol::VerdictKind;
+use agentd_protocol::{Grant, VerdictKind};
 use agentd_settings::{PermissionConfig, RuleConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,9 +20,6 @@ use std::time::Duration;
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// The maximum number of permanent rules that people may have added.
 const MAX_ALWAYS: usize = 10_000;
-
-/// The function that judges; tests replace it.
-pub(crate) type JudgeFn = fn(&Policy, &Request<'_>) -> Judgement;
 
 /// The configured rules: agentd's own and the operator's.
 ///
@@ -88,7 +86,7 @@ fn stored(text: &str) -> Result<Option<Rule>, PolicyError> {
 #[derive(Debug)]
 pub(crate) struct Rules {
     configured: Policy,
-    always: BTreeMap<String, Rule>,
+    always: BTreeMap<Grant, Rule>,
     /// Judges by both kinds of rules.
     judge: Judge,
 }
@@ -99,7 +97,9 @@ pub(crate) struct Judge {
     policy: Policy,
     judge: JudgeFn,
     /// Always-rules that were removed: sessions that still have them among their grants must not use them.
-    revoked: Arc<BTreeSet<String>>,
+    revoked: Arc<BTreeSet<Grant>>,
+    /// The always-rules that hold in one project, by its name.
+    bound: Arc<BTreeMap<String, Vec<Bound>>>,
 }
 
 impl Rules {
@@ -120,6 +120,7 @@ impl Rules {
                 policy,
                 judge,
                 revoked: Arc::default(),
+                bound: Arc::default(),
             },
         })
     }
@@ -134,13 +135,13 @@ impl Rules {
     }
 
     /// Checks a rule and normalizes it to its form in the stream.
-    pub(crate) fn normal(text: &str) -> Result<String, GateError> {
-        Ok(Rule::parse(text, Source::Always)?.line())
+    pub(crate) fn normal(grant: &Grant) -> Result<Grant, GateError> {
+        Ok(grant.written(Rule::parse(&grant.rule, Source::Always)?.line()))
     }
 
     /// Whether a rule of the stream is in force.
-    pub(crate) fn has(&self, line: &str) -> bool {
-        self.always.contains_key(line)
+    pub(crate) fn has(&self, grant: &Grant) -> bool {
+        self.always.contains_key(grant)
     }
 
     /// Checks that there is room for another rule.
@@ -155,20 +156,28 @@ impl Rules {
     /// Applies changes from the stream: rules come into force or are removed.
     pub(crate) fn change(
         &mut self,
-        changes: impl IntoIterator<Item = (String, bool)>,
+        changes: impl IntoIterator<Item = (Grant, bool)>,
     ) -> Result<(), GateError> {
         let revoked = Arc::make_mut(&mut self.judge.revoked);
-        for (text, in_force) in changes {
-            let Some(rule) = stored(&text)? else { continue };
+        for (grant, in_force) in changes {
+            let Some(rule) = stored(&grant.rule)? else {
+                continue;
+            };
             if in_force {
-                revoked.remove(&text);
-                self.always.insert(text, rule);
+                revoked.remove(&grant);
+                self.always.insert(grant, rule);
             } else {
-                self.always.remove(&text);
-                revoked.insert(text);
+                self.always.remove(&grant);
+                revoked.insert(grant);
             }
         }
-        self.judge.policy = self.configured.with(self.always.values().cloned().collect());
+        let (everywhere, bound) = parted(self.always.iter().map(|(grant, rule)| (grant, rule.clone())));
+        let mut places = BTreeMap::<String, Vec<Bound>>::new();
+        for one in bound {
+            places.entry(one.reach.place.clone()).or_default().push(one);
+        }
+        self.judge.policy = self.configured.with(everywhere);
+        self.judge.bound = Arc::new(places);
         Ok(())
     }
 
@@ -185,7 +194,11 @@ impl Rules {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.judge.policy.lines()
+        let mut lines = self.judge.policy.lines();
+        for Bound { rule, reach } in self.judge.bound.values().flatten() {
+            lines.push(format!("{}: {} in {}", rule.source(), rule.line(), reach.place));
+        }
+        lines
     }
 }
 
@@ -209,6 +222,21 @@ pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
         | Subject::Remote { .. }
         | Subject::Nothing => None,
     }
+}
+
+/// Parts grants into rules that hold everywhere, and those of a project. What restricts holds everywhere (I7).
+fn parted<'a>(grants: impl Iterator<Item = (&'a Grant, Rule)>) -> (Vec<Rule>, Vec<Bound>) {
+    let (mut everywhere, mut bound) = (Vec::new(), Vec::new());
+    for (grant, rule) in grants {
+        match &grant.reach {
+            Some(reach) if rule.allows() => bound.push(Bound {
+                rule,
+                reach: reach.clone(),
+            }),
+            Some(_) | None => everywhere.push(rule),
+        }
+    }
+    (everywhere, bound)
 }
 
 impl Judge {
@@ -240,7 +268,11 @@ impl Judge {
     /// Judges a call. Any failure is a denial.
     pub(crate) fn judge(&self, request: &JudgeRequest) -> Judgement {
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let policy = self.with_session(&request.rules, self.in_force(request)?)?;
+            let granted = self.in_force(request)?;
+            let (everywhere, mut bound) = parted(granted.into_iter());
+            bound.extend(self.bound.get(&request.here.place).into_iter().flatten().cloned());
+            let policy = self.with_session(&request.rules, everywhere)?;
+            let here = &request.here;
             let request = Request {
                 tool: &request.tool,
                 subject: &request.subject,
@@ -248,7 +280,7 @@ impl Judge {
                 mode: request.mode,
                 workdir: &request.workdir,
             };
-            Ok::<_, PolicyError>((self.judge)(&policy, &request))
+            Ok::<_, PolicyError>(judge_with(self.judge, &policy, &request, (here, &bound)))
         }));
         match judged {
             Ok(Ok(judgement)) => judgement,
@@ -261,13 +293,14 @@ impl Judge {
     }
 
     /// The rules that people granted the session, except removed ones.
-    fn in_force(&self, request: &JudgeRequest) -> Result<Vec<Rule>, PolicyError> {
+    fn in_force<'a>(&self, request: &'a JudgeRequest) -> Result<Vec<(&'a Grant, Rule)>, PolicyError> {
         let mut grants = Vec::new();
         for grant in &request.grants {
-            let rule = Rule::parse(grant, Source::Grant)?;
-            let revoked = || request.always.contains(grant) && self.revoked.contains(&rule.line());
+            let rule = Rule::parse(&grant.rule, Source::Grant)?;
+            let line = || grant.written(rule.line());
+            let revoked = || request.always.contains(grant) && self.revoked.contains(&line());
             if !revoked() {
-                grants.push(rule);
+                grants.push((grant, rule));
             }
         }
         Ok(grants)

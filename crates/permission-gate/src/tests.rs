@@ -2,14 +2,16 @@ use crate::state::Rules;
 use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
 use agentd_file_work::Failed;
-use agentd_policy::{Judgement, Policy, Request, Subject};
+use agentd_policy::{Here, Judgement, Policy, Request, Subject};
 use agentd_protected::{Named, Places};
 use agentd_protocol::{
-    ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Stamp, Timestamp, VerdictKind,
+    ApprovalId, EffectClass, Grant, PermissionMode, Principal, Reach, SessionId, Stamp, Timestamp,
+    VerdictKind,
 };
 use agentd_settings::{PermissionConfig, RuleConfig};
 use agentd_store::{Append, Backend, EncodedEvent, MemoryStore, Outcome, Range};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -84,6 +86,10 @@ fn request(command: &str) -> JudgeRequest {
         mode: PermissionMode::Default,
         workdir: "/w".into(),
         rules: vec![],
+        here: Here {
+            place: "/w".into(),
+            files: Some(BTreeMap::new()),
+        },
         grants: vec![],
         always: Vec::new(),
     }
@@ -102,8 +108,12 @@ async fn kind(gate: &Handle<GateMsg>, command: &str) -> VerdictKind {
 }
 
 async fn add(gate: &Handle<GateMsg>, rule: &str) -> Result<(), String> {
+    add_grant(gate, Grant::everywhere(rule)).await
+}
+
+async fn add_grant(gate: &Handle<GateMsg>, grant: Grant) -> Result<(), String> {
     let message = |done: Done<Result<(), String>>| GateMsg::AddRule {
-        rule: rule.to_owned(),
+        grant,
         approval: Some(ApprovalId::NIL),
         by: Principal::user("ana"),
         done,
@@ -120,7 +130,7 @@ async fn rules_of_the_node_the_session_and_its_grants_are_judged_together() {
     assert_eq!(kind(&gate, "rm -rf /").await, VerdictKind::Deny);
     let with = |rules: &[&str], grants: &[&str]| JudgeRequest {
         rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
-        grants: grants.iter().map(|rule| (*rule).to_owned()).collect(),
+        grants: grants.iter().map(|rule| Grant::everywhere(*rule)).collect(),
         ..request("cargo test")
     };
     let verdict = |request| async { judge(&gate, request).await.unwrap().verdict };
@@ -244,7 +254,7 @@ async fn many_rules_at_once_are_all_kept_and_bad_ones_refused() {
         let (done, answer) = Done::channel();
         let (rule, by) = (format!("Bash(run {n})"), Principal::user("ana"));
         gate.cast(GateMsg::AddRule {
-            rule,
+            grant: Grant::everywhere(rule),
             approval: None,
             by,
             done,
@@ -414,7 +424,7 @@ fn i7_a_stored_rule_that_this_build_refuses_allows_nothing_and_forbids_more() {
     )
     .unwrap();
     let before = rules.lines().len();
-    let line = |text: &str| (text.to_owned(), true);
+    let line = |text: &str| (Grant::everywhere(text), true);
     let stored = [
         "allow WebFetch(*docs.rs)",
         "ask WebFetch(https://ana@docs.rs/**)",
@@ -427,7 +437,7 @@ fn i7_a_stored_rule_that_this_build_refuses_allows_nothing_and_forbids_more() {
         ["always: ask WebFetch", "always: deny WebSearch"]
     );
     rules
-        .change([("ask WebFetch(https://ana@docs.rs/**)".to_owned(), false)])
+        .change([(Grant::everywhere("ask WebFetch(https://ana@docs.rs/**)"), false)])
         .unwrap();
     assert_eq!(rules.lines()[before..], ["always: deny WebSearch"]);
     // Text that is not a rule at all still prevents the start.
@@ -520,7 +530,7 @@ async fn the_setting_decides_what_is_free() {
 
 async fn remove(gate: &Handle<GateMsg>, rule: &str) -> Result<bool, String> {
     let message = |done: Done<Result<bool, String>>| GateMsg::RemoveRule {
-        rule: rule.to_owned(),
+        grant: Grant::everywhere(rule),
         by: Principal::user("bob"),
         done,
     };
@@ -533,8 +543,8 @@ async fn i7_a_rule_that_was_taken_back_allows_nothing_also_where_a_session_remem
     let (actor, first) = gate(args(&store)).await;
     add(&first, "allow Bash(cargo test)").await.unwrap();
     let remembered = |always: &[&str]| JudgeRequest {
-        grants: vec!["Bash(cargo test)".to_owned()],
-        always: always.iter().map(|rule| (*rule).to_owned()).collect(),
+        grants: vec![Grant::everywhere("Bash(cargo test)")],
+        always: always.iter().map(|rule| Grant::everywhere(*rule)).collect(),
         ..request("cargo test")
     };
     assert_eq!(kind(&first, "cargo test").await, VerdictKind::Allow);
@@ -605,4 +615,143 @@ fn i7_a_file_system_without_an_answer_denies_a_write_and_asks_nobody() {
         "{}",
         denied.reason
     );
+}
+
+fn sum(of: &str) -> String {
+    of.repeat(32)
+}
+
+/// A request for a script of a project, with its present content.
+fn of_project(place: &str, content: &str) -> JudgeRequest {
+    JudgeRequest {
+        here: Here {
+            place: place.to_owned(),
+            files: Some([("build.sh".to_owned(), sum(content))].into()),
+        },
+        ..request("sh build.sh")
+    }
+}
+
+fn bound(rule: &str, place: &str, content: &str) -> Grant {
+    Grant {
+        rule: rule.to_owned(),
+        reach: Some(Reach {
+            place: place.to_owned(),
+            files: [("build.sh".to_owned(), sum(content))].into(),
+        }),
+    }
+}
+
+#[tokio::test]
+async fn redteam_60_i7_always_holds_for_its_project_and_content_also_after_a_restart() {
+    let (_, store) = store().await;
+    let (actor, first) = gate(args(&store)).await;
+    add_grant(&first, bound("allow Bash(sh build.sh)", "/a", "aa"))
+        .await
+        .unwrap();
+    actor.stop(None);
+    let (_, second) = gate(args(&store)).await;
+    let kind = |request| async { judge(&second, request).await.unwrap().verdict.kind };
+    assert_eq!(kind(of_project("/a", "aa")).await, VerdictKind::Allow, "control");
+    assert_eq!(
+        kind(of_project("/b", "aa")).await,
+        VerdictKind::Ask,
+        "another project"
+    );
+    let replaced = judge(&second, of_project("/a", "bb")).await.unwrap();
+    assert_eq!(replaced.verdict.kind, VerdictKind::Ask);
+    assert_eq!(
+        replaced.verdict.reason,
+        "build.sh has changed since it was allowed"
+    );
+    let lines = second.call(SOON, |done| GateMsg::Rules { done }).await.unwrap();
+    assert!(
+        lines.contains(&"always: allow Bash(sh build.sh) in /a".to_owned()),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn redteam_60_i7_a_rule_of_an_earlier_version_holds_everywhere() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    add(&gate, "allow Bash(sh build.sh)").await.unwrap();
+    for request in [of_project("/a", "aa"), of_project("/b", "bb")] {
+        assert_eq!(
+            judge(&gate, request).await.unwrap().verdict.kind,
+            VerdictKind::Allow
+        );
+    }
+}
+
+#[tokio::test]
+async fn redteam_60_i7_a_denial_with_a_reach_still_holds_everywhere() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    add_grant(&gate, bound("deny Bash(sh build.sh)", "/a", "aa"))
+        .await
+        .unwrap();
+    let denied = judge(&gate, of_project("/b", "bb")).await.unwrap();
+    assert_eq!(denied.verdict.kind, VerdictKind::Deny);
+}
+
+#[tokio::test]
+async fn redteam_60_i7_a_grant_of_the_session_is_bound_too_and_ends_with_its_rule() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    let granted = |place: &str, content: &str, always: Vec<Grant>| JudgeRequest {
+        grants: vec![bound("Bash(sh build.sh)", "/a", "aa")],
+        always,
+        ..of_project(place, content)
+    };
+    let kind = |request| async { judge(&gate, request).await.unwrap().verdict.kind };
+    assert_eq!(
+        kind(granted("/a", "aa", vec![])).await,
+        VerdictKind::Allow,
+        "control"
+    );
+    assert_eq!(
+        kind(granted("/b", "aa", vec![])).await,
+        VerdictKind::Ask,
+        "resumed elsewhere"
+    );
+    assert_eq!(
+        kind(granted("/a", "bb", vec![])).await,
+        VerdictKind::Ask,
+        "replaced"
+    );
+    let rule = bound("allow Bash(sh build.sh)", "/a", "aa");
+    add_grant(&gate, rule.clone()).await.unwrap();
+    let message = |done: Done<Result<bool, String>>| GateMsg::RemoveRule {
+        grant: rule,
+        by: Principal::user("bob"),
+        done,
+    };
+    assert_eq!(gate.call(SOON, message).await.unwrap(), Ok(true));
+    let of_the_fleet = vec![bound("Bash(sh build.sh)", "/a", "aa")];
+    assert_eq!(
+        kind(granted("/a", "aa", of_the_fleet)).await,
+        VerdictKind::Ask,
+        "revoked"
+    );
+}
+
+#[tokio::test]
+async fn i7_two_contents_of_one_rule_are_revoked_one_by_one() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    for content in ["aa", "bb"] {
+        add_grant(&gate, bound("allow Bash(sh build.sh)", "/a", content))
+            .await
+            .unwrap();
+    }
+    let message = |done: Done<Result<bool, String>>| GateMsg::RemoveRule {
+        grant: bound("allow Bash(sh build.sh)", "/a", "aa"),
+        by: Principal::user("bob"),
+        done,
+    };
+    assert_eq!(gate.call(SOON, message).await.unwrap(), Ok(true));
+    let kind = |request| async { judge(&gate, request).await.unwrap().verdict.kind };
+    assert_eq!(kind(of_project("/a", "aa")).await, VerdictKind::Ask);
+    assert_eq!(kind(of_project("/a", "bb")).await, VerdictKind::Allow);
 }

@@ -313,6 +313,7 @@ impl Case<'_> {
             scopes,
             title,
             detail,
+            by_content: false,
         }
     }
 }

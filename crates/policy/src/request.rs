@@ -71,6 +71,8 @@ pub struct Judgement {
     pub detail: String,
     /// The risks.
     pub risks: Vec<String>,
+    /// It is allowed only while the files that it runs are those that were judged.
+    pub by_content: bool,
 }
 
 impl Judgement {
@@ -89,6 +91,7 @@ impl Judgement {
             title: String::new(),
             detail: String::new(),
             risks: Vec::new(),
+            by_content: false,
         }
     }
 }

@@ -134,6 +134,12 @@ impl Rule {
         self.source
     }
 
+    /// Whether it allows something.
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        self.kind == VerdictKind::Allow
+    }
+
     /// The tool it names.
     #[must_use]
     pub fn tool(&self) -> &str {

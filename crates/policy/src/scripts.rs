@@ -176,12 +176,14 @@ fn hidden(found: &Analysis) -> bool {
 
 /// Whether it may run code that it does not name. Only a few programs are known not to.
 fn runs_code(found: &Analysis) -> bool {
-    let quiet = |argv: &Vec<String>| {
-        let program = argv.first().map_or("", String::as_str);
-        INERT.contains(&program) && (BUILT_IN.contains(&program) || danger(argv).is_none())
-    };
     let globs = found.words.iter().any(|word| word.contains(['*', '?', '[']));
-    hidden(found) || globs || !found.commands.iter().all(quiet)
+    hidden(found) || globs || !found.commands.iter().all(|argv| quiet(argv))
+}
+
+/// Whether a command is known to run no code of its directory.
+pub(crate) fn quiet(argv: &[String]) -> bool {
+    let program = argv.first().map_or("", String::as_str);
+    INERT.contains(&program) && (BUILT_IN.contains(&program) || danger(argv).is_none())
 }
 
 type Implied = &'static [(&'static [&'static str], &'static [&'static str])];

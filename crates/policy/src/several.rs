@@ -42,6 +42,7 @@ pub(crate) fn several(policy: &Policy, request: &Request<'_>, write: bool, paths
         title: format!("Change {} files", paths.len()),
         detail: paths.join("\n"),
         risks: risks.collect(),
+        by_content: false,
     }
 }
 

@@ -259,6 +259,7 @@ fn an_asking_judgement_says_everything_a_person_needs() {
         title: "Run cargo test -p 'a b'".into(),
         detail: "cargo test -p 'a b'".into(),
         risks: vec![],
+        by_content: false,
     };
     assert_eq!(judgement, expected);
 }

@@ -1,5 +1,6 @@
 //! The scope of an approval: exactly this call, here, with these files.
 
+use crate::grant::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,6 +49,10 @@ pub struct About {
     /// The call runs code from these places: a change there voids the approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<String>,
+    /// How far an `allow` with scope `session` or `always` reaches; absent in logs of earlier versions, where it reached
+    /// everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
     /// The hash of the whole binding: questions with equal hashes are about the same call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeness: Option<String>,

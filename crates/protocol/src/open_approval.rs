@@ -83,6 +83,20 @@ impl OpenApproval {
         }
     }
 
+    /// Whether an allow may have this scope.
+    #[must_use]
+    pub fn offers(&self, scope: Scope) -> bool {
+        let widest = self.scopes.contains(&Scope::Always) && self.grant.is_some();
+        match scope {
+            Scope::Once => true,
+            Scope::Everywhere => widest,
+            // Without a reach, which questions of an earlier version lack, a narrow answer would be a wide one.
+            Scope::Session | Scope::Always => {
+                self.scopes.contains(&scope) && self.grant.is_some() && self.about.reach.is_some()
+            }
+        }
+    }
+
     /// The question from its event. The session adds the rest: the tool's name, its place in the tree.
     #[must_use]
     pub fn asked(asked: &ApprovalAsked, session: SessionId, at: Timestamp) -> Self {

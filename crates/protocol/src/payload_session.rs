@@ -2,6 +2,7 @@
 
 use crate::block::Block;
 use crate::event::Seq;
+use crate::grant::Reach;
 use crate::ids::{ApprovalId, InputId, SessionId};
 use crate::limits::{Budget, LoopLimits, PermissionMode};
 use crate::payload_context::{AttachedFile, CompactionCause};
@@ -66,6 +67,15 @@ pub struct SessionCreated {
     /// The session's own workspace; absent if it works in a directory that it shares with others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Box<Workspace>>,
+}
+
+impl SessionCreated {
+    /// The project to which grants belong: what its workspace was made from, or else its directory.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        let workspace = self.workspace.as_ref();
+        workspace.map_or(&self.workdir, |workspace| &workspace.source)
+    }
 }
 
 /// `session.updated`: settings changed; absent fields are unchanged.
@@ -261,6 +271,9 @@ pub struct RuleAdded {
     /// The approval that created the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalId>,
+    /// How far it reaches; absent: everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
 }
 
 /// `rule.removed`: an always-rule was revoked.
@@ -269,4 +282,7 @@ pub struct RuleAdded {
 pub struct RuleRemoved {
     /// The rule.
     pub rule: String,
+    /// The reach of the rule; absent: the one that holds everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
 }

@@ -1,5 +1,6 @@
 //! Payloads of sub-agents: sessions that do a task for another session. Also what a whole tree of them spends.
 
+use crate::grant::{Grant, SharedPlace};
 use crate::ids::{SessionId, ToolCallId};
 use crate::vocabulary::EndReason;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,12 @@ pub struct Lineage {
     /// The titles from the root down to its parent.
     #[serde(default)]
     pub path: Vec<String>,
+    /// What people granted its parent for the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+    /// The project of its parent's workspace, in which it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<SharedPlace>,
 }
 
 /// The part of a budget that sessions have spent.

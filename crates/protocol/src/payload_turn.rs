@@ -255,6 +255,9 @@ pub struct ApprovalDecided {
     pub answer: Option<String>,
     /// How far an `allow` reaches.
     pub scope: Scope,
+    /// With scope `always`: in every directory and with every content.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub everywhere: bool,
     /// The person's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

@@ -1,6 +1,7 @@
 //! Permanent rules that people made, as clients see them.
 
 use crate::event::Seq;
+use crate::grant::Reach;
 use crate::ids::ApprovalId;
 use crate::principal::Principal;
 use crate::stamp::Timestamp;
@@ -29,4 +30,7 @@ pub struct RuleRow {
     pub by: Principal,
     /// The approval that created it.
     pub approval: Option<ApprovalId>,
+    /// How far it reaches; absent: in every directory, with every content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
 }

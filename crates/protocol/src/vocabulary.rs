@@ -93,8 +93,10 @@ pub enum Scope {
     Once,
     /// This session.
     Session,
-    /// The fleet, permanently.
+    /// Every session of this project, permanently, as long as the files that the command runs stay the same.
     Always,
+    /// Every session of the fleet, permanently, in every directory and with every content.
+    Everywhere,
 }
 
 /// The answer to an approval.

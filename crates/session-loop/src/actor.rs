@@ -106,6 +106,10 @@ impl Shell {
                 ran,
             } => self.hooked(tool_call, attempt, *ran).await,
             SessionMsg::Judged { tool_call, judgement } => self.gate_spoke(tool_call, judgement).await,
+            SessionMsg::Compared { tool_call, contents } => {
+                self.compared(tool_call, contents);
+                Ok(())
+            }
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
             SessionMsg::Offered { found } => {
                 self.servers_said(found);

@@ -6,7 +6,7 @@ use crate::work::{Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Alarm, Done, FeedMsg, GateMsg, SessionMsg, Work};
 use agentd_protocol::{
-    ApprovalId, CallId, FailureClass, Message, Principal, RequestPart, ThinkingLevel, ToolCallId,
+    ApprovalId, CallId, FailureClass, Grant, Message, Principal, RequestPart, ThinkingLevel, ToolCallId,
     ToolOutcome, ToolProtocol, ToolStatus,
 };
 use agentd_provider::{Adjust, Dialect, ModelSpec};
@@ -86,7 +86,7 @@ impl Shell {
                 self.timers.insert(key, Alarm::set(&self.me, after, fires));
             }
             Effect::ClearTimer { key } => drop(self.timers.remove(&key)),
-            Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
+            Effect::AddRule { grant, approval, by } => self.add_rule(grant, approval, by),
         }
     }
 
@@ -275,11 +275,14 @@ impl Shell {
         input: &Value,
     ) -> Result<(), Box<ToolOutcome>> {
         let services = Arc::clone(&self.services);
-        let (prepared, permitted) = match self.planned.remove(&tool_call) {
-            Some(planned) => (planned.prepared, planned.permit.is_some()),
-            None => (self.prepare(name, input)?, false),
+        let planned = self.planned.remove(&tool_call);
+        let permitted = planned.as_ref().is_some_and(|planned| planned.permit.is_some());
+        let judged = planned.as_ref().and_then(|planned| planned.judged_contents());
+        let prepared = match planned {
+            Some(planned) => planned.prepared,
+            None => self.prepare(name, input)?,
         };
-        let mandate = self.mandate(tool_call, &prepared, permitted);
+        let mandate = self.mandate(tool_call, &prepared, (permitted, judged));
         let job = ToolJob {
             to: self.me.clone(),
             session: self.session,
@@ -329,7 +332,7 @@ impl Shell {
         });
     }
 
-    fn add_rule(&self, rule: String, approval: ApprovalId, by: Principal) {
+    fn add_rule(&self, grant: Grant, approval: ApprovalId, by: Principal) {
         let session = self.session;
         let done = Done::new(move |stored| match stored {
             Some(Ok(())) => {}
@@ -337,7 +340,7 @@ impl Shell {
             None => tracing::warn!(%session, "an always-rule was lost: the gate is down"),
         });
         self.services.gate.cast(GateMsg::AddRule {
-            rule,
+            grant,
             approval: Some(approval),
             by,
             done,

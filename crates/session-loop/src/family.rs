@@ -13,7 +13,9 @@ use crate::shell::Shell;
 use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
-use agentd_protocol::{Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId};
+use agentd_protocol::{
+    Block, Delta, Fault, Lineage, Principal, SessionId, SharedPlace, Spent, Summary, ToolCallId,
+};
 use agentd_store::Row;
 use agentd_turn::{Answer, Command, Delegation, Effect, Ended, LoopRequest, NewInput, QuestionId, Reply};
 use ractor::ActorRef;
@@ -90,19 +92,20 @@ impl Shell {
         let new = NewSubagent {
             parent: self.session,
             model: durable.model().to_owned(),
-            // The fleet's rules apply to the child, too, as long as they are in force.
-            grants: durable
-                .grants
-                .iter()
-                .filter(|grant| !durable.always.contains(grant))
-                .cloned()
-                .collect(),
             budget: durable.budget(),
             lineage: Lineage {
                 root: durable.root(),
                 tool_call,
                 depth: durable.depth().saturating_add(1),
                 path,
+                // The fleet's rules apply to the child, too, as long as they are in force.
+                grants: durable
+                    .grants
+                    .iter()
+                    .filter(|grant| !durable.always.contains(grant))
+                    .cloned()
+                    .collect(),
+                shares: shares(&settings.workdir, durable.project()),
             },
             settings,
             purpose: order.purpose,
@@ -157,6 +160,14 @@ impl Shell {
             let _ = me.cast(SessionMsg::Answered { id, answer });
         });
     }
+}
+
+/// The project of a directory that has another name.
+fn shares(dir: &str, place: String) -> Option<SharedPlace> {
+    (place != dir).then(|| SharedPlace {
+        dir: dir.to_owned(),
+        place,
+    })
 }
 
 impl SessionMessenger {

@@ -6,13 +6,16 @@ use crate::loop_request::loop_request;
 use crate::shell::Shell;
 use crate::stages::of_verdict;
 use crate::work::Planned;
-use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
-use agentd_policy::{Judgement, Subject};
-use agentd_protocol::{About, Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_actor_kit::{CallDetail, CallStage, Contents, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
+use agentd_policy::{Here, Judgement, Subject};
+use agentd_protocol::{
+    About, Binding, Grant, PermissionMode, Reach, Scope, ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
+};
 use agentd_tool_executor::Mandate;
 use agentd_tools::{Prepared, likeness, partly_watched};
 use agentd_turn::{Answer, CallPlan, Judged, QuestionId};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 impl Shell {
@@ -23,7 +26,7 @@ impl Shell {
         tool_call: ToolCallId,
         name: &str,
         input: &Value,
-        grants: Vec<String>,
+        grants: Vec<Grant>,
     ) {
         self.enters(tool_call);
         let prepared = match self.prepare(name, input) {
@@ -40,6 +43,8 @@ impl Shell {
             prepared,
             input: input.clone(),
             grants,
+            contents: Ok(BTreeMap::new()),
+            by_content: false,
             judgement: None,
             hooking: None,
             hooked: false,
@@ -50,10 +55,35 @@ impl Shell {
         self.ask_gate(tool_call, planned);
     }
 
-    /// Asks the gate about a checked call.
+    /// Asks the gate about a checked call. What the call runs is read first: the gate reads no files.
     pub(crate) fn ask_gate(&mut self, tool_call: ToolCallId, planned: Planned) {
-        let request = Box::new(self.request(&planned.prepared, planned.grants.clone()));
+        let reads = planned.prepared.runs_files();
+        let prepared = reads.then(|| Box::new(planned.prepared.clone()));
         self.planned.insert(tool_call, Box::new(planned));
+        let Some(prepared) = prepared else {
+            return self.compared(tool_call, Some(Ok(BTreeMap::new())));
+        };
+        let workdir = PathBuf::from(self.workdir());
+        let done = Done::cast(&self.me, move |contents| SessionMsg::Compared {
+            tool_call,
+            contents,
+        });
+        self.services.tools.cast(ToolMsg::Contents {
+            prepared,
+            workdir,
+            done,
+        });
+    }
+
+    /// The state of the files that a call runs is known, or will not be.
+    pub(crate) fn compared(&mut self, tool_call: ToolCallId, contents: Option<Contents>) {
+        let Some(planned) = self.planned.get_mut(&tool_call) else {
+            return;
+        };
+        planned.contents = contents.unwrap_or_else(|| Err("the files were not read".to_owned()));
+        let (prepared, grants) = (planned.prepared.clone(), planned.grants.clone());
+        let files = planned.contents.clone().ok();
+        let request = Box::new(self.request(&prepared, grants, files));
         self.leaves(tool_call, CallStage::Discovery, "ok");
         let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged {
             tool_call,
@@ -89,7 +119,12 @@ impl Shell {
             .map_err(Box::new)
     }
 
-    fn request(&self, prepared: &Prepared, grants: Vec<String>) -> JudgeRequest {
+    fn request(
+        &self,
+        prepared: &Prepared,
+        grants: Vec<Grant>,
+        files: Option<BTreeMap<String, String>>,
+    ) -> JudgeRequest {
         let settings = self.core.agent.durable().settings.as_ref();
         JudgeRequest {
             session: self.session,
@@ -98,6 +133,10 @@ impl Shell {
             effect: prepared.effect,
             mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
             workdir: self.workdir(),
+            here: Here {
+                place: self.core.agent.durable().project(),
+                files,
+            },
             rules: settings
                 .map(|settings| settings.rules.clone())
                 .unwrap_or_default(),
@@ -107,11 +146,16 @@ impl Shell {
     }
 
     /// The rights of a call when it runs: the approved binding, and who judges the address of a redirect.
-    /// `permitted` says whether a hook answered the rules' question.
-    pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared, permitted: bool) -> Mandate {
+    /// `permitted` says whether a hook answered the rules' question; `contents` are the files by which a grant holds.
+    pub(crate) fn mandate(
+        &self,
+        tool_call: ToolCallId,
+        prepared: &Prepared,
+        (permitted, contents): (bool, Option<BTreeMap<String, String>>),
+    ) -> Mandate {
         let durable = self.core.agent.durable();
         let judges = || {
-            let request = self.request(prepared, durable.grants.clone());
+            let request = self.request(prepared, durable.grants.clone(), contents.clone());
             (self.services.gate.clone(), Box::new(request))
         };
         let finds = prepared.tool().is_some_and(|tool| tool.filtered());
@@ -121,6 +165,7 @@ impl Shell {
             // Only a call that raised a question is bound, and it runs only when the answer was yes.
             approved: permitted || bound.is_some(),
             bound,
+            contents: contents.clone(),
             judges: meets.then(judges),
         }
     }
@@ -171,6 +216,7 @@ impl Shell {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
+        planned.by_content = judgement.by_content;
         if judgement.verdict.kind == VerdictKind::Ask {
             let prepared = Box::new(planned.prepared.clone());
             planned.judgement = Some(judgement);
@@ -187,7 +233,7 @@ impl Shell {
         let judged = verdict(
             &planned.prepared,
             judgement,
-            (detail, None),
+            Details::of(detail),
             self.services.sandbox,
         );
         self.answer_verdict(question, judged).await
@@ -205,6 +251,7 @@ impl Shell {
         tool_call: ToolCallId,
         detail: Option<CallDetail>,
     ) -> Result<(), LoopError> {
+        let place = self.core.agent.durable().project();
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
@@ -225,19 +272,41 @@ impl Shell {
                 let judged = verdict(
                     &planned.prepared,
                     judgement,
-                    (detail, None),
+                    Details::of(detail),
                     self.services.sandbox,
                 );
                 return self.answer_verdict(question, judged).await;
             }
         };
-        let judged = verdict(
-            &planned.prepared,
-            judgement,
-            (detail, binding),
-            self.services.sandbox,
-        );
+        let details = Details {
+            detail,
+            binding,
+            reach: planned.reach(place),
+        };
+        let judged = verdict(&planned.prepared, judgement, details, self.services.sandbox);
         self.answer_verdict(question, judged).await
+    }
+}
+
+/// What is known about a call beyond its verdict.
+#[derive(Debug, Default)]
+pub struct Details {
+    /// The exact action.
+    pub detail: String,
+    /// What an approval is bound to.
+    pub binding: Option<Binding>,
+    /// How far a grant for the project would reach; `None`: it cannot be bound, so only this call can be allowed.
+    pub reach: Option<Reach>,
+}
+
+impl Details {
+    /// Only the action.
+    #[must_use]
+    pub fn of(detail: String) -> Self {
+        Self {
+            detail,
+            ..Self::default()
+        }
     }
 }
 
@@ -245,11 +314,25 @@ impl Shell {
 #[must_use]
 pub fn verdict(
     prepared: &Prepared,
-    judgement: Judgement,
-    (detail, binding): (String, Option<Binding>),
+    mut judgement: Judgement,
+    details: Details,
     sandbox: agentd_protocol::SandboxLevel,
 ) -> Judged {
-    let about = about(prepared, &judgement, binding.as_ref());
+    let Details {
+        detail,
+        binding,
+        reach,
+    } = details;
+    let asks = judgement.verdict.kind == VerdictKind::Ask;
+    if asks && reach.is_none() {
+        // A grant that agentd cannot bind would be a rule of text (I7).
+        judgement.grant = None;
+        judgement.scopes.retain(|scope| *scope == Scope::Once);
+    }
+    let about = About {
+        reach: reach.filter(|_| asks && judgement.grant.is_some()),
+        ..about(prepared, &judgement, binding.as_ref())
+    };
     Judged::Verdict {
         verdict: judgement.verdict,
         plan: CallPlan {
@@ -285,6 +368,7 @@ fn about(prepared: &Prepared, judgement: &Judgement, binding: Option<&Binding>) 
         watches: binding
             .map(|binding| binding.trees.keys().cloned().collect())
             .unwrap_or_default(),
+        reach: None,
         likeness: binding.map(likeness),
     }
 }

@@ -56,7 +56,7 @@ pub use ask::Sharing;
 pub use error::LoopError;
 pub use fault_report::tell_of_fault;
 pub use files_here::LoadPurpose;
-pub use judging::verdict;
+pub use judging::{Details, verdict};
 pub use load::{Folded, fresh, load};
 pub use loop_request::loop_request;
 pub use machine::{Committed, Decided, LOST, Lost, Machine, Mutant, Outside};

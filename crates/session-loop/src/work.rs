@@ -2,14 +2,15 @@
 
 use crate::answer::Asked;
 use crate::machine::Asker;
-use agentd_actor_kit::{Earlier, QueuePosition};
+use agentd_actor_kit::{Contents, Earlier, QueuePosition};
 use agentd_hooks::Narrowing;
 use agentd_policy::Judgement;
-use agentd_protocol::{CallId, HookEvent};
+use agentd_protocol::{CallId, Grant, HookEvent, Reach};
 use agentd_store::{Blob, IdempotencyKey};
 use agentd_tools::Prepared;
 use agentd_turn::{Input, QuestionId};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The running attempt of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,12 @@ pub(crate) struct Planned {
     pub(crate) prepared: Prepared,
     /// The input as the model, or a hook, wrote it.
     pub(crate) input: Value,
-    /// Rules that people granted for the session.
-    pub(crate) grants: Vec<String>,
+    /// What people granted for the session.
+    pub(crate) grants: Vec<Grant>,
+    /// The state of the files that it runs, or why it is unknown.
+    pub(crate) contents: Contents,
+    /// It is allowed only while these files stay the same.
+    pub(crate) by_content: bool,
     /// The worker that runs the hooks, and the event that the hooks handle.
     pub(crate) hooking: Option<(u32, HookEvent)>,
     /// Whether the hooks before the call were asked.
@@ -49,6 +54,21 @@ pub(crate) struct Planned {
     pub(crate) permit: Option<Narrowing>,
     /// Kept while the hooks, or the details of a question, are pending.
     pub(crate) judgement: Option<Judgement>,
+}
+
+impl Planned {
+    /// The files that must still be the same when the call runs.
+    pub(crate) fn judged_contents(&self) -> Option<BTreeMap<String, String>> {
+        // Nothing holds by unknown contents, so there is no other case.
+        let contents = self.contents.clone().unwrap_or_default();
+        self.by_content.then_some(contents)
+    }
+
+    /// How far a grant for this project would reach; `None`: agentd cannot bind it.
+    pub(crate) fn reach(&self, place: String) -> Option<Reach> {
+        let files = self.contents.clone().ok()?;
+        Some(Reach { place, files })
+    }
 }
 
 /// An input with its blobs and its caller.

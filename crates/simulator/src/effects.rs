@@ -9,10 +9,10 @@ use crate::workers::Work;
 use crate::world::World;
 use agentd_policy::{Judgement, Request, judge};
 use agentd_protocol::{
-    Binding, CallId, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId,
-    ToolOutcome, ToolStatus, VerdictKind,
+    Binding, CallId, Grant, HookEvent, HookFinished, HookStatus, PermissionMode, Reach, SandboxLevel,
+    ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
 };
-use agentd_session_loop::{Task, loop_request, verdict};
+use agentd_session_loop::{Details, Task, loop_request, verdict};
 use agentd_turn::{Answer, Effect, Input, Judged, ModelFailure, Question, QuestionId};
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ impl World {
                 let fires = Message::Timer { key, generation };
                 self.post(after_ms, Happening::Loop(hot.number, fires));
             }
-            Effect::AddRule { rule, .. } => self.add_rule(&rule),
+            Effect::AddRule { grant, .. } => self.add_rule(&grant.rule),
             // The machine ignores a cleared timer.
             Effect::ClearTimer { .. } => {}
             effect @ (Effect::StartChild { .. }
@@ -193,7 +193,7 @@ impl World {
         id: QuestionId,
         tool_call: ToolCallId,
         (name, input): (&str, &Value),
-        grants: &[String],
+        grants: &[Grant],
     ) {
         let prepared = match self.registry.prepare(name, input) {
             Ok(prepared) => prepared,
@@ -225,7 +225,7 @@ impl World {
         self.tell(hot.number, 20, Message::Judged { tool_call, judgement });
     }
 
-    fn gate(&self, hot: &Hot, prepared: &agentd_tools::Prepared, grants: &[String]) -> Judgement {
+    fn gate(&self, hot: &Hot, prepared: &agentd_tools::Prepared, grants: &[Grant]) -> Judgement {
         let settings = hot.core.agent().durable().settings.as_ref();
         let workdir = hot.core.workdir();
         let request = Request {
@@ -274,7 +274,7 @@ impl World {
         let judged = verdict(
             &planned.prepared,
             judgement,
-            (String::new(), None),
+            Details::default(),
             SandboxLevel::None,
         );
         hot.core.answer(question, Answer::Verdict(judged));
@@ -304,7 +304,11 @@ impl World {
         let judged = verdict(
             &planned.prepared,
             judgement,
-            (String::new(), binding),
+            Details {
+                binding,
+                reach: Some(Reach::default()),
+                ..Details::default()
+            },
             SandboxLevel::None,
         );
         hot.core.answer(question, Answer::Verdict(judged));

@@ -169,6 +169,8 @@ fn first_event(
         tool_call,
         depth: durable.depth().saturating_add(1),
         path,
+        grants: Vec::new(),
+        shares: None,
     };
     let created = SessionCreated {
         title: order.purpose,

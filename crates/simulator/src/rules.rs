@@ -3,6 +3,7 @@
 use crate::world::World;
 use agentd_permission_gate::configured_rules;
 use agentd_policy::{Policy, PolicyError, Rule, Source};
+use agentd_protocol::Grant;
 use agentd_settings::PermissionConfig;
 
 /// The rules in force.
@@ -16,8 +17,8 @@ impl Rules {
     }
 
     /// The rules plus a session's grants.
-    pub(crate) fn with(&self, grants: &[String]) -> Result<Policy, PolicyError> {
-        let rules = grants.iter().map(|rule| Rule::parse(rule, Source::Grant));
+    pub(crate) fn with(&self, grants: &[Grant]) -> Result<Policy, PolicyError> {
+        let rules = grants.iter().map(|rule| Rule::parse(&rule.rule, Source::Grant));
         Ok(self.0.with(rules.collect::<Result<_, _>>()?))
     }
 }

@@ -4,7 +4,7 @@ use crate::conceal;
 use crate::permits::Permits;
 use crate::run::LOOK_WITHIN;
 use crate::wardens::Wardens;
-use agentd_actor_kit::{CallDetail, Done, Held, Lent, ToolMsg, ToolPermit};
+use agentd_actor_kit::{CallDetail, Contents, Done, Held, Lent, ToolMsg, ToolPermit};
 use agentd_file_work::{FileWork, Turns, file_system};
 use agentd_protected::ProtectedPaths;
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
@@ -149,6 +149,11 @@ impl Actor for ToolExecutor {
                 workdir,
                 done,
             } => state.detail(*prepared, workdir, done),
+            ToolMsg::Contents {
+                prepared,
+                workdir,
+                done,
+            } => state.contents(*prepared, workdir, done),
             ToolMsg::SessionEnded { session } => state.wardens.end(session),
             ToolMsg::Load { done } => done.answer(state.permits.load()),
             ToolMsg::Sweep => state.sweeping = false,
@@ -195,6 +200,21 @@ impl ExecutorState {
             self.sweeping = true;
             drop(myself.send_after(SWEEP_EVERY, || ToolMsg::Sweep));
         }
+    }
+
+    fn contents(&self, prepared: Prepared, workdir: PathBuf, done: Done<Contents>) {
+        let (details, environment) = (Arc::clone(&self.details), Arc::clone(&self.environment));
+        tokio::spawn(async move {
+            let Ok(_turn) = details.on(&workdir).await else {
+                return;
+            };
+            let (files, dir) = (FileWork::of_directory(&workdir), workdir.clone());
+            let read = files.run(&dir, LOOK_WITHIN, move || {
+                let beneath = Beneath::open(&workdir).map_err(|error| error.to_string())?;
+                prepared.within(beneath.path()).contents(&beneath, &environment)
+            });
+            done.answer(read.await.unwrap_or_else(|error| Err(error.to_string())));
+        });
     }
 
     fn detail(&self, prepared: Prepared, workdir: PathBuf, done: Done<CallDetail>) {

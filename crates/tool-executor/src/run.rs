@@ -16,6 +16,7 @@ use agentd_tools::{
 };
 use bytes::Bytes;
 use ractor::ActorRef;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
@@ -173,6 +174,10 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     if let Some(changed) = changed(&prepared, bound, (&workdir, &files), permit).await {
         return changed.into();
     }
+    let judged = start.mandate.contents.as_ref();
+    if let Some(replaced) = replaced(&prepared, judged, (&workdir, &files), permit).await {
+        return replaced.into();
+    }
     let guard = (permit.protected.as_ref(), permit.environment.as_ref());
     let guarding = guarding(&prepared, (workdir.path(), &files), guard, &start.mandate).await;
     if let Some(search) = &permit.search {
@@ -218,6 +223,21 @@ async fn changed(
     let now = files.run(workdir.path(), LOOK_WITHIN, look).await;
     let now = now.unwrap_or_else(|error| Err(error.to_string()));
     prepared.unbound(&bound, now)
+}
+
+/// Checks right before the run whether a call that a grant allowed still runs the files that were judged (I7).
+async fn replaced(
+    prepared: &Prepared,
+    judged: Option<&BTreeMap<String, String>>,
+    (workdir, files): (&Arc<Beneath>, &FileWork),
+    permit: &ToolPermit,
+) -> Option<ToolOutcome> {
+    let judged = judged?;
+    let (call, beneath) = (prepared.clone(), Arc::clone(workdir));
+    let environment = Arc::clone(&permit.environment);
+    let look = move || call.contents(&beneath, &environment);
+    let now = files.run(workdir.path(), LOOK_WITHIN, look).await;
+    prepared.replaced(judged, now.unwrap_or_else(|error| Err(error.to_string())))
 }
 
 /// Makes a result fit for the log: removes credentials, and stores output that is too long as a blob.

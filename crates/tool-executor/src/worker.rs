@@ -5,6 +5,7 @@ use agentd_actor_kit::{GateMsg, Handle, JudgeRequest, SessionMsg, StoreMsg, Tool
 use agentd_protocol::{Binding, SessionId, ToolCallId};
 use agentd_tools::{FilesSeen, Jobs, Prepared, Remote};
 use ractor::{ActorCell, ActorRef, SpawnErr};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,6 +43,9 @@ pub struct ToolStart {
 pub struct Mandate {
     /// The approved binding: the call runs only if this still holds.
     pub bound: Option<Binding>,
+    /// The files that the call runs, as they were judged: the call runs only if they are still the same. `None`: what
+    /// allowed it does not depend on them.
+    pub contents: Option<BTreeMap<String, String>>,
     /// Whether a person with the right to answer questions approved it.
     pub approved: bool,
     /// The gate for addresses of redirects and files that a search finds, with a request that lacks only these. `None`:

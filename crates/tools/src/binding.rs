@@ -5,7 +5,7 @@ use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::watched;
 use agentd_policy::{Decides, Subject, decides};
-use agentd_protocol::{Binding, ToolOutcome, ToolStatus};
+use agentd_protocol::{ABSENT, Binding, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Beneath, Environment, SandboxError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -14,12 +14,14 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The most files in one binding.
-const MAX_FILES: usize = 256;
+pub(crate) const MAX_FILES: usize = 256;
 /// Bytes of file content read for one binding. Files beyond that are bound by their version instead.
 const MAX_BYTES: u64 = 256 << 20;
 const PIECE: usize = 64 << 10;
 /// The most directories in one binding.
 const MAX_TREES: usize = 8;
+/// The placeholder for a directory or device.
+pub(crate) const OTHER: &str = "no regular file";
 /// Files whose content is searched for the names of other files.
 const MAX_SEARCHED: usize = 64;
 /// Files that are only named by other files; further ones are ignored.
@@ -101,12 +103,8 @@ impl Prepared {
         watch: usize,
     ) -> Result<Files<'a>, String> {
         let mut files = Files {
-            workdir,
-            environment,
             watch,
-            room: MAX_BYTES,
-            found: BTreeMap::new(),
-            trees: BTreeMap::new(),
+            ..Files::new(workdir, environment, MAX_BYTES)
         };
         match &self.subject {
             Subject::Path { write: true, path } => files.changed(path)?,
@@ -150,7 +148,13 @@ pub fn likeness(binding: &Binding) -> String {
     })
 }
 
-struct Files<'a> {
+/// What a state was made from.
+pub(crate) enum Examined {
+    Content,
+    Version,
+}
+
+pub(crate) struct Files<'a> {
     workdir: &'a Beneath,
     environment: &'a Environment,
     watch: usize,
@@ -159,7 +163,19 @@ struct Files<'a> {
     trees: BTreeMap<String, String>,
 }
 
-impl Files<'_> {
+impl<'a> Files<'a> {
+    /// Nothing yet; the content of at most `room` bytes is read.
+    pub(crate) const fn new(workdir: &'a Beneath, environment: &'a Environment, room: u64) -> Self {
+        Self {
+            workdir,
+            environment,
+            watch: 0,
+            room,
+            found: BTreeMap::new(),
+            trees: BTreeMap::new(),
+        }
+    }
+
     /// Binds a file that the call changes, even if it does not exist yet.
     fn changed(&mut self, path: &str) -> Result<(), String> {
         let state = self.state(path).unwrap_or_else(|error| word(&error).to_owned());
@@ -217,7 +233,7 @@ impl Files<'_> {
     }
 
     /// The path that a word resolves to, without touching the file system.
-    fn place(&self, name: &str) -> PathBuf {
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
         let home = name.strip_prefix("~/").zip(watched::home(self.environment));
         match home {
             Some((rest, home)) => lexical(&home.join(rest)),
@@ -279,18 +295,25 @@ impl Files<'_> {
     }
 
     fn state(&mut self, path: &str) -> Result<String, SandboxError> {
+        self.examined(path).map(|(state, _)| state)
+    }
+
+    /// The hash of a file's content, or of its version if there is no room to read it.
+    pub(crate) fn examined(&mut self, path: &str) -> Result<(String, Examined), SandboxError> {
         let place = self.workdir.relative(path)?;
         let mut opened = self.workdir.open_file(&place)?;
         if opened.bytes > self.room {
-            return Ok(digest(|hash| text(hash, &format!("{:?}", opened.version))));
+            let version = digest(|hash| text(hash, &format!("{:?}", opened.version)));
+            return Ok((version, Examined::Version));
         }
         self.room -= opened.bytes;
         let read = content(&mut opened.file, self.room.saturating_add(opened.bytes));
-        read.map_err(|source| SandboxError::Io {
+        let read = read.map_err(|source| SandboxError::Io {
             action: "read",
             path: path.to_owned(),
             source,
-        })
+        });
+        Ok((read?, Examined::Content))
     }
 }
 
@@ -310,10 +333,10 @@ fn lexical(path: &Path) -> PathBuf {
 }
 
 /// The placeholder for a file that cannot be read.
-const fn word(error: &SandboxError) -> &'static str {
+pub(crate) const fn word(error: &SandboxError) -> &'static str {
     match error {
-        SandboxError::NotFound { .. } => "absent",
-        SandboxError::WrongKind { .. } => "no regular file",
+        SandboxError::NotFound { .. } => ABSENT,
+        SandboxError::WrongKind { .. } => OTHER,
         SandboxError::Outside { .. } => "outside",
         _ => "unreadable",
     }

@@ -17,6 +17,7 @@ mod binding;
 mod catalog;
 mod change_set;
 mod command_line;
+mod contents;
 mod context;
 mod ctags;
 mod declared;

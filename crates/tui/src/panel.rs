@@ -231,9 +231,10 @@ impl Panel {
                 Pressed::Done
             }
             'y' => self.answer("y"),
-            's' if self.open.scopes.contains(&Scope::Session) => self.answer("s"),
-            'a' if self.open.scopes.contains(&Scope::Always) => self.answer("a"),
-            's' | 'a' => {
+            's' if self.open.offers(Scope::Session) => self.answer("s"),
+            'a' if self.open.offers(Scope::Always) => self.answer("a"),
+            'e' if self.open.offers(Scope::Everywhere) => self.answer("e"),
+            's' | 'a' | 'e' => {
                 self.told = Some(format!(
                     "this call can be allowed only once; {}",
                     choices_line(&self.open)
@@ -291,6 +292,8 @@ mod tests {
         open.tool = Some("Bash".into());
         detail.clone_into(&mut open.detail);
         open.scopes = vec![Scope::Once, Scope::Session];
+        open.grant = Some("Bash(x)".into());
+        open.about.reach = Some(agentd_protocol::Reach::default());
         let mut panel = Panel::new(open, true, NOW);
         assert_eq!(panel.wants(), Some(panel.approval()));
         panel.show(Ok(Box::new(question(&panel.open))), NOW);

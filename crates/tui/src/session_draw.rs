@@ -25,7 +25,7 @@ message     Enter sends; Alt-Enter, Ctrl-J or \\ Enter: new line; Up, Down: hist
             Tab completes /command and @file; Ctrl-G: your editor; Ctrl-_: undo
             Ctrl-T: steer, queue or interrupt; Alt-Up: the queued inputs, to edit
 turn        Esc cancels it; Shift-Tab changes the permission mode
-question    y allow, s for this session, a always, n [reason] deny, 1-9 choose
+question    y allow, s for this session, a always in this project, e everywhere, n [reason] deny, 1-9 choose
             Space: next page; Tab: to the message and back
 transcript  PgUp, PgDn, Shift-Up, Shift-Down scroll; Ctrl-O unfolds everything
             Tab goes there: j, k select; Enter unfolds; g, G: begin, end

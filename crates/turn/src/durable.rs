@@ -16,9 +16,9 @@ use crate::planning::{Plan, TurnPlan};
 use crate::steps::surroundings::Surroundings;
 use crate::tree::delegate::Child;
 use agentd_protocol::{
-    ApprovalId, Budget, EndReason, HistoryStarted, InputId, IntentSource, OpenApproval, PermissionMode,
-    QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId,
-    TurnError, TurnId, Usage, WorkspaceRestored,
+    ApprovalId, Budget, EndReason, Grant, HistoryStarted, InputId, IntentSource, OpenApproval,
+    PermissionMode, QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem,
+    ToolCallId, TurnError, TurnId, Usage, WorkspaceRestored,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -66,10 +66,10 @@ pub struct Durable {
     /// The most recent inputs that joined or were withdrawn.
     pub gone: VecDeque<InputId>,
     /// Rules that a person granted for this session.
-    pub grants: Vec<String>,
+    pub grants: Vec<Grant>,
     /// The grants that were given permanently: they hold no longer than the fleet-wide rule derived from them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub always: Vec<String>,
+    pub always: Vec<Grant>,
     /// Sums over all turns.
     pub totals: Totals,
     /// How the last turn ended.

@@ -3,7 +3,7 @@
 use crate::input::TimerKey;
 use crate::questions::{Question, QuestionId};
 use agentd_protocol::{
-    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
+    ApprovalId, CallId, EffectClass, Event, Fault, Grant, InputId, Principal, RequestPart, SandboxLevel, Seq,
     SessionId, SidePurpose, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
@@ -180,8 +180,8 @@ pub enum Effect {
     },
     /// Add an always-rule to the fleet-wide stream.
     AddRule {
-        /// The rule: `allow Bash(cargo test)`.
-        rule: String,
+        /// The rule, `allow Bash(cargo test)`, and its reach.
+        grant: Grant,
         /// The approval that it comes from.
         approval: ApprovalId,
         /// Who decided.

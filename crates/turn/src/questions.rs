@@ -18,7 +18,7 @@ use crate::tree::delegate::Ended;
 use crate::tree::shared_budget::{self, TreeSpent};
 use crate::{checkpoints, history, lifecycle, setup, side};
 use agentd_protocol::{
-    ApprovalId, CompactionCause, HookFinished, RequestPart, Seq, SessionId, SidePurpose, Timestamp,
+    ApprovalId, CompactionCause, Grant, HookFinished, RequestPart, Seq, SessionId, SidePurpose, Timestamp,
     ToolCallId, WorkspaceCheckpointed, WorkspacePrepared,
 };
 use serde_json::Value;
@@ -46,8 +46,8 @@ pub enum Question {
         name: String,
         /// The arguments.
         input: Value,
-        /// Rules granted for this session.
-        grants: Vec<String>,
+        /// What people granted for this session.
+        grants: Vec<Grant>,
     },
     /// Run the lifecycle hooks.
     Hooks(LifecycleEvent),

@@ -103,6 +103,17 @@ impl Durable {
         Ok(())
     }
 
+    /// The project that it works on: what its workspace, or that of its parent, was made from, or else its directory.
+    #[must_use]
+    pub fn project(&self) -> String {
+        let Some(settings) = &self.settings else {
+            return String::new();
+        };
+        let shares = self.lineage().and_then(|(_, lineage)| lineage.shares.as_ref());
+        let shares = shares.filter(|shares| shares.dir == settings.workdir && settings.workspace.is_none());
+        shares.map_or(settings.place(), |shares| &shares.place).to_owned()
+    }
+
     /// Where the files are.
     pub(crate) fn place(&self) -> SessionPlace {
         let own = self

@@ -91,7 +91,8 @@ pub fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
         text.push_str(", by policy");
     }
     if decided.scope != Scope::Once {
-        text.push_str(&format!(" ({})", word(&decided.scope)));
+        let everywhere = if decided.everywhere { ", everywhere" } else { "" };
+        text.push_str(&format!(" ({}{everywhere})", word(&decided.scope)));
     }
     for words in [&decided.answer, &decided.message].into_iter().flatten() {
         text.push_str(&format!(": {words}"));

@@ -30,11 +30,14 @@ pub fn choices_line(approval: &OpenApproval) -> String {
         return "type your answer".to_owned();
     }
     let mut words = vec!["y allow"];
-    if approval.scopes.contains(&Scope::Session) {
+    if approval.offers(Scope::Session) {
         words.push("s for this session");
     }
-    if approval.scopes.contains(&Scope::Always) {
-        words.push("a always");
+    if approval.offers(Scope::Always) {
+        words.push("a always in this project");
+    }
+    if approval.offers(Scope::Everywhere) {
+        words.push("e always, everywhere");
     }
     words.push("n [reason] deny");
     words.join(", ")

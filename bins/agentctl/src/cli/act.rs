@@ -27,10 +27,12 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ScopeArg {
     /// Only this call
     Once,
-    /// Similar calls in this session
+    /// The same call in this session, in this project, while the files that it runs stay the same
     Session,
-    /// Similar calls in every session, permanently
+    /// The same call in every session of this project, permanently, while the files that it runs stay the same
     Always,
+    /// The same call in every session and directory, permanently, whatever its files contain then
+    Everywhere,
 }
 
 impl From<ScopeArg> for Scope {
@@ -39,6 +41,7 @@ impl From<ScopeArg> for Scope {
             ScopeArg::Once => Self::Once,
             ScopeArg::Session => Self::Session,
             ScopeArg::Always => Self::Always,
+            ScopeArg::Everywhere => Self::Everywhere,
         }
     }
 }

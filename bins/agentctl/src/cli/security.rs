@@ -145,7 +145,8 @@ pub(crate) struct DryRunArgs {
 /// `rules`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-These rules come from answers with --scope always, or `a` at a prompt, and apply in every session. To change \
+These rules come from answers with --scope always or everywhere, or `a` or `e` at a prompt. The column \
+`holds` says where each applies. To change \
 rules of the configuration, edit its files; `agentctl config view --show-origin` lists them.\n\nExamples:\
 \n  agentctl rules ls\
 \n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'")]

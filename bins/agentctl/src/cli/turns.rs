@@ -274,8 +274,8 @@ starts the next one. Esc cancels the turn. Ctrl-C, or Ctrl-P Ctrl-Q, detaches; t
 AGENTCTL_DETACH_KEYS=ctrl-a,ctrl-d chooses other keys. NO_COLOR, COLORTERM and AGENTCTL_THEME=light|dark choose the colours.
 
 With --no-tui, AGENTCTL_TUI=0, --seq or --times, or without a terminal, attach prints lines. Type a line and press Enter to send it. \
-While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny; \
-for a choice, its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT \
+While an approval is open: y allow, s allow for this session, a always in this project, e everywhere, n [reason] deny; \
+for a choice, its number or id. Commands: /approve [once|session|always|everywhere]  /deny [reason]  /answer TEXT \
 /cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files. \
 @path attaches a file, @path:10-20 only those lines. Ctrl-C or Ctrl-D detaches; the session continues. \
 With --seq or --times, an answer is shown when it is complete, not while it streams.";

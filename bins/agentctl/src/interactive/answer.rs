@@ -6,7 +6,7 @@ use agentd_protocol::{ApprovalKind, Choice, DecideParams, Decision, OpenApproval
 /// Help for the commands that `attach` itself handles.
 pub(crate) const HELP: &str = "\
 a line is sent to the session; start it with // to send a leading /
-/approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
+/approve [once|session|always|everywhere]  /deny [reason]  /answer TEXT   the open approval
 /cancel   cancel the turn     /resume  resume after a pause, or retry a parked call now
 /compact  replace the beginning of the conversation with a summary
 /detach   detach; the session continues";
@@ -124,8 +124,9 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
             "" | "once" => Typed::Decide(ApprovalAnswer::allow(Scope::Once)),
             "session" => scoped(Scope::Session, approval),
             "always" => scoped(Scope::Always, approval),
+            "everywhere" => scoped(Scope::Everywhere, approval),
             other => Typed::Unclear(format!(
-                "unknown scope {other:?}; expected once, session or always"
+                "unknown scope {other:?}; expected once, session, always or everywhere"
             )),
         },
         ("deny", Some(_)) => Typed::Decide(ApprovalAnswer::deny(rest)),
@@ -152,6 +153,7 @@ fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
         ("y" | "yes", "") => Some(Typed::Decide(ApprovalAnswer::allow(Scope::Once))),
         ("s", "") => Some(scoped(Scope::Session, approval)),
         ("a", "") => Some(scoped(Scope::Always, approval)),
+        ("e", "") => Some(scoped(Scope::Everywhere, approval)),
         ("n", reason) => Some(Typed::Decide(ApprovalAnswer::deny(reason))),
         ("no", "") => Some(Typed::Decide(ApprovalAnswer::deny(""))),
         _ => None,
@@ -200,11 +202,11 @@ pub(crate) fn choice_of<'a>(line: &str, choices: &'a [Choice]) -> Result<Option<
 }
 
 fn scoped(scope: Scope, approval: &OpenApproval) -> Typed {
-    if approval.scopes.contains(&scope) {
+    if approval.offers(scope) {
         Typed::Decide(ApprovalAnswer::allow(scope))
     } else {
         Typed::Unclear(format!(
-            "this call can be allowed only once; {}",
+            "this call cannot be allowed that far; {}",
             choices_line(approval)
         ))
     }

@@ -23,6 +23,11 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
             })
             .collect(),
         scopes: vec![Scope::Once, Scope::Session],
+        grant: Some("Bash(make)".into()),
+        about: agentd_protocol::About {
+            reach: Some(agentd_protocol::Reach::default()),
+            ..agentd_protocol::About::default()
+        },
         ..OpenApproval::new(Stamp::new(NOW, 1).approval(), kind, SessionId::NIL, NOW)
     }
 }
@@ -214,6 +219,7 @@ fn decided(approval: ApprovalId) -> Event {
             decision: Decision::Allow,
             answer: None,
             scope: Scope::Once,
+            everywhere: false,
             message: None,
             basis: None,
         },

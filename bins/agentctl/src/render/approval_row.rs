@@ -68,7 +68,7 @@ impl ApprovalRow {
 
     /// Whether the approval can be allowed with this scope.
     pub(crate) fn can_be_allowed(&self, scope: Scope) -> bool {
-        self.kind != ApprovalKind::Question && (scope == Scope::Once || self.scopes.contains(&scope))
+        self.kind != ApprovalKind::Question && self.open.offers(scope)
     }
 
     /// One line about the approval, and the command that answers it alone.

@@ -252,6 +252,7 @@ fn an_answer_shows_its_author_and_its_scope() {
         decision: Decision::Allow,
         answer: None,
         scope: Scope::Session,
+        everywhere: false,
         message: None,
         basis: None,
     };
@@ -487,11 +488,15 @@ fn a_prompt_says_what_a_wider_answer_would_allow() {
     assert_eq!(choices_line(&open), "y allow, n [reason] deny");
     open.scopes = vec![Scope::Once, Scope::Session, Scope::Always];
     open.grant = Some("allow Bash(rm x)".into());
+    open.about.reach = Some(agentd_protocol::Reach {
+        place: "/w".into(),
+        ..agentd_protocol::Reach::default()
+    });
     let scope = "  scope   session or always would also allow: allow Bash(rm x)".to_owned();
     assert!(lines(&open).contains(&scope), "{:?}", lines(&open));
     assert_eq!(
         choices_line(&open),
-        "y allow, s for this session, a always, n [reason] deny"
+        "y allow, s for this session, a always in this project, e always, everywhere, n [reason] deny"
     );
     open.choices = vec![Choice {
         id: "continue".into(),

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
 use crate::render::{Column, age, clean};
-use agentd_protocol::{Fault, RemoveRuleParams, RuleRow, Timestamp};
+use agentd_protocol::{Fault, Reach, RemoveRuleParams, RuleRow, Timestamp};
 
 impl Row for RuleRow {
     fn columns(_wide: bool) -> Vec<Column> {
@@ -16,6 +16,7 @@ impl Row for RuleRow {
             Column::whole("by", 1),
             Column::whole("approval", 3),
             Column::text("text", 0, 30),
+            Column::text("holds", 0, 30),
         ]
     }
 
@@ -26,12 +27,20 @@ impl Row for RuleRow {
             self.by.to_string(),
             self.approval.map(|approval| approval.short()).unwrap_or_default(),
             clean(&self.rule).into_owned(),
+            clean(&holds(self)).into_owned(),
         ]
     }
 
     fn name(&self) -> String {
         self.number.to_string()
     }
+}
+
+/// Where the rule holds. What earlier versions stored holds everywhere.
+fn holds(row: &RuleRow) -> String {
+    row.reach
+        .as_ref()
+        .map_or_else(|| "everywhere".to_owned(), Reach::in_words)
 }
 
 pub(crate) async fn rules(ctx: &mut Ctx, verb: &RulesVerb) -> Result<Exit, Failure> {

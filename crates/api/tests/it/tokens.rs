@@ -367,15 +367,18 @@ async fn i7_a_limited_token_cannot_decide_for_other_sessions() {
     let mine = session(&h, "mine", TEAM).await;
     let approval = h.log.ask(mine, "may I?").await;
     let decide = |scope: &str| json!({ "approval": approval, "decision": "allow", "scope": scope });
-    let refused = h
-        .api
-        .call(&who, "approval.decide", decide("always"))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (refused.class, refused.code.as_str()),
-        (FaultClass::Denied, "beyond_labels")
-    );
+    for scope in ["always", "everywhere"] {
+        let refused = h
+            .api
+            .call(&who, "approval.decide", decide(scope))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (refused.class, refused.code.as_str()),
+            (FaultClass::Denied, "beyond_labels"),
+            "{scope}"
+        );
+    }
     h.api.call(&who, "approval.decide", decide("once")).await.unwrap();
     let lines = h
         .call("session.export", json!({ "session": "mine" }))

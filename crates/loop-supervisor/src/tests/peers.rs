@@ -182,6 +182,7 @@ impl Strings {
                 text: format!("detail of {}", prepared.name),
                 binding: Ok(Binding::default()),
             }),
+            ToolMsg::Contents { done, .. } => done.answer(Ok(BTreeMap::new())),
             ToolMsg::SessionEnded { session } => {
                 let _ = self.cold.send(session);
             }
@@ -219,5 +220,6 @@ fn judgement(kind: VerdictKind) -> Judgement {
         title: String::new(),
         detail: String::new(),
         risks: Vec::new(),
+        by_content: false,
     }
 }

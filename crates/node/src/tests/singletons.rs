@@ -140,6 +140,7 @@ async fn i7_a_question_lost_with_the_gate_stays_unanswered() {
         mode: agentd_protocol::PermissionMode::Yolo,
         workdir: "/".into(),
         rules: Vec::new(),
+        here: agentd_policy::Here::default(),
         grants: Vec::new(),
         always: Vec::new(),
     });

@@ -1,6 +1,6 @@
 //! The question of an open approval.
 
-use super::{Content, Question};
+use super::{Content, DIGITS, Question};
 use agentd_protocol::{ApprovalKind, OpenApproval, QuestionLine, Scope};
 
 /// The lines of an open approval: all that a person must see before they allow it.
@@ -72,20 +72,43 @@ fn facts(open: &OpenApproval) -> Vec<(&'static str, String)> {
         );
         facts.push(("note", text));
     }
-    let scopes = scopes(open);
-    if let Some(grant) = open.grant.as_ref().filter(|_| !scopes.is_empty()) {
-        facts.push((
-            "scope",
-            format!("{} would also allow: {grant}", scopes.join(" or ")),
-        ));
-    }
+    facts.extend(reach(open));
     facts
 }
 
-fn scopes(approval: &OpenApproval) -> Vec<&'static str> {
-    [(Scope::Session, "session"), (Scope::Always, "always")]
-        .into_iter()
-        .filter(|(scope, _)| approval.scopes.contains(scope))
-        .map(|(_, word)| word)
-        .collect()
+/// What each wider answer would allow beyond this call, and where.
+fn reach(open: &OpenApproval) -> Vec<(&'static str, String)> {
+    let Some(grant) = &open.grant else {
+        return Vec::new();
+    };
+    let mut facts = Vec::new();
+    let narrow = [(Scope::Session, "session"), (Scope::Always, "always")];
+    let narrow = narrow.into_iter().filter(|(scope, _)| open.offers(*scope));
+    let narrow: Vec<&str> = narrow.map(|(_, word)| word).collect();
+    if let Some(reach) = open.about.reach.as_ref().filter(|_| !narrow.is_empty()) {
+        facts.push((
+            "scope",
+            format!("{} would also allow: {grant}", narrow.join(" or ")),
+        ));
+        facts.push(("within", format!("only in the project {}", reach.place)));
+        for (name, sum) in reach.contents() {
+            let sum: String = sum.chars().take(DIGITS).collect();
+            facts.push(("while", format!("{name} stays as it is, sha256 {sum}")));
+        }
+        for name in reach.versions() {
+            facts.push(("while", format!("{name} stays as it is (size and times)")));
+        }
+        if reach.contents().next().is_none()
+            && reach.versions().next().is_none()
+            && content_of(open) == Content::Command
+        {
+            let text = "every future content: the command names no file that it runs";
+            facts.push(("covers", text.to_owned()));
+        }
+    }
+    if open.offers(Scope::Everywhere) {
+        let text = "would also allow it in every directory, whatever its files contain then";
+        facts.push(("everywhere", format!("{text}: {grant}")));
+    }
+    facts
 }

@@ -3,7 +3,7 @@
 use super::layout::{NARROWEST, width_of};
 use super::*;
 use crate::brief;
-use agentd_protocol::{ApprovalKind, OpenApproval, SessionId, Stamp, Timestamp};
+use agentd_protocol::{ABSENT, ApprovalKind, OpenApproval, Reach, Scope, SessionId, Stamp, Timestamp};
 
 fn question<'a>(content: &'a str, said: Option<&'a str>) -> Question<'a> {
     Question {
@@ -375,5 +375,56 @@ fn the_hash_of_version_1_stays() {
     assert_eq!(
         shown(&lines),
         "cbf76f90c29287c340eaf3dd0c18692feeb7c862cd6ddf3b359b5e7561f3f56c"
+    );
+}
+
+#[test]
+fn redteam_60_i7_the_question_says_what_each_wider_answer_covers_and_the_hash_covers_it() {
+    let mut open = open("sh build.sh");
+    open.grant = Some("Bash(sh build.sh)".into());
+    open.scopes = vec![Scope::Once, Scope::Session, Scope::Always];
+    let told = |open: &OpenApproval| {
+        let lines = laid_out(&question_lines(open), 200);
+        lines.iter().map(Line::text).collect::<Vec<_>>().join("\n")
+    };
+    let old = told(&open);
+    assert!(
+        !old.contains("session or always"),
+        "without a reach only the widest is honest: {old}"
+    );
+    assert!(
+        old.contains("in every directory, whatever its files contain then: Bash(sh build.sh)"),
+        "{old}"
+    );
+    let mut reach = Reach {
+        place: "/srv/a\nscope   nothing".into(),
+        files: [
+            ("build.sh".to_owned(), "ab".repeat(32)),
+            ("x".to_owned(), ABSENT.to_owned()),
+        ]
+        .into(),
+    };
+    open.about.reach = Some(reach.clone());
+    let bound = told(&open);
+    for part in [
+        "session or always would also allow: Bash(sh build.sh)",
+        "build.sh stays as it is, sha256 abab",
+    ] {
+        assert!(bound.contains(part), "{part}: {bound}");
+    }
+    assert!(
+        !bound.contains("\nscope   nothing"),
+        "the place forges no line of ours: {bound}"
+    );
+    let hash = shown(&question_lines(&open));
+    reach.files.insert("build.sh".to_owned(), "cd".repeat(32));
+    open.about.reach = Some(reach.clone());
+    assert_ne!(shown(&question_lines(&open)), hash, "another content");
+    reach.files.clear();
+    open.about.reach = Some(reach);
+    assert!(
+        told(&open).contains("every future content of the project"),
+        "{}",
+        told(&open)
     );
 }

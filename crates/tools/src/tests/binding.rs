@@ -4,6 +4,7 @@ use super::*;
 use crate::{Prepared, Subject};
 use agentd_protocol::Binding;
 use serde_json::json;
+use std::path::Path;
 
 fn environment(value: &str) -> Environment {
     Environment::default().with("PATH", "/bin").with("GRANTED", value)
@@ -182,5 +183,119 @@ fn redteam_46_a_call_cannot_weaken_the_sandbox_or_change_session() {
     assert_eq!(
         registry.prepare("Bash", &elsewhere).unwrap().subject,
         Subject::Command { command }
+    );
+}
+
+fn contents(world: &World, command: &str) -> BTreeMap<String, String> {
+    let beneath = Beneath::open(&world.root()).unwrap();
+    bash(command).contents(&beneath, &environment("a")).unwrap()
+}
+
+/// The state of the files that the command runs, before and after a change.
+fn both(
+    world: &World,
+    command: &str,
+    change: impl FnOnce(),
+) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let before = contents(world, command);
+    change();
+    (before, contents(world, command))
+}
+
+#[test]
+fn redteam_60_i7_every_way_to_replace_what_a_command_runs_changes_its_contents() {
+    let world = World::new();
+    let outside = tempfile::tempdir().unwrap();
+    let (root, write) = (world.root(), |path: &Path, text: &str| {
+        std::fs::write(path, text).unwrap()
+    });
+    let put = |name: &str, text: &str| write(&root.join(name), text);
+    let link = |to: &Path, name: &str| {
+        std::fs::remove_file(root.join(name)).unwrap();
+        std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+    };
+    std::fs::create_dir(root.join("sub")).unwrap();
+    for name in [
+        "build.sh",
+        "other.sh",
+        "sub/build.sh",
+        "Makefile",
+        "other.mk",
+        "package.json",
+        "same.sh",
+    ] {
+        put(name, "echo one\n");
+    }
+    write(&outside.path().join("evil.sh"), "echo evil\n");
+    let differs = |why: &str, command: &str, change: &dyn Fn()| {
+        let control = both(&world, command, || ());
+        assert_eq!(control.0, control.1, "control: {why}");
+        let (before, after) = both(&world, command, change);
+        assert_ne!(before, after, "{why}: {command}");
+    };
+    differs("replaced", "sh build.sh", &|| put("build.sh", "echo two\n"));
+    differs("a link inside", "sh build.sh", &|| {
+        link(&root.join("other.sh"), "build.sh")
+    });
+    put("other.sh", "echo three\n");
+    differs("a link outside", "sh build.sh", &|| {
+        link(&outside.path().join("evil.sh"), "build.sh")
+    });
+    differs("its target outside", "sh build.sh", &|| {
+        write(&outside.path().join("evil.sh"), "echo worse\n")
+    });
+    differs("in a shell", "bash -c 'sh same.sh'", &|| {
+        put("same.sh", "echo 2\n")
+    });
+    differs("of a subdirectory", "env -C sub sh build.sh", &|| {
+        put("sub/build.sh", "echo 2\n")
+    });
+    differs("by cd", "bash -c 'cd sub; sh build.sh'", &|| {
+        put("sub/build.sh", "echo 3\n")
+    });
+    differs("a Makefile", "make", &|| put("Makefile", "two:\n"));
+    differs("a preferred Makefile", "make", &|| put("GNUmakefile", "three:\n"));
+    differs("another Makefile", "make -fother.mk", &|| {
+        put("other.mk", "two:\n")
+    });
+    differs("package.json", "npm run x", &|| put("package.json", "{}"));
+    differs("removed", "sh same.sh", &|| {
+        std::fs::remove_file(root.join("same.sh")).unwrap()
+    });
+}
+
+#[test]
+fn the_same_content_is_the_same_in_another_directory() {
+    let (one, other) = (World::new(), World::new());
+    for world in [&one, &other] {
+        std::fs::write(world.root().join("x.sh"), "echo x\n").unwrap();
+    }
+    assert_eq!(contents(&one, "sh x.sh"), contents(&other, "sh x.sh"));
+    assert!(contents(&one, "ls").is_empty() && !bash("ls").runs_files() && bash("sh x.sh").runs_files());
+}
+
+#[test]
+fn redteam_60_i7_a_script_that_changes_after_the_verdict_does_not_run() {
+    let world = World::new();
+    let script = world.root().join("x.sh");
+    std::fs::write(&script, "echo one\n").unwrap();
+    let (call, judged) = (bash("sh x.sh"), contents(&world, "sh x.sh"));
+    assert_eq!(call.replaced(&judged, Ok(judged.clone())), None, "control");
+    std::fs::write(&script, "echo two\n").unwrap();
+    let refused = call.replaced(&judged, Ok(contents(&world, "sh x.sh"))).unwrap();
+    assert_eq!(
+        (refused.status, code(&refused)),
+        (ToolStatus::Denied, "E_CHANGED".into())
+    );
+    assert!(
+        refused
+            .llm_text
+            .contains("x.sh changed after the call was judged"),
+        "{}",
+        refused.llm_text
+    );
+    assert!(
+        call.replaced(&judged, Err("no answer".into())).is_some(),
+        "unknown is not unchanged"
     );
 }

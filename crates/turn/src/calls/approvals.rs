@@ -7,7 +7,7 @@ use crate::input::{CallPlan, TimerKey};
 use crate::{planning::plan_mode, steps::limits, timers};
 use agentd_protocol::{
     About, ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Basis, Choice,
-    Decision, Fault, OpenApproval, Scope, Timestamp, ToolCallId,
+    Decision, Fault, Grant, OpenApproval, Reach, Scope, Timestamp, ToolCallId,
 };
 use agentd_text::{question_lines, shown};
 
@@ -91,12 +91,18 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: ApprovalAnswer) -> Resul
     };
     check(open, &answer)?;
     let basis = basis(open, &answer)?;
-    let always = (answer.scope == Scope::Always)
+    let everywhere = answer.scope == Scope::Everywhere && answer.decision == Decision::Allow;
+    let always = matches!(answer.scope, Scope::Always | Scope::Everywhere)
         .then(|| rule_of(open.grant.as_deref()?, answer.decision))
         .flatten();
-    let scope = match answer.decision {
-        Decision::Allow | Decision::Deny => answer.scope,
-        Decision::Answer | Decision::Expired | Decision::Withdrawn => Scope::Once,
+    let always = always.map(|rule| Grant {
+        rule,
+        reach: reach_of(open, answer.decision, everywhere),
+    });
+    let scope = match (answer.decision, answer.scope) {
+        (Decision::Allow | Decision::Deny, Scope::Everywhere) => Scope::Always,
+        (Decision::Allow | Decision::Deny, scope) => scope,
+        (Decision::Answer | Decision::Expired | Decision::Withdrawn, _) => Scope::Once,
     };
     let plan = open.kind == ApprovalKind::Plan && answer.decision == Decision::Allow;
     draft.emit_by_caller(ApprovalDecided {
@@ -104,16 +110,17 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: ApprovalAnswer) -> Resul
         decision: answer.decision,
         answer: answer.answer,
         scope,
+        everywhere,
         message: answer.message,
         basis,
     });
     if plan {
         plan_mode::leave(draft, id);
     }
-    if let Some(rule) = always {
+    if let Some(grant) = always {
         let by = draft.caller();
         draft.effect(Effect::AddRule {
-            rule,
+            grant,
             approval: id,
             by,
         });
@@ -129,6 +136,12 @@ pub(crate) fn rule_of(grant: &str, decision: Decision) -> Option<String> {
         Decision::Deny => Some(format!("deny {about}")),
         Decision::Answer | Decision::Expired | Decision::Withdrawn => None,
     }
+}
+
+/// How far the rule of an answer reaches. A denial holds everywhere: it can only restrict.
+pub(crate) fn reach_of(open: &OpenApproval, decision: Decision, everywhere: bool) -> Option<Reach> {
+    let narrow = decision == Decision::Allow && !everywhere;
+    narrow.then(|| open.about.reach.clone()).flatten()
 }
 
 /// Whether the answer fits the question.
@@ -152,8 +165,9 @@ fn check(open: &OpenApproval, answer: &ApprovalAnswer) -> Result<(), Fault> {
         };
         return Err(Fault::invalid("wrong_decision", "the decision does not fit the approval").hint(hint));
     }
-    let offered =
-        answer.scope == Scope::Once || (open.scopes.contains(&answer.scope) && open.grant.is_some());
+    let denied =
+        answer.decision == Decision::Deny && open.scopes.contains(&answer.scope) && open.grant.is_some();
+    let offered = denied || open.offers(answer.scope);
     let what = match answer.decision {
         Decision::Allow => "this approval cannot be given that far",
         Decision::Deny => "this cannot be denied that far: no rule says just this",
@@ -239,6 +253,7 @@ fn close(draft: &mut Draft<'_, '_>, approval: ApprovalId, decision: Decision, me
             decision,
             answer: None,
             scope: Scope::Once,
+            everywhere: false,
             message,
             basis: None,
         });

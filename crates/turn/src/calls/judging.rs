@@ -11,7 +11,8 @@ use crate::{
     checkpoints,
 };
 use agentd_protocol::{
-    Block, EventBody, ToolCallId, ToolFinished, ToolOutcome, ToolProposed, Verdict, VerdictGiven, VerdictKind,
+    Block, CHANGED_RULE, EventBody, ToolCallId, ToolFinished, ToolOutcome, ToolProposed, Verdict,
+    VerdictGiven, VerdictKind,
 };
 use serde_json::Value;
 
@@ -186,6 +187,13 @@ fn rule_again(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
             if verdict.kind == VerdictKind::Deny =>
         {
             give(draft, id, verdict, plan);
+        }
+        // A grant allowed it, and no longer does; what a person approved is compared before it runs.
+        (Stage::Allowed, Ruling::Verdict(verdict, plan))
+            if verdict.rule == CHANGED_RULE && draft.durable().bound(id).is_none() =>
+        {
+            let kind = VerdictKind::Deny;
+            give(draft, id, Verdict { kind, ..verdict }, plan);
         }
         (Stage::ToAsk, Ruling::Verdict(_, Some(plan))) => {
             draft.volatile().plans.insert(id, Box::new(plan.clone()));

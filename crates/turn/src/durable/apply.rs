@@ -133,6 +133,9 @@ impl Durable {
             prompt: None,
             ..created.clone()
         });
+        if let Some((_, lineage)) = self.lineage() {
+            self.grants = lineage.grants.clone();
+        }
         self.created_at = at;
         self.told = Surroundings::by_prompt(created, at);
         Ok(())

@@ -1,13 +1,13 @@
 //! Folding the facts of tool calls and approvals.
 
-use crate::calls::approvals::rule_of;
+use crate::calls::approvals::{reach_of, rule_of};
 use crate::calls::open_call::{OpenCall, Stage, Started};
 use crate::durable::apply::{Refusal, remember};
 use crate::durable::{Durable, Phase, Turn};
 use crate::steps::limits::GO_ON;
 use crate::{checkpoints, words};
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, LoopLimits, OnDeny,
+    ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, Grant, LoopLimits, OnDeny,
     OpenApproval, Scope, Seq, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
     VerdictGiven, VerdictKind,
 };
@@ -149,25 +149,30 @@ impl Durable {
             (ApprovalKind::Plan, Some(call)) => self.plan_decided(call, &open, decided)?,
             (ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Question, _) => {}
         }
-        let grant = match decided.decision {
-            Decision::Allow => open.grant,
-            _ => open.grant.and_then(|grant| rule_of(&grant, decided.decision)),
+        let rule = match decided.decision {
+            Decision::Allow => open.grant.clone(),
+            _ => open
+                .grant
+                .as_deref()
+                .and_then(|grant| rule_of(grant, decided.decision)),
         };
-        if let Some(grant) = grant {
-            self.granted(grant, decided.scope);
+        if let Some(rule) = rule {
+            let everywhere = decided.everywhere || decided.scope == Scope::Everywhere;
+            let reach = reach_of(&open, decided.decision, everywhere);
+            self.granted(Grant { rule, reach }, decided.scope);
         }
         self.approvals.retain(|other| other.approval != decided.approval);
         remember(&mut self.decided, decided.approval);
         Ok(())
     }
 
-    fn granted(&mut self, grant: String, scope: Scope) {
+    fn granted(&mut self, grant: Grant, scope: Scope) {
         let known = self.grants.contains(&grant);
         match scope {
             Scope::Once => return,
             Scope::Session => self.always.retain(|always| *always != grant),
-            Scope::Always if known => {}
-            Scope::Always => self.always.push(grant.clone()),
+            Scope::Always | Scope::Everywhere if known => {}
+            Scope::Always | Scope::Everywhere => self.always.push(grant.clone()),
         }
         if !known {
             self.grants.push(grant);

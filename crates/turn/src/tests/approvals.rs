@@ -163,11 +163,21 @@ fn the_model_reads_the_words_of_the_person_who_denied() {
 }
 
 #[test]
-fn scopes_reach_this_call_this_session_or_the_fleet() {
+fn scopes_reach_this_call_this_session_the_project_or_everything() {
+    let here = |rule: &str| Grant {
+        rule: rule.to_owned(),
+        reach: Some(reach()),
+    };
+    let (anywhere, rule) = (Grant::everywhere("Bash(it)"), Grant::everywhere("allow Bash(it)"));
     for (scope, grants, rules) in [
         (Scope::Once, vec![], vec![]),
-        (Scope::Session, vec!["Bash(it)"], vec![]),
-        (Scope::Always, vec!["Bash(it)"], vec!["allow Bash(it)"]),
+        (Scope::Session, vec![here("Bash(it)")], vec![]),
+        (
+            Scope::Always,
+            vec![here("Bash(it)")],
+            vec![here("allow Bash(it)")],
+        ),
+        (Scope::Everywhere, vec![anywhere], vec![rule]),
     ] {
         let mut world = asking(LoopLimits::default());
         world.decide(Decision::Allow, scope).unwrap();
@@ -207,7 +217,11 @@ fn a_denial_reaches_as_far_as_its_scope() {
         (Scope::Once, vec![], vec![]),
         (Scope::Session, vec!["deny Bash(it)"], vec![]),
         (Scope::Always, vec!["deny Bash(it)"], vec!["deny Bash(it)"]),
+        (Scope::Everywhere, vec!["deny Bash(it)"], vec!["deny Bash(it)"]),
     ] {
+        // What restricts holds in every directory.
+        let wide = |rules: Vec<&str>| rules.into_iter().map(Grant::everywhere).collect::<Vec<_>>();
+        let (grants, rules) = (wide(grants), wide(rules));
         let mut world = asking(LoopLimits::default());
         world.decide(Decision::Deny, scope).unwrap();
         assert_eq!(world.agent.durable().grants, grants);
@@ -231,7 +245,7 @@ fn a_scope_that_is_not_offered_is_refused() {
         ..world.plan(&name)
     };
     world.judged(tool_call, Judged::Verdict { verdict, plan });
-    for scope in [Scope::Session, Scope::Always] {
+    for scope in [Scope::Session, Scope::Always, Scope::Everywhere] {
         for decision in [Decision::Allow, Decision::Deny] {
             assert_eq!(
                 world.decide(decision, scope).unwrap_err().code,
@@ -240,6 +254,63 @@ fn a_scope_that_is_not_offered_is_refused() {
         }
     }
     world.decide(Decision::Allow, Scope::Once).unwrap();
+}
+
+#[test]
+fn redteam_60_i7_a_question_without_a_reach_has_no_narrow_answer() {
+    let asked = |about: About| {
+        let mut world = World::running(LoopLimits::default());
+        world.call(&["Bash"]);
+        let (tool_call, name) = world.judging.remove(0);
+        let verdict = Verdict {
+            kind: VerdictKind::Ask,
+            rule: "r".into(),
+            reason: "r".into(),
+        };
+        let plan = CallPlan {
+            about: Box::new(about),
+            ..world.plan(&name)
+        };
+        world.judged(tool_call, Judged::Verdict { verdict, plan });
+        world
+    };
+    for scope in [Scope::Session, Scope::Always] {
+        let mut old = asked(About::default());
+        let refused = old.decide(Decision::Allow, scope).unwrap_err();
+        assert_eq!(refused.code, "scope_not_offered", "it would hold everywhere");
+        let mut control = asked(About {
+            reach: Some(reach()),
+            ..About::default()
+        });
+        control.decide(Decision::Allow, scope).unwrap();
+    }
+    asked(About::default())
+        .decide(Decision::Allow, Scope::Everywhere)
+        .unwrap();
+}
+
+#[test]
+fn redteam_60_i7_a_call_that_a_grant_allowed_does_not_run_after_a_restart_with_other_files() {
+    for (rule, runs) in [("mode:default", true), (CHANGED_RULE, false)] {
+        let mut world = World::running(LoopLimits::default());
+        world.call(&["Bash"]);
+        world.judge(VerdictKind::Allow);
+        let given = world
+            .log
+            .iter()
+            .position(|event| event.body.kind() == "verdict.given");
+        world.crash_at(given.unwrap() + 1);
+        world.input(Input::Recover);
+        let (tool_call, name) = world.judging.remove(0);
+        let verdict = Verdict {
+            kind: VerdictKind::Ask,
+            rule: rule.into(),
+            reason: "r".into(),
+        };
+        let plan = world.plan(&name);
+        world.judged(tool_call, Judged::Verdict { verdict, plan });
+        assert_eq!(!world.running.is_empty(), runs, "{rule}");
+    }
 }
 
 #[test]

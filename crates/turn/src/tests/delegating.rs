@@ -34,6 +34,8 @@ pub(super) fn child(depth: u32) -> World {
             tool_call,
             depth,
             path: vec!["all of it".into()],
+            grants: Vec::new(),
+            shares: None,
         })),
         ..created(LoopLimits::default())
     };
@@ -262,4 +264,52 @@ fn a_copy_of_a_log_has_no_children_and_no_parent() {
         })
         .collect();
     assert_eq!(Agent::fold(other, config(), &log).unwrap().durable().depth(), 0);
+}
+
+#[test]
+fn redteam_60_i7_a_sub_agent_has_its_parents_grants_with_their_reach() {
+    let grant = Grant {
+        rule: "Bash(it)".into(),
+        reach: Some(reach()),
+    };
+    let sub_agent = |lineage: Lineage, parent: SessionId, session: SessionId| {
+        let created = SessionCreated {
+            parent: Some(parent),
+            lineage: Some(Box::new(lineage)),
+            ..created(LoopLimits::default())
+        };
+        World::of(session, created, config())
+    };
+    let (parent, tool_call) = (
+        SessionId::from_parts(5, [1; 10]),
+        ToolCallId::from_parts(5, [2; 10]),
+    );
+    let workdir = created(LoopLimits::default()).workdir;
+    let lineage = |dir: &str| Lineage {
+        root: parent,
+        tool_call,
+        depth: 1,
+        path: Vec::new(),
+        grants: vec![grant.clone()],
+        shares: Some(SharedPlace {
+            dir: dir.to_owned(),
+            place: "/project".into(),
+        }),
+    };
+    let child = sub_agent(lineage(&workdir), parent, child_of(parent, tool_call));
+    assert_eq!(child.agent.durable().grants, [grant.clone()]);
+    assert_eq!(child.agent.durable().project(), "/project");
+    let elsewhere = sub_agent(lineage("/else"), parent, child_of(parent, tool_call));
+    assert_eq!(
+        elsewhere.agent.durable().project(),
+        workdir,
+        "another directory is another project"
+    );
+    let forged = sub_agent(lineage(&workdir), parent, SessionId::from_parts(9, [9; 10]));
+    assert_eq!(forged.agent.durable().grants, []);
+    assert_eq!(
+        forged.agent.durable().project(),
+        workdir,
+        "a copy works for no one"
+    );
 }

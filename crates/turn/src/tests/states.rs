@@ -102,7 +102,10 @@ fn an_impossible_fact_changes_nothing() {
             reason: None,
         }),
         EventBody::TurnStarted(TurnStarted { inputs: vec![] }),
-        EventBody::RuleRemoved(RuleRemoved { rule: "x".into() }),
+        EventBody::RuleRemoved(RuleRemoved {
+            rule: "x".into(),
+            reach: None,
+        }),
         event.body.clone(),
     ] {
         event.body = body;

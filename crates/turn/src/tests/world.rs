@@ -23,7 +23,7 @@ pub(super) struct World {
     /// Set timers: generation and when they fire.
     pub(super) timers: BTreeMap<TimerKey, (u64, u64)>,
     pub(super) counting: Vec<ApprovalId>,
-    pub(super) rules: Vec<String>,
+    pub(super) rules: Vec<Grant>,
     /// Pending requests to hooks.
     pub(super) asked: BTreeMap<QuestionId, LifecycleEvent>,
     /// Running work on the history.
@@ -323,7 +323,7 @@ impl World {
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
             effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
-            Effect::AddRule { rule, .. } => self.rules.push(rule),
+            Effect::AddRule { grant, .. } => self.rules.push(grant),
         }
     }
 
@@ -633,7 +633,10 @@ impl World {
                 input: format!("the hash of {name}"),
                 ..Binding::default()
             }),
-            about: Box::default(),
+            about: Box::new(About {
+                reach: Some(reach()),
+                ..About::default()
+            }),
             loop_request: (name == "Task").then(|| {
                 LoopRequest::Delegate(Delegation {
                     purpose: "a part".into(),
@@ -993,4 +996,12 @@ fn unanswered(log: &[Event]) -> BTreeSet<String> {
         }
     }
     open
+}
+
+/// How far a grant of the calls of [`World::plan`] reaches.
+pub(super) fn reach() -> Reach {
+    Reach {
+        place: "/w".into(),
+        files: [("it".to_owned(), "00".to_owned())].into(),
+    }
 }

@@ -26,6 +26,9 @@ impl Case {
                 self.mode = Some(created.mode);
                 self.workdir.clone_from(&created.workdir);
                 self.rules.clone_from(&created.rules);
+                let lineage = created.lineage.as_ref();
+                let granted = lineage.iter().flat_map(|lineage| &lineage.grants);
+                self.grants = granted.map(|grant| grant.rule.clone()).collect();
             }
             EventBody::SessionUpdated(updated) => self.mode = updated.mode.or(self.mode),
             EventBody::ApprovalAsked(asked) => {

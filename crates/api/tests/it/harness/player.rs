@@ -49,6 +49,7 @@ fn decided(
         decision,
         answer,
         scope,
+        everywhere: false,
         message,
         basis,
     }

@@ -8,6 +8,7 @@ import { NOT_YET, Shown } from '../question.js';
 import { agentctl, ageOf, ask, blank, copies, curl, fail, loading, toast } from '../ui.js';
 import { origin, titleOf } from './approvals/detail.js';
 import { standingRules } from './approvals/rules.js';
+import { offers } from './session/approval.js';
 
 /** After the question on display has changed by itself, keys are ignored for this long, so that a person never allows a question that they did not read. */
 const REST = 900;
@@ -137,11 +138,12 @@ export const approvals = {
         one.kind === 'question' && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void reply(one) } }, 'Answer…'),
         one.kind === 'question' && h('button', { type: 'button', class: 'danger', on: { click: () => void deny(one) } }, 'No answer'));
       }
-      const scope = (/** @type {string} */ name) => one.scopes.includes(name);
+      const scope = (/** @type {string} */ name) => offers(one, name);
       return h('div', { class: 'answer-row' },
         h('button', { type: 'button', class: 'primary', data: { accepts: '' }, on: { click: () => void allow(one, 'once') } }, 'Allow once', h('kbd', null, 'y')),
         scope('session') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'session') } }, 'For the session', h('kbd', null, 's')),
-        scope('always') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'always') } }, 'Always', h('kbd', null, 'a')),
+        scope('always') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'always') } }, 'Always in this project', h('kbd', null, 'a')),
+        scope('everywhere') && h('button', { type: 'button', data: { accepts: '' }, on: { click: () => void allow(one, 'everywhere') } }, 'Everywhere', h('kbd', null, 'e')),
         h('button', { type: 'button', class: 'danger', on: { click: () => void deny(one) } }, 'Deny…', h('kbd', null, 'n')));
     }
 
@@ -216,7 +218,7 @@ export const approvals = {
       if (Date.now() - changedAt < REST) toast('The question just changed, because another person answered the previous one. Read it, then press the key again.');
       else act(one);
     }
-    const allows = (/** @type {string} */ scope) => () => byKey((one) => one.scopes.includes(scope)
+    const allows = (/** @type {string} */ scope) => () => byKey((one) => offers(one, scope)
       ? allow(one, scope)
       : toast(one.scopes.length ? `“${scope}” is not possible here.` : 'This question has no yes or no: choose an answer.'));
 
@@ -231,7 +233,8 @@ export const approvals = {
       ...(may ? {
         y: { help: 'allow once', run: allows('once') },
         s: { help: 'allow for the session', run: allows('session') },
-        a: { help: 'always allow', run: allows('always') },
+        a: { help: 'always allow in this project', run: allows('always') },
+        e: { help: 'always allow, everywhere', run: allows('everywhere') },
         n: { help: 'deny, with a reason', run: () => byKey(deny) },
       } : {}),
       ' ': { help: 'the next part of the question', run: () => {

@@ -141,7 +141,7 @@ class Session {
       });
     }
     if (this.ctx.can('approve')) {
-      for (const [key, help] of [['y', 'allow once'], ['s', 'allow for the session'], ['a', 'allow always'], ['n', 'deny']]) keys[key] = { help, run: (event) => this.answer(key, event.repeat) };
+      for (const [key, help] of [['y', 'allow once'], ['s', 'allow for the session'], ['a', 'allow always in this project'], ['e', 'allow everywhere'], ['n', 'deny']]) keys[key] = { help, run: (event) => this.answer(key, event.repeat) };
     }
     return this.ctx.keys(keys);
   }

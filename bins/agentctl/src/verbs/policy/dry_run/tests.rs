@@ -137,6 +137,7 @@ fn rules_grants_and_mode_apply_from_their_events_on() {
         decision: Decision::Allow,
         answer: None,
         scope: Scope::Session,
+        everywhere: false,
         message: None,
         basis: None,
     });

@@ -12,8 +12,9 @@ import { line } from './pane.js';
 /** @type {Scope[]} */
 const SCOPES = [
   { scope: 'once', label: 'Allow once', key: 'y', hint: 'Only this call' },
-  { scope: 'session', label: 'For this session', key: 's', hint: 'Similar calls of this session, too' },
-  { scope: 'always', label: 'Always', key: 'a', hint: 'Similar calls of all sessions, from now on' },
+  { scope: 'session', label: 'For this session', key: 's', hint: 'The same call of this session, too' },
+  { scope: 'always', label: 'Always in this project', key: 'a', hint: 'The same call of all sessions of this project, while its files stay the same' },
+  { scope: 'everywhere', label: 'Everywhere', key: 'e', hint: 'The same call in every directory, whatever its files contain then' },
 ];
 
 /**
@@ -115,7 +116,7 @@ function verdicts(asked, send) {
   const deny = () => send(reason.value.trim() ? { decision: 'deny', message: reason.value.trim() } : { decision: 'deny' });
   const row = h('form', { class: 'deny', hidden: true, on: { submit: (/** @type {Event} */ event) => (event.preventDefault(), deny()) } },
     reason, h('button', { class: 'danger' }, 'Deny'));
-  const allowed = SCOPES.filter(({ scope }) => scope === 'once' || (asked.scopes ?? []).includes(scope));
+  const allowed = SCOPES.filter(({ scope }) => scope === 'once' || offers(asked, scope));
   return [
     ...allowed.map(({ scope, label, key, hint }) => h('button', {
       type: 'button', class: scope === 'once' ? 'primary' : '', title: `${hint} (${key})`, data: { answer: key, accepts: '' },
@@ -147,12 +148,23 @@ function choices(asked, send) {
   ];
 }
 
+/**
+ * Whether an allow may have this scope. A question of an earlier version has no reach, so only the widest answer is honest.
+ * @param {{scopes?: string[], grant?: string, about?: Record<string, any>}} asked
+ * @param {string} scope
+ */
+export function offers({ scopes = [], grant, about }, scope) {
+  if (scope === 'once') return scopes.includes('once');
+  if (scope === 'everywhere') return scopes.includes('always') && Boolean(grant);
+  return scopes.includes(scope) && Boolean(grant) && Boolean(about?.reach);
+}
+
 /** A line about an answered question. @param {Question} question */
 export function decided(question) {
   const event = question.decided;
   if (!event) return null;
   const words = /** @type {Record<string, string>} */ ({ allow: 'allowed', deny: 'denied', answer: 'answered', expired: 'expired without an answer', withdrawn: 'no longer needed' });
-  const reach = event.decision === 'allow' && event.scope !== 'once' ? (event.scope === 'always' ? ' always' : ' for the session') : '';
+  const reach = event.decision === 'allow' && event.scope !== 'once' ? (event.scope === 'always' ? (event.everywhere ? ' always, everywhere' : ' always') : ' for the session') : '';
   return h('p', { class: `decided d-${event.decision}`, title: moment(event.at) },
     h('span', { class: 'mark', 'aria-hidden': 'true' }, event.decision === 'allow' || event.decision === 'answer' ? '✓' : '✕'),
     `${words[event.decision] ?? event.decision}${reach} by ${event.by}`,
