@@ -9,7 +9,7 @@ use agentd_protocol::{
     Scope, SendParams, ToolStatus, WorkspaceChoice, WorkspaceRequest,
 };
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, Follower, check_log, found};
+use agentd_tests::{Daemon, Follower, check_log, found, git};
 use std::path::Path;
 
 /// A model that runs the script once per turn.
@@ -143,16 +143,11 @@ async fn redteam_60_i7_always_holds_for_one_directory_and_one_content() {
 }
 
 fn repository(dir: &str) {
-    let git = |args: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        let named = ["-c", "user.name=ana", "-c", "user.email=ana@example.org"];
-        let done = git.current_dir(dir).args(named).args(args).output().unwrap();
-        assert!(done.status.success(), "{args:?}: {done:?}");
-    };
     script(dir, "made");
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "one"]);
+    let dir = Path::new(dir);
+    git(dir, &["init", "-q"]);
+    git(dir, &["add", "."]);
+    git(dir, &["commit", "-qm", "one"]);
 }
 
 async fn in_clone(client: &Client, source: &str) -> String {

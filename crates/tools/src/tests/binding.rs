@@ -207,7 +207,7 @@ fn redteam_60_i7_every_way_to_replace_what_a_command_runs_changes_its_contents()
     let world = World::new();
     let outside = tempfile::tempdir().unwrap();
     let (root, write) = (world.root(), |path: &Path, text: &str| {
-        std::fs::write(path, text).unwrap()
+        std::fs::write(path, text).unwrap();
     });
     let put = |name: &str, text: &str| write(&root.join(name), text);
     let link = |to: &Path, name: &str| {
@@ -235,32 +235,32 @@ fn redteam_60_i7_every_way_to_replace_what_a_command_runs_changes_its_contents()
     };
     differs("replaced", "sh build.sh", &|| put("build.sh", "echo two\n"));
     differs("a link inside", "sh build.sh", &|| {
-        link(&root.join("other.sh"), "build.sh")
+        link(&root.join("other.sh"), "build.sh");
     });
     put("other.sh", "echo three\n");
     differs("a link outside", "sh build.sh", &|| {
-        link(&outside.path().join("evil.sh"), "build.sh")
+        link(&outside.path().join("evil.sh"), "build.sh");
     });
     differs("its target outside", "sh build.sh", &|| {
-        write(&outside.path().join("evil.sh"), "echo worse\n")
+        write(&outside.path().join("evil.sh"), "echo worse\n");
     });
     differs("in a shell", "bash -c 'sh same.sh'", &|| {
-        put("same.sh", "echo 2\n")
+        put("same.sh", "echo 2\n");
     });
     differs("of a subdirectory", "env -C sub sh build.sh", &|| {
-        put("sub/build.sh", "echo 2\n")
+        put("sub/build.sh", "echo 2\n");
     });
     differs("by cd", "bash -c 'cd sub; sh build.sh'", &|| {
-        put("sub/build.sh", "echo 3\n")
+        put("sub/build.sh", "echo 3\n");
     });
     differs("a Makefile", "make", &|| put("Makefile", "two:\n"));
     differs("a preferred Makefile", "make", &|| put("GNUmakefile", "three:\n"));
     differs("another Makefile", "make -fother.mk", &|| {
-        put("other.mk", "two:\n")
+        put("other.mk", "two:\n");
     });
     differs("package.json", "npm run x", &|| put("package.json", "{}"));
     differs("removed", "sh same.sh", &|| {
-        std::fs::remove_file(root.join("same.sh")).unwrap()
+        std::fs::remove_file(root.join("same.sh")).unwrap();
     });
 }
 

@@ -297,7 +297,7 @@ fn redteam_60_i7_a_sub_agent_has_its_parents_grants_with_their_reach() {
         }),
     };
     let child = sub_agent(lineage(&workdir), parent, child_of(parent, tool_call));
-    assert_eq!(child.agent.durable().grants, [grant.clone()]);
+    assert_eq!(child.agent.durable().grants, vec![grant.clone()]);
     assert_eq!(child.agent.durable().project(), "/project");
     let elsewhere = sub_agent(lineage("/else"), parent, child_of(parent, tool_call));
     assert_eq!(
