@@ -423,7 +423,7 @@ fn redteam_60_i7_the_question_says_what_each_wider_answer_covers_and_the_hash_co
     reach.files.clear();
     open.about.reach = Some(reach);
     assert!(
-        told(&open).contains("every future content of the project"),
+        told(&open).contains("every future content: the command names no file"),
         "{}",
         told(&open)
     );
