@@ -214,7 +214,7 @@ async fn redteam_42_i7_yes_does_not_count_before_the_end_was_shown() {
     for (early, refusal, times) in [
         ("y", page, 1),
         ("yes", page, 2),
-        ("a", "this call can be allowed only once", 1),
+        ("a", "this call cannot be allowed that far", 1),
         ("/approve", page, 3),
     ] {
         terminals.keys("attach", &[early, "Enter"]);
