@@ -157,9 +157,10 @@ class Session {
     if (repeats || performance.now() - this.answered < PAUSE) return;
     const box = this.transcript?.element.getBoundingClientRect();
     const cards = this.tab === 'transcript' ? [...this.root.querySelectorAll('.approval')] : [];
+    // A part of it is enough: the buttons of a long question are below the display, and allow nothing before its end was seen.
     const card = cards.find((one) => {
-      const own = one.querySelector('.approval-actions')?.getBoundingClientRect();
-      return own && box && own.top < box.bottom && own.bottom > box.top;
+      const own = one.getBoundingClientRect();
+      return box && own.top < box.bottom && own.bottom > box.top;
     });
     if (card) {
       this.answered = performance.now();
