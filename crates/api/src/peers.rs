@@ -113,7 +113,7 @@ pub trait Peers: Send + Sync + Debug {
     ) -> Result<Option<Owner>, StoreError>;
     /// Why this node may not run a session; `None`: it may.
     async fn away(&self, session: SessionId) -> Result<Option<Away>, StoreError>;
-    /// Passes a request on, for whom this proves.
+    /// Passes a request on for the caller that `by` proves.
     async fn call(&self, owner: &Owner, by: Proof, call: &PeerCall) -> Result<Value, Fault>;
     /// The nodes, by name.
     async fn nodes(&self) -> Result<Vec<FleetNode>, StoreError>;

@@ -1,5 +1,5 @@
-//! Requests that other nodes pass on. What they ask for comes as a [`Verified`], which only the verifier of signatures makes,
-//! and for whom they ask as a proof: this node looks up itself what that caller may do.
+//! Requests that other nodes pass on. A request comes as a [`Verified`], which only the verifier of signatures makes, with a
+//! proof of its caller: this node itself looks up the caller's rights.
 //!
 //! Invariant I7: what is not proved is refused.
 
@@ -77,7 +77,7 @@ impl Api {
     /// session in the store, too.
     ///
     /// # Errors
-    /// The request is for somebody else, or the feed does not answer.
+    /// The request is for another node, or the feed does not answer.
     pub async fn peer_follow(&self, request: &Verified) -> Result<Fragments, Fault> {
         if request.by() != &Proof::Node {
             return Err(no_proof());
@@ -94,7 +94,7 @@ impl Api {
         Ok(Fragments(subscription))
     }
 
-    /// The caller whom a request proves, if it may call this method. Only methods about sessions are passed on.
+    /// The caller that a request proves, if it may call this method. Only methods about sessions are passed on.
     async fn caller_of(&self, request: &Verified, name: &str) -> Result<Caller, Fault> {
         let (_, reach) = method(name)?;
         if reach == Reach::Node {
@@ -127,7 +127,7 @@ impl Api {
         live().ok_or_else(bad_token)
     }
 
-    /// What a local user of another node may do here.
+    /// The rights of a local user of another node.
     fn visitor(&self, user: &str) -> Result<Visitor, Fault> {
         if user.is_empty() || user.len() > LONGEST || user.chars().any(char::is_control) {
             return Err(no_proof());

@@ -27,7 +27,7 @@ pub(crate) struct Caller {
     kind: Kind,
 }
 
-/// What a caller is. Each kind has its own rights, so that none is taken for another one.
+/// The kinds of callers. Each has its own rights, so that none is taken for another one.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     /// A local user of this node.
@@ -109,7 +109,7 @@ impl Caller {
         }
     }
 
-    /// What it may do.
+    /// The scopes of its methods.
     pub(crate) fn scopes(&self) -> &[Scope] {
         match &self.kind {
             Kind::User => &Scope::ALL,

@@ -8,7 +8,7 @@ use crate::verify::Verified;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 
-/// What the signed bytes begin with.
+/// The beginning of the signed bytes.
 const DOMAIN: &[u8] = b"agentd node answer 1\0";
 
 /// The answer is not that of the node.

@@ -38,7 +38,7 @@ pub enum KeyFileError {
         /// Its mode.
         mode: u32,
     },
-    /// The file belongs to somebody else.
+    /// The file belongs to another user.
     #[error("the key of this node, {}, belongs to user {owner}: give it to user {user}, or delete it", path.display())]
     Owner {
         /// The file.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 /// The number of a request, which its sender chose at random.
 pub(crate) type Nonce = [u8; 16];
 
-/// What a number that arrives is.
+/// The kinds of numbers that arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// New.

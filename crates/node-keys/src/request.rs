@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The scheme of the `authorization` header.
 pub const SCHEME: &str = "Agentd-Node";
-/// What the signed bytes begin with: a signature of anything else is none of a request.
+/// The beginning of the signed bytes, so that a signature of anything else is not one of a request.
 pub(crate) const DOMAIN: &[u8] = b"agentd node request 1\0";
 /// The version of the envelope.
 pub(crate) const VERSION: u32 = 1;
@@ -27,7 +27,7 @@ pub struct Identity {
     pub incarnation: u64,
 }
 
-/// For whom a node makes a request, and what proves it.
+/// The caller of a request, with the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Proof {
@@ -45,7 +45,7 @@ pub enum Proof {
     Node,
 }
 
-/// What the signature covers.
+/// The signed content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Envelope {
@@ -78,7 +78,7 @@ pub struct Outgoing<'a> {
     pub from: Identity,
     /// When it is sent.
     pub at: Timestamp,
-    /// For whom.
+    /// The caller.
     pub by: Proof,
 }
 

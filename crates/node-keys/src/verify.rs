@@ -23,7 +23,7 @@ pub struct Arrived<'a> {
 /// The node that gets requests.
 #[derive(Debug)]
 pub struct Here {
-    /// Who it is.
+    /// Its name and incarnation.
     pub node: Identity,
     /// Its time.
     pub now: Timestamp,
@@ -161,7 +161,7 @@ impl Verified {
         &self.from
     }
 
-    /// For whom.
+    /// The caller.
     #[must_use]
     pub const fn by(&self) -> &Proof {
         &self.by

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
 
-/// How old the known keys may be. A key that was removed at another node is accepted for so long.
+/// How old the known keys may be. A key that another node removed is accepted until then.
 const FRESH: Duration = Duration::from_secs(1);
 /// How old they may be before a key counts as unknown; strangers cause no more reads than this allows.
 const UNKNOWN: Duration = Duration::from_millis(50);

@@ -196,7 +196,7 @@ impl Broker {
         spot.in_repository(made, inside.is_some() && self.places.keeps_git())
     }
 
-    /// Classifies an open file. What has no path is the session's if no other process can find it by a name: pipes, sockets,
+    /// Classifies an open file. A file without a path is the session's if no other process can find it by a name: pipes, sockets,
     /// memory and removed files. All anonymous inodes (timers, event queues) are one, which belongs to the machine.
     fn spot_of(&self, object: &Object) -> Spot {
         const NAMELESS: [&str; 2] = ["pipe:", "socket:"];

@@ -55,7 +55,7 @@ impl Shell {
         self.ask_gate(tool_call, planned);
     }
 
-    /// Asks the gate about a checked call. What the call runs is read first: the gate reads no files.
+    /// Asks the gate about a checked call, after the executor has read the files that it runs: the gate reads no files.
     pub(crate) fn ask_gate(&mut self, tool_call: ToolCallId, planned: Planned) {
         let reads = planned.prepared.runs_files();
         let prepared = reads.then(|| Box::new(planned.prepared.clone()));
@@ -288,7 +288,7 @@ impl Shell {
     }
 }
 
-/// What is known about a call beyond its verdict.
+/// Facts about a call beyond its verdict.
 #[derive(Debug, Default)]
 pub struct Details {
     /// The exact action.

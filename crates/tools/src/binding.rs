@@ -148,7 +148,7 @@ pub fn likeness(binding: &Binding) -> String {
     })
 }
 
-/// What a state was made from.
+/// The source of a state.
 pub(crate) enum Examined {
     Content,
     Version,

@@ -29,7 +29,7 @@ fn identity(fleet: &Fleet, name: &str) -> Identity {
     }
 }
 
-/// Somebody who sends requests to `node0`, as `node1` does.
+/// An attacker that sends requests to `node0`, as `node1` does.
 struct Attacker<'a> {
     fleet: &'a Fleet,
     http: reqwest::Client,
@@ -288,7 +288,7 @@ async fn i7_keys_are_replaced_and_removed_and_a_removed_one_stays_so() {
         assert!(again.said().contains("was removed"), "{}", again.said());
     };
     refused(&fleet).await;
-    // With a new key, before somebody admits it; then with the old one, although the node is admitted.
+    // With a new key, before it is admitted; then with the old one, although the node is admitted.
     std::fs::rename(data_dir.join("node.key"), data_dir.join("kept")).unwrap();
     refused(&fleet).await;
     let done = key_command(&fleet, 0, &["admit", "node1"]).await;

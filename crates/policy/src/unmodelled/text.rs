@@ -17,7 +17,7 @@ const BETWEEN: &str = "'\"`,;|&()[]{}<>=!$:#^*?\\%@";
 pub(super) struct Text {
     /// The program, then the words of the text, for each reading of it.
     readings: Vec<Vec<String>>,
-    /// What may each be a command.
+    /// Word sequences that may each be a command.
     beginnings: Vec<Vec<String>>,
     paths: Vec<String>,
 }

@@ -11,10 +11,10 @@ pub(super) struct At {
     pub(super) path: u64,
 }
 
-/// What a change of modes, owners, times or attributes is about.
+/// The object of a change of modes, owners, times or attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// What a path leads to.
+    /// The target of a path.
     Path { at: At, flags: AtFlags },
     /// One of the caller's open descriptors.
     Open(i32),

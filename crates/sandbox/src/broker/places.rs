@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Commands leave it as it is.
 const KEPT: Class = Class::Protected(Reason::GitMetadata);
-/// What a rule forbids to write.
+/// A path that a rule forbids to write.
 pub(super) const DENIED: Spot = Spot::Guarded {
     class: Class::Protected(Reason::Denied),
     excepted: false,

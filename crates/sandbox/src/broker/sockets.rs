@@ -175,7 +175,7 @@ impl Sockets {
         let file = openat(&named.dir, bare(&named.name), flags, Mode::empty())?;
         match FileType::from_raw_mode(fstat(&file)?.st_mode) {
             FileType::Socket => self.bound.keep(file),
-            // Somebody else replaced it.
+            // Another process replaced it.
             _ => Ok(()),
         }
     }

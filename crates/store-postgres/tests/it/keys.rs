@@ -109,7 +109,7 @@ async fn i7_a_name_has_one_key_and_a_copied_key_goes_with_its_original() {
         fleet(&database).await,
     );
     a.join(&joining("a", '1')).await.unwrap();
-    // The data directory was made anew.
+    // Its data directory is a new one.
     let again = a.join(&joining("a", '2')).await.unwrap();
     assert_eq!(known(c.as_ref(), "a").await, [(again, key('2'))]);
     // The data directory of `b` is a copy.

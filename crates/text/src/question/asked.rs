@@ -76,7 +76,7 @@ fn facts(open: &OpenApproval) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What each wider answer would allow beyond this call, and where.
+/// The calls beyond this one that each wider answer would allow, and where.
 fn reach(open: &OpenApproval) -> Vec<(&'static str, String)> {
     let Some(grant) = &open.grant else {
         return Vec::new();

@@ -296,7 +296,7 @@ pub(super) async fn listeners_of_the_session_are_reached(found: Findings) {
     assert_eq!(walled.says(&script).await, expected);
 }
 
-/// A listener that accepts nobody holds up only who waits for it.
+/// A listener that accepts no connection holds up only the processes that wait for it.
 pub(super) async fn i6_a_connection_that_waits_holds_nobody_up(found: Findings) {
     if !found.isolated.works() {
         return skipped("isolated does not work", "broker: waiting connections");
@@ -311,7 +311,7 @@ pub(super) async fn i6_a_connection_that_waits_holds_nobody_up(found: Findings) 
     assert_eq!(walled.says(&again).await, "good");
 }
 
-/// Without the broker nobody decides who listens.
+/// Without the broker nothing decides which listeners are reached.
 pub(super) async fn i7_without_a_broker_there_are_no_unix_sockets(found: Findings) {
     let script = "perl -MSocket -e 'print socket(S, AF_UNIX, SOCK_STREAM, 0) ? \"yes\" : $! + 0'";
     for level in levels(&found) {
