@@ -141,6 +141,34 @@ async fn i6_a_slow_run_ends_with_everything_that_it_started() {
     assert!(!mark.exists());
 }
 
+#[tokio::test]
+async fn lines_are_passed_on_whole_until_they_are_not_wanted() {
+    let (_dir, repository) = repository();
+    // More than one chunk of the pipe, with lines across its borders, and none at the end.
+    let names: Vec<String> = (0..9_000).map(|n| format!("{n:040}")).collect();
+    let run = || Run::new(&repository, MINUTE, ["stripspace"]).input(names.join("\n").into_bytes());
+    let mut seen = Vec::new();
+    let each = |line: &[u8]| {
+        seen.push(String::from_utf8(line.to_vec()).unwrap());
+        true
+    };
+    assert!(lines(&environment(), run(), each).await.unwrap());
+    assert_eq!(seen, names);
+    let mut left = 5;
+    let some = |_: &[u8]| {
+        left -= 1;
+        left > 0
+    };
+    assert!(!lines(&environment(), run(), some).await.unwrap());
+    assert_eq!(left, 0);
+    let long = Run::new(&repository, MINUTE, ["stripspace"]).input(vec![b'x'; 200_000]);
+    let error = lines(&environment(), long, |_| true).await.unwrap_err();
+    assert!(error.to_string().contains("a line of more than"), "{error}");
+    let unknown = Run::new(&repository, MINUTE, ["rev-list", "nothing"]);
+    let error = lines(&environment(), unknown, |_| true).await.unwrap_err();
+    assert!(error.to_string().contains("nothing"), "{error}");
+}
+
 #[test]
 fn messages_are_short_and_plain() {
     assert_eq!(words(b"fatal: no\nerror: yes\n\n3\n4\n", Some(1)), "no; yes; 3");

@@ -17,6 +17,7 @@ use agentd_workspace::WORKSPACES;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Decides once. A missing sandbox does not prevent the start: agentd then refuses sessions and gives the reason.
 pub(crate) async fn decide(
@@ -109,15 +110,24 @@ fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<Sandbox
 }
 
 /// The paths that deny rules of the configuration hide from commands.
-pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Result<Hidden, NodeError> {
+pub(crate) fn hidden(
+    permission: &PermissionConfig,
+    environment: &BTreeMap<String, String>,
+    within: Duration,
+) -> Result<Hidden, NodeError> {
+    let home = environment.get("HOME").map(String::as_str);
     let rules = configured_rules(permission).map_err(|error| NodeError::Rules(error.to_string()))?;
     let policy = Policy::new(home).with(rules);
     if !policy.has_denied_reads() {
         return Ok(Hidden::default());
     }
-    Ok(Hidden::by(move |workdir, path| {
+    let hidden = Hidden::by(move |workdir, path| {
         policy.denies_reading(&workdir.to_string_lossy(), &path.to_string_lossy())
-    }))
+    });
+    Ok(match within {
+        Duration::ZERO => hidden,
+        within => hidden.with_history(crate::workspaces::environment(environment), within),
+    })
 }
 
 /// What deny rules of the configuration forbid to write: commands must not write it either.

@@ -354,7 +354,8 @@ async fn executor(
         .map(|(name, value)| (name.into(), value.into()));
     let places = places(settings, environment);
     let home = environment.get("HOME").map(String::as_str);
-    let hidden = crate::sandboxing::hidden(&settings.permission, home)?;
+    let within = settings.sandbox.history_limit;
+    let hidden = crate::sandboxing::hidden(&settings.permission, environment, within)?;
     let protected = settings.permission.protected();
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let protected = protected

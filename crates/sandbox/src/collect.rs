@@ -7,6 +7,7 @@ use crate::spill::{SpillFile, Spilling};
 use rustix::io::Errno;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -48,6 +49,8 @@ pub struct Collected {
     pub spill: Option<SpillFile>,
     /// Why the whole output could not be kept.
     pub spill_error: Option<String>,
+    /// The repositories whose objects it could not read, because their history names what a rule denies.
+    pub denied_history: Arc<[PathBuf]>,
 }
 
 enum Spill {
@@ -60,6 +63,7 @@ struct Collector<'a> {
     spec: &'a CollectSpec,
     output: Capture,
     spill: Spill,
+    denied_history: Arc<[PathBuf]>,
 }
 
 impl Running {
@@ -92,6 +96,7 @@ impl Running {
             spec,
             output: Capture::new(spec.limits),
             spill: Spill::NotYet,
+            denied_history: Arc::clone(&self.denied_history),
         };
         let mut buffer = vec![0; CHUNK];
         let mut open = true;
@@ -220,6 +225,7 @@ impl Collector<'_> {
             output: self.output,
             spill,
             spill_error,
+            denied_history: self.denied_history,
         }
     }
 }

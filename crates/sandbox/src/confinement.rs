@@ -3,6 +3,7 @@
 use crate::annex::Annex;
 use crate::environment::Environment;
 use crate::hidden::Hidden;
+use crate::history::DeniedHistory;
 use agentd_protected::{ProtectedPaths, SETTINGS_FILES, holds_secret};
 use agentd_protocol::SandboxLevel;
 use agentd_protocol::sandbox::Builder;
@@ -36,6 +37,9 @@ pub struct Confinement {
     /// What the workspace needs beyond its tree; found when the warden starts.
     #[serde(default)]
     pub annex: Annex,
+    /// Which object stores commands must not read either; found when the warden starts.
+    #[serde(skip)]
+    pub history: DeniedHistory,
 }
 
 impl Confinement {
@@ -52,6 +56,7 @@ impl Confinement {
             broker: true,
             workspaces: None,
             annex: Annex::default(),
+            history: DeniedHistory::default(),
         }
     }
 

@@ -83,9 +83,10 @@ impl View {
                 access,
             });
         }
-        let hidden = walls.hidden.found(workdir);
+        let hidden = walls.hidden.found(workdir).hidden;
+        let stores = walls.history.stores.iter().map(|store| (store.clone(), true));
         let hide = |(at, directory)| Mount::Hide { at, directory };
-        view.mounts.extend(hidden.into_iter().map(hide));
+        view.mounts.extend(hidden.into_iter().chain(stores).map(hide));
         Ok(view)
     }
 

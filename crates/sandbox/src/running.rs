@@ -4,6 +4,8 @@ use crate::bounds::Exceeded;
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
 use crate::messages::Outgoing;
+use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
@@ -39,16 +41,19 @@ pub struct Running {
     pub(crate) at_terminal: bool,
     /// Its output has ended.
     silent: bool,
+    /// The repositories whose objects it cannot read.
+    pub(crate) denied_history: Arc<[PathBuf]>,
     /// A reserved place in the queue for the kill message, so that the kill cannot fail for lack of room.
     kill: Option<mpsc::OwnedPermit<Outgoing>>,
 }
 
 impl Running {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         id: u64,
         output: pipe::Receiver,
         exited: oneshot::Receiver<Exit>,
         kill: mpsc::OwnedPermit<Outgoing>,
+        denied_history: Arc<[PathBuf]>,
     ) -> Self {
         Self {
             id,
@@ -57,6 +62,7 @@ impl Running {
             exited,
             at_terminal: false,
             silent: false,
+            denied_history,
             kill: Some(kill),
         }
     }

@@ -67,7 +67,7 @@ impl Slot {
 enum Walls {
     /// None, except for an environment by allow-list.
     None,
-    Confinement(Confinement),
+    Confinement(Box<Confinement>),
     /// The sandbox is unavailable: no command runs.
     Missing(Refusal),
 }
@@ -92,7 +92,7 @@ impl WardenSlot {
     /// Creates an empty slot whose commands are confined. It inspects the working directory, so it needs a runtime.
     #[must_use]
     pub fn confined(spec: WardenSpec, walls: Confinement) -> Self {
-        let slot = Self::with(spec, Walls::Confinement(walls));
+        let slot = Self::with(spec, Walls::Confinement(Box::new(walls)));
         let early = slot.clone();
         tokio::spawn(async move {
             // If this inspection fails, the first command repeats it and reports the error.

@@ -4,10 +4,12 @@
 use crate::annex::Annex;
 use crate::confinement::Confinement;
 use crate::error::SandboxError;
+use crate::history;
 use crate::keeper;
 use crate::slot::WardenSpec;
 use crate::workdir::real;
 use agentd_protected::named_by_git;
+use agentd_protocol::SandboxLevel;
 use std::path::PathBuf;
 
 /// Adds the paths that git's configuration names in the working directory. The daemon reads them, because the user's
@@ -30,6 +32,11 @@ pub(crate) async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Resul
         source,
     })?;
     walls.annex = annex?.unwrap_or_default();
+    if walls.level == SandboxLevel::Isolated && walls.hidden.history().is_some() {
+        let (hidden, workdir) = (walls.hidden.clone(), spec.workdir.clone());
+        let inside = keeper::in_workdir(spec, move || hidden.found(&workdir)).await?;
+        walls.history = history::denied(&walls.hidden, &spec.workdir, inside.git_dirs, &walls.annex).await;
+    }
     // What a rule denies to read stays denied.
     let hidden = walls.hidden.clone();
     walls

@@ -78,6 +78,7 @@ pub struct Warden {
     next: AtomicU64,
     closing: watch::Sender<bool>,
     gone: watch::Receiver<bool>,
+    denied_history: Arc<[PathBuf]>,
 }
 
 impl Warden {
@@ -152,6 +153,8 @@ impl Warden {
             next: AtomicU64::new(1),
             closing,
             gone,
+            denied_history: walls
+                .map_or_else(Arc::default, |walls| walls.history.repositories.as_slice().into()),
         })
     }
 
@@ -199,7 +202,7 @@ impl Warden {
             },
         )?;
         // From here on, dropping the future kills the command: the request goes out before the kill, or not at all.
-        let mut running = Running::new(id, output, exited, kill);
+        let mut running = Running::new(id, output, exited, kill, Arc::clone(&self.denied_history));
         let message = Outgoing { bytes, descriptors };
         timeout(START_WITHIN, self.outgoing.send(message))
             .await

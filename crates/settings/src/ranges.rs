@@ -125,6 +125,7 @@ fn http(s: &Settings) -> Vec<Row> {
 
 fn sandbox(s: &Settings) -> Vec<Row> {
     let b = &s.sandbox;
+    let history_ms = u64::try_from(b.history_limit.as_millis()).unwrap_or(u64::MAX);
     let least = if b.max_memory_bytes == 0 { 0 } else { 64 << 20 };
     let least_new = if b.max_new_bytes == 0 { 0 } else { 1 << 20 };
     vec![
@@ -139,6 +140,7 @@ fn sandbox(s: &Settings) -> Vec<Row> {
         ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
         ("sandbox.max_new_bytes", b.max_new_bytes, least_new, 65_536 * GIB),
         ("sandbox.min_free_bytes", b.min_free_bytes, 0, 65_536 * GIB),
+        ("sandbox.history_limit", history_ms, 0, 300_000),
     ]
 }
 

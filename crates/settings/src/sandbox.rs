@@ -3,6 +3,7 @@
 use crate::web::{Opened, OpenedPlace};
 use agentd_protocol::SandboxLevel;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The confinement level of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -101,6 +102,10 @@ pub struct SandboxConfig {
     pub env: Vec<String>,
     /// Whether commands in a shared working directory leave the repositories as they are that were there before.
     pub keep_git: bool,
+    /// The time limit of the search for denied paths in the histories of repositories, whose objects are then hidden; zero:
+    /// no search, commands read all objects.
+    #[serde(with = "crate::duration::plain")]
+    pub history_limit: Duration,
 }
 
 impl Default for SandboxConfig {
@@ -118,6 +123,7 @@ impl Default for SandboxConfig {
             read: Vec::new(),
             env: Vec::new(),
             keep_git: true,
+            history_limit: Duration::from_secs(10),
         }
     }
 }

@@ -15,6 +15,7 @@ use agentd_sandbox::{
     TerminalSize, Warden,
 };
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The error numbers for a program that is missing or whose directory may not be searched.
@@ -218,6 +219,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
         text.push('\n');
     }
     let (status, code, ending) = ending(collected.exit, collected.timed_out, time);
+    text.push_str(&without_objects(&text, &collected.denied_history));
     if text.is_empty() && ending.is_empty() {
         text.push_str("[no output]\n");
     }
@@ -247,6 +249,21 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
         spilled,
         pre_images: Vec::new(),
     }
+}
+
+/// Why git says that there is no repository where one is.
+fn without_objects(text: &str, repositories: &[PathBuf]) -> String {
+    if repositories.is_empty() || !text.contains("not a git repository") {
+        return String::new();
+    }
+    let named: Vec<_> = repositories
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    format!(
+        "[git does not work in {}: its history names files that a rule denies to read, so commands cannot read its objects]\n",
+        named.join(", ")
+    )
 }
 
 fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Code>, String) {
@@ -293,5 +310,22 @@ fn ended(exit: Exit) -> (ToolStatus, Option<Code>, String) {
             Some(Code::Exec),
             "[ended in an unknown way]\n".to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_objects_explain_what_git_says() {
+        let said = "fatal: not a git repository (or any of the parent directories): .git\n";
+        let repositories = [PathBuf::from("/w/.git")];
+        let note = without_objects(said, &repositories);
+        assert!(
+            note.starts_with("[git does not work in /w/.git: its history names files that a rule denies")
+        );
+        assert_eq!(without_objects(said, &[]), "");
+        assert_eq!(without_objects("fatal: bad revision", &repositories), "");
     }
 }

@@ -133,11 +133,23 @@ mod tests {
         assert_eq!(below, [PathBuf::from("/srv/w"), "/srv/w/cache".into()]);
         let dir = tempfile::tempdir().unwrap();
         let places = [dir.path().to_owned(), dir.path().join("missing")];
-        assert_eq!(all(&places).len(), 1);
-        assert_eq!(
-            half_of_the_free(&all(&places)),
-            Reading::of(dir.path()).unwrap().free / 2
-        );
+        let found = all(&places);
+        let [volume] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        let device = fs::metadata(dir.path()).unwrap().dev();
+        assert_eq!((volume.device, volume.place.as_path()), (device, dir.path()));
+        assert!(volume.first.size > 0 && volume.first.free <= volume.first.size);
+    }
+
+    #[test]
+    fn the_file_system_with_most_free_space_counts() {
+        let reading = |free| Reading {
+            free,
+            ..Reading::default()
+        };
+        let volumes = [30, 70, 50].map(|free| Volume::with(free, reading(free), reading(0)));
+        assert_eq!(half_of_the_free(&volumes), 35);
         assert_eq!(half_of_the_free(&[]), u64::MAX / 2);
     }
 

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
         _ => agentd_process_tests::main(&[
             bounds::group(),
             broker::group(),
+            history::group(),
             network::group(),
             resident::group(),
             strays::group(),
@@ -36,6 +37,8 @@ macro_rules! cases_with {
 mod bounds;
 #[cfg(test)]
 mod broker;
+#[cfg(test)]
+mod history;
 #[cfg(test)]
 mod network;
 #[cfg(test)]

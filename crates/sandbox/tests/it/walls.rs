@@ -61,7 +61,7 @@ pub(crate) fn group() -> Group {
 }
 
 /// What the kernel offers; what it lacks is reported once.
-async fn found() -> Option<Findings> {
+pub(crate) async fn found() -> Option<Findings> {
     static FOUND: OnceCell<Findings> = OnceCell::const_new();
     Some(FOUND.get_or_init(reported).await.clone())
 }
@@ -82,7 +82,7 @@ async fn reported() -> Findings {
     found
 }
 
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
     let ours = std::env::vars_os().filter(|(name, _)| kept.iter().any(|kept| name == kept));
     Environment::allowed(ours, &["CARGO_HOME".to_owned(), "RUSTUP_HOME".to_owned()])
@@ -111,9 +111,9 @@ fn levels(found: &Findings) -> Vec<SandboxLevel> {
 }
 
 /// A working directory, a place outside of it, and a warden.
-struct World {
-    dir: TempDir,
-    warden: Warden,
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) warden: Warden,
 }
 
 impl World {
@@ -167,7 +167,7 @@ impl World {
         (done.exit.code, text)
     }
 
-    async fn says(&self, script: &str) -> String {
+    pub(crate) async fn says(&self, script: &str) -> String {
         self.sh(script).await.1.trim().to_owned()
     }
 }
@@ -876,7 +876,7 @@ fn bubblewrapped(dir: &Path, environment: &Environment) -> Confinement {
     }
 }
 
-fn spec(workdir: &Path, environment: &Environment) -> WardenSpec {
+pub(crate) fn spec(workdir: &Path, environment: &Environment) -> WardenSpec {
     WardenSpec {
         exe: "/proc/self/exe".into(),
         workdir: workdir.to_owned(),
