@@ -32,12 +32,12 @@ pub(crate) struct History {
     pub(crate) within: Duration,
 }
 
-/// What the walk through a working directory finds.
+/// The result of the walk through a working directory.
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
     /// The hidden paths, and whether each is a directory.
     pub(crate) hidden: Vec<(PathBuf, bool)>,
-    /// What has a `HEAD`, `objects` and `refs`, whatever its name.
+    /// Directories with a `HEAD`, `objects` and `refs`, whatever their name.
     pub(crate) git_dirs: Vec<PathBuf>,
 }
 

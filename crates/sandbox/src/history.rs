@@ -73,7 +73,7 @@ impl Repository {
         if !few.await? {
             return Ok(true);
         }
-        // Each object with the first path that leads to it. The same content under a path that nobody denies is no secret.
+        // Each object with the first path that leads to it. Content that also has an allowed path is no secret.
         let named = [
             "rev-list",
             "--objects",
