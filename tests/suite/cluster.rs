@@ -4,6 +4,7 @@ mod certified;
 mod chaos;
 pub(crate) mod fleet;
 mod keys;
+mod overlap;
 mod place;
 mod standby;
 

@@ -4,11 +4,13 @@
 use crate::children::Handles;
 use crate::error::NodeError;
 use crate::loads::Loads;
+use crate::node::end_orphans;
 use crate::peers::{HttpPeers, News};
 use crate::signing::{OwnKey, Signing};
 use agentd_actor_kit::{Clock, FeedMsg, Handle, SupervisorMsg};
 use agentd_api::{Peers, Statuses, StopRequest};
 use agentd_protocol::{Placing, RunState, SessionId, Status, WaitReason};
+use agentd_sandbox::CommandDeadline;
 use agentd_settings::{FleetConfig, Settings};
 use agentd_store::{
     Backend, Beaten, Duty, Fleet, HAND_OVER, Joining, Keeper, Lease, Orphans, Placer, Standing, StoreError,
@@ -79,26 +81,27 @@ impl Member {
             return Ok(None);
         };
         let lock = StoreLock::take(&data_dir.join("node.lock"), "")?;
+        // Others may take over the sessions of the earlier incarnation as soon as this one has joined.
+        end_orphans(data_dir).await?;
         let key = Arc::new(OwnKey::open(data_dir)?);
         let joining = Joining {
             identity: identity(data_dir, clock)?,
             key: key.current().public().to_string(),
             ..joining
         };
-        let start = Instant::now();
+        let asked = CommandDeadline::clock();
         let incarnation = fleet.join(&joining).await?;
-        let keeper = Keeper::new(joining.ttl, Duration::ZERO, incarnation);
-        let lease = Lease::default();
-        lease.until(start + keeper.lease());
+        let keeper = Keeper::new(joining.ttl, asked, incarnation);
+        let ends = Ends::begin(keeper.lease())?;
+        let lease = ends.lease.clone();
         let (told, standing) = watch::channel(keeper.standing());
         let beats = Beats {
             fleet: Arc::clone(&fleet),
             joining: joining.clone(),
             key: Arc::clone(&key),
-            lease: lease.clone(),
+            ends,
             told,
             keeper,
-            start,
         };
         Ok(Some(Self {
             fleet,
@@ -175,16 +178,44 @@ impl Member {
     }
 }
 
+/// The ends of this node's lease: after it no effect starts, and what commands do ends.
+struct Ends {
+    lease: Lease,
+    commands: CommandDeadline,
+}
+
+impl Ends {
+    /// All times are on the clock of [`CommandDeadline`].
+    fn begin(end: Duration) -> Result<Self, NodeError> {
+        let commands = CommandDeadline::begin(end).map_err(|error| {
+            NodeError::Unsupported(format!("a timer for the lease of this node: {error}"))
+        })?;
+        let ends = Self {
+            lease: Lease::default(),
+            commands,
+        };
+        ends.until(end);
+        Ok(ends)
+    }
+
+    fn until(&self, end: Duration) {
+        // The clock of the lease stands still while the machine is suspended.
+        let left = end.saturating_sub(CommandDeadline::clock());
+        self.lease.until(Instant::now() + left);
+        if let Err(error) = self.commands.until(end) {
+            tracing::error!(%error, "could not set the time at which commands end; they end with the lease before");
+        }
+    }
+}
+
 /// Gives signs of life.
 struct Beats {
     fleet: Arc<dyn Fleet>,
     joining: Joining,
     key: Arc<OwnKey>,
-    lease: Lease,
+    ends: Ends,
     told: watch::Sender<Standing>,
     keeper: Keeper,
-    /// The keeper's times count from here.
-    start: Instant,
 }
 
 impl Beats {
@@ -192,7 +223,7 @@ impl Beats {
         let ttl = self.joining.ttl;
         loop {
             sleep(self.keeper.pause()).await;
-            self.keeper.asks(self.start.elapsed());
+            self.keeper.asks(CommandDeadline::clock());
             let beaten = self.fleet.beat(ttl).await;
             let mut error = beaten.as_ref().err().map(ToString::to_string);
             let mut came = self.keeper.beaten(beaten.as_ref().copied());
@@ -200,6 +231,8 @@ impl Beats {
                 tracing::error!(
                     "other nodes took note that this one was gone; dropping all sessions and joining again"
                 );
+                // Others may have the sessions by now.
+                self.ends.until(Duration::ZERO);
                 self.joining.key = self.key.current().public().to_string();
                 let joined = self.fleet.join(&self.joining).await;
                 error = joined.as_ref().err().map(ToString::to_string);
@@ -207,7 +240,7 @@ impl Beats {
             }
             match came {
                 Beaten::Renewed(until) => {
-                    self.lease.until(self.start + until);
+                    self.ends.until(until);
                     self.told.send_replace(self.keeper.standing());
                 }
                 Beaten::Missed { first: true } => {

@@ -98,7 +98,7 @@ impl Node {
         let http_note = crate::http::note(http.as_ref());
         let opened = Opened::open(&args, &settings, http.as_ref()).await?;
         let backend = Arc::clone(&opened.backend);
-        let workspaces = clean(&args, &backend).await?;
+        let workspaces = crate::workspaces::open(&args, &backend).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &opened.http).await;
         let (model_note, present) = (model_note(&models), Present::new(args.loaded.clone(), models));
         let (clock, (stages, told)) = (Clock::System, stages(&settings));
@@ -277,13 +277,8 @@ impl Node {
     }
 }
 
-/// Ends and removes what an earlier daemon left. We own the store now, and no session runs yet.
-async fn clean(args: &NodeArgs, backend: &Arc<dyn Backend>) -> Result<Workspaces, NodeError> {
-    end_orphans(&args.paths.data_dir).await?;
-    crate::workspaces::open(args, backend).await
-}
-
-async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
+/// Ends what an earlier daemon left. Nobody else can use the data directory now, and no session runs yet.
+pub(crate) async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
     let ended = agentd_sandbox::end_orphans(data_dir)
         .await
         .map_err(|error| NodeError::path(data_dir, error))?;

@@ -3,7 +3,7 @@
 use crate::children::{ChildArgs, Handles};
 use crate::error::NodeError;
 use crate::fleet::Member;
-use crate::node::NodeArgs;
+use crate::node::{NodeArgs, end_orphans};
 use crate::paths::Paths;
 use crate::reload::Present;
 use agentd_actor_kit::{Clock, Tracer};
@@ -99,6 +99,7 @@ impl Opened {
         )
         .await?;
         if member.is_none() {
+            end_orphans(&paths.data_dir).await?;
             backend.register_node(&node_name(settings), REGISTRATION).await?;
         }
         let http = joined(http.await)??;

@@ -53,6 +53,8 @@ pub enum Bound {
     NewBytes,
     /// The free space of a disk.
     FreeSpace,
+    /// The lease of the node in its fleet: its commands end before others may take over its sessions.
+    Lease,
 }
 
 /// An exceeded bound; the processes that exceeded it were killed.
@@ -67,6 +69,13 @@ pub struct Exceeded {
 }
 
 impl Exceeded {
+    /// The lease of the node has ended.
+    pub(crate) const LEASE: Self = Self {
+        bound: Bound::Lease,
+        limit: 0,
+        earlier: false,
+    };
+
     /// A short name, for a record.
     #[must_use]
     pub const fn short(self) -> &'static str {
@@ -76,6 +85,7 @@ impl Exceeded {
             Bound::FileSize => "a file too large",
             Bound::NewFiles => "too many new files",
             Bound::NewBytes | Bound::FreeSpace => "too much disk space",
+            Bound::Lease => "the lease of the node has ended",
         }
     }
 }
@@ -94,6 +104,7 @@ impl fmt::Display for Exceeded {
             Bound::NewFiles => write!(f, "more than {limit} new files"),
             Bound::NewBytes => write!(f, "more than {limit} bytes of new and changed files"),
             Bound::FreeSpace => write!(f, "disk space until less than {limit} bytes were free"),
+            Bound::Lease => f.write_str("more time than the lease of the node had left"),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! one), so when the daemon is gone it stays until the last warden has cleaned up (I5).
 
 use crate::cgroup::enter;
+use crate::deadline::Watched;
 use crate::error::SandboxError;
 use crate::launch;
 use crate::mounts::View;
@@ -36,7 +37,7 @@ const REST_WITHIN: Duration = Duration::from_secs(5);
 /// The second argument that makes the program the fork server.
 pub(crate) const FORK_SERVER_ARG: &str = "fork-server";
 
-/// The start parameters of a warden; its socket travels along.
+/// The start parameters of a warden; its socket travels along, and the timer of the deadline if there is one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Birth {
     /// The session's working directory.
@@ -74,6 +75,7 @@ struct ForkServer {
     socket: File,
     signals: SignalFd,
     wardens: BTreeSet<i32>,
+    deadline: Option<Watched>,
 }
 
 impl ForkServer {
@@ -92,6 +94,7 @@ impl ForkServer {
             socket: File::from(socket),
             signals,
             wardens: BTreeSet::new(),
+            deadline: None,
         })
     }
 
@@ -99,12 +102,20 @@ impl ForkServer {
         loop {
             let asked = self.wait();
             self.reap();
+            if self.deadline.as_ref().is_some_and(Watched::has_come) {
+                self.wake_wardens();
+            }
             if !asked {
                 continue;
             }
-            let Ok((birth, descriptors)) = receive::<Birth>(&self.socket) else {
+            let Ok((birth, mut descriptors)) = receive::<Birth>(&self.socket) else {
                 break;
             };
+            if let (None, Some(timer)) = (&self.deadline, descriptors.get(1)) {
+                // Without it, only a warden that someone stopped misses its deadline.
+                self.deadline = timer.try_clone().and_then(Watched::new).ok();
+            }
+            descriptors.truncate(1);
             let fork_server = getpid();
             if self.bear() {
                 drop(self);
@@ -115,12 +126,14 @@ impl ForkServer {
         Ok(Part::Over)
     }
 
-    /// Waits for a message from the daemon or the exit of a warden; returns whether it is the daemon.
+    /// Waits for a message from the daemon, the exit of a warden or the deadline; returns whether it is the daemon.
     fn wait(&self) -> bool {
-        let mut fds = [
+        let mut fds = vec![
             PollFd::new(&self.socket, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
         ];
+        let deadline = self.deadline.iter();
+        fds.extend(deadline.map(|deadline| PollFd::from_borrowed_fd(deadline.descriptor(), PollFlags::IN)));
         let woken = poll(&mut fds, None).is_ok();
         let asked = woken && fds.first().is_some_and(|fd| !fd.revents().is_empty());
         while matches!(self.signals.read_signal(), Ok(Some(_))) {}
@@ -172,11 +185,16 @@ impl ForkServer {
         let _ = send(&self.socket, born, &descriptors);
     }
 
-    /// Waits for the last warden, each of which has its own deadline to end. A tool may have stopped it (SIGSTOP).
-    fn see_out(self) {
-        for pid in self.wardens {
-            signal(pid, Signal::CONT);
+    /// Lets wardens run that a tool may have stopped (SIGSTOP): they have to kill what they started.
+    fn wake_wardens(&self) {
+        for pid in &self.wardens {
+            signal(*pid, Signal::CONT);
         }
+    }
+
+    /// Waits for the last warden, each of which has its own deadline to end.
+    fn see_out(self) {
+        self.wake_wardens();
         while !matches!(wait(WaitOptions::empty()), Err(errno) if errno != Errno::INTR) {}
     }
 }

@@ -13,7 +13,7 @@ pub(crate) const MAX_FRAME: usize = 1 << 20;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// What commands may use; the first message. `places` are where they write; `shared` is an in-memory file system that
+    /// What commands may use; the first message. The timer at whose end they are killed travels along, if there is one. `places` are where they write; `shared` is an in-memory file system that
     /// only they have.
     Bind {
         bounds: Bounds,

@@ -1,5 +1,6 @@
 //! The daemon's connection to the fork server.
 
+use crate::deadline;
 use crate::error::SandboxError;
 use crate::fork_server::{Birth, Born, FORK_SERVER_ARG};
 use crate::mark;
@@ -71,7 +72,10 @@ impl Line {
             Some(open) => open,
             None => self.open.insert(Open::start(exe).map_err(Trouble::Said)?),
         };
-        let sent = send(&open.socket, birth, &[socket.as_fd()]);
+        let descriptors: Vec<_> = std::iter::once(socket.as_fd())
+            .chain(deadline::for_a_warden())
+            .collect();
+        let sent = send(&open.socket, birth, &descriptors);
         match sent.and_then(|()| receive::<Born>(&open.socket)) {
             Ok((Born::Alive, descriptors)) => descriptors.into_iter().next().ok_or(Trouble::Stuck),
             Ok((Born::Not { message }, _)) => Err(Trouble::Said(io::Error::other(message))),

@@ -229,7 +229,8 @@ pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
     killed.len()
 }
 
-fn pause(time: Duration) {
+/// Sleeps.
+pub(crate) fn pause(time: Duration) {
     // Without descriptors, poll only sleeps.
     let time = Timespec {
         tv_sec: time.as_secs().cast_signed(),

@@ -6,11 +6,13 @@ use crate::attempt;
 use crate::bounds::{Bounds, Exceeded};
 use crate::confinement::Confinement;
 use crate::controlling;
+use crate::descent::Descent;
 use crate::entry;
 use crate::error::SandboxError;
 use crate::family::Family;
 use crate::fork_server::{self, Part};
 use crate::frame::{self, Report, Request};
+use crate::lapse::Lapse;
 use crate::launch;
 use crate::passing::receive;
 use crate::privileges;
@@ -44,6 +46,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
 /// After this time the warden exits without waiting for killed processes that hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why no command starts after the deadline.
+const OVER: &str = "this node lost its lease, and other nodes may take over its sessions";
 
 /// The exit code of a warden that failed to start (`EX_SOFTWARE`).
 pub(crate) const FAILED: u8 = 70;
@@ -81,6 +86,7 @@ struct Ending {
 
 struct Resident {
     own: i32,
+    descent: Descent,
     socket: File,
     signals: SignalFd,
     /// The environment of every command.
@@ -94,6 +100,8 @@ struct Resident {
     watch: Watch,
     /// Commands that were killed for their resource usage.
     exceeded: BTreeMap<u64, Exceeded>,
+    /// When everything ends, if the node has a lease.
+    lapse: Option<Lapse>,
 }
 
 impl Resident {
@@ -105,8 +113,10 @@ impl Resident {
         set_child_subreaper(Some(getpid()))?;
         let signals = launch::take_signals()?;
         let socket = File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);
+        let own = getpid().as_raw_nonzero().get();
         Ok(Self {
-            own: getpid().as_raw_nonzero().get(),
+            own,
+            descent: Descent { own },
             socket,
             signals,
             environment: Vec::new(),
@@ -116,6 +126,7 @@ impl Resident {
             spawner: None,
             watch: Watch::new(Bounds::default(), Vec::new(), None),
             exceeded: BTreeMap::new(),
+            lapse: None,
         })
     }
 
@@ -169,10 +180,12 @@ impl Resident {
     /// Reaps everything that exited: commands, which it reports, and orphans.
     fn reap(&mut self) -> Result<(), SandboxError> {
         while let Some((pid, status)) = next_dead() {
+            let lapsed = self.lapse.as_ref().is_some_and(|lapse| lapse.killed(pid));
             if let Some(id) = self.leaders.remove(&pid) {
                 self.running.remove(&id);
                 let (code, signal) = (status.exit_status(), status.terminating_signal());
                 let exceeded = self.exceeded.remove(&id);
+                let exceeded = exceeded.or(lapsed.then_some(Exceeded::LEASE));
                 let exceeded = exceeded.or_else(|| file_too_large(code, signal, self.watch.bounds()));
                 self.say(&Report::Exited {
                     id,
@@ -194,6 +207,7 @@ impl Resident {
                 environment,
             } => {
                 self.environment = environment;
+                self.obey_deadline(descriptors)?;
                 self.watch = Watch::new(bounds, places, shared);
                 // The first to be killed when the machine runs out of memory. If this cannot be set, all are equal.
                 let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);
@@ -228,6 +242,7 @@ impl Resident {
                     },
                 };
                 self.say(&report)?;
+                self.end_what_came_late()?;
                 // Processes that exited while the mask was open raised no signal.
                 self.reap()
             }
@@ -239,6 +254,9 @@ impl Resident {
     }
 
     fn launch(&mut self, job: Job) -> std::io::Result<u32> {
+        if self.is_over() {
+            return Err(std::io::Error::other(OVER));
+        }
         match &self.spawner {
             Some(spawner) => spawner.launch(job),
             None => self.spawner.insert(Spawner::open()?).launch(job),
@@ -247,7 +265,12 @@ impl Resident {
 
     /// A warden that cannot build its sandbox exits, so that it never runs a command without one (I7).
     fn confine(&mut self, walls: Confinement, workdir: PathBuf, network: bool) -> Result<(), SandboxError> {
-        match Spawner::start(walls, workdir, network) {
+        match Spawner::start(
+            walls,
+            workdir,
+            network,
+            self.lapse.as_ref().map(|lapse| lapse.thread),
+        ) {
             Ok((spawner, landlock_abi)) => {
                 self.spawner = Some(spawner);
                 self.say(&Report::Confined { landlock_abi })

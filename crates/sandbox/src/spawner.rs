@@ -58,7 +58,13 @@ impl Spawner {
     }
 
     /// Confines the process and starts the thread. Also returns the version of Landlock in use.
-    pub(crate) fn start(walls: Confinement, workdir: PathBuf, network: bool) -> Result<(Self, u32), String> {
+    /// No command may signal the thread `spared`.
+    pub(crate) fn start(
+        walls: Confinement,
+        workdir: PathBuf,
+        network: bool,
+        spared: Option<i32>,
+    ) -> Result<(Self, u32), String> {
         privileges::drop_all()?;
         if network {
             forwarder::start().map_err(|error| format!("cannot set up the network: {error}"))?;
@@ -69,7 +75,7 @@ impl Spawner {
         let begin = move || match protected {
             Some(protected) => {
                 let done = Broker::prepare(&walls, &workdir, network, protected);
-                let done = done.and_then(|broker| brokered(broker, walls, workdir, network, queue));
+                let done = done.and_then(|broker| brokered(broker, walls, workdir, network, (spared, queue)));
                 match done {
                     Ok((abi, mut broker, listener)) => {
                         if ready.send(Ok(abi)).is_ok() {
@@ -81,7 +87,7 @@ impl Spawner {
                 }
             }
             None => {
-                let done = confine(&walls, &workdir, network, None);
+                let done = confine(&walls, &workdir, network, spared.into_iter().collect());
                 let good = done.is_ok();
                 if ready.send(done).is_ok() && good {
                     serve(&queue);
@@ -113,10 +119,11 @@ fn brokered(
     walls: Confinement,
     workdir: PathBuf,
     network: bool,
-    queue: Receiver<Asked>,
+    (spared, queue): (Option<i32>, Receiver<Asked>),
 ) -> Result<(u32, Broker, Listener), String> {
     let (ready, confined) = sync_channel(1);
     let broker_thread = gettid().as_raw();
+    let others = spared.into_iter().chain([broker_thread]).collect();
     let begin = move || {
         let listened = |abi| {
             let listener = broker::listen(walls.level);
@@ -124,7 +131,7 @@ fn brokered(
                 .map(|listener| (abi, listener))
                 .map_err(|error| no_listener(&error))
         };
-        let done = confine(&walls, &workdir, network, Some(broker_thread)).and_then(listened);
+        let done = confine(&walls, &workdir, network, others).and_then(listened);
         let good = done.is_ok();
         if ready.send(done).is_ok() && good {
             serve(&queue);
@@ -143,8 +150,8 @@ fn no_listener(error: &io::Error) -> String {
     format!("{NO_BROKER}: {error}")
 }
 
-/// Confines the calling thread. `broker` is another thread of this process that no command may signal.
-fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i32>) -> Result<u32, String> {
+/// Confines the calling thread. `others` are threads of this process that no command may signal.
+fn confine(walls: &Confinement, workdir: &Path, network: bool, others: Vec<i32>) -> Result<u32, String> {
     let abi = landlocked::restrict(walls, workdir, network)?;
     // This thread has the same sandbox as its commands, so only the check of its number protects it from them. Its parent
     // is the fork server, whose parent is the daemon.
@@ -155,7 +162,7 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i3
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
     let spared: Vec<i32> = own
         .into_iter()
-        .chain(broker)
+        .chain(others)
         .chain(parent)
         .chain(above.filter(|pid| *pid > 1))
         .collect();

@@ -2,6 +2,7 @@
 
 use crate::bounds::Exceeded;
 use crate::confinement::Confinement;
+use crate::deadline;
 use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
@@ -145,7 +146,10 @@ impl Warden {
         tokio::spawn(read_reports(stream, Arc::clone(&commands), ended_tx));
         // The queue is empty, so there is room.
         let bind = bind(spec, walls, &environment);
-        let bind = outgoing.try_send(Outgoing::plain(frame::encode(&bind)?));
+        let bind = outgoing.try_send(Outgoing {
+            bytes: frame::encode(&bind)?,
+            descriptors: deadline()?,
+        });
         bind.map_err(|_| SandboxError::WardenGone)?;
         Ok(Self {
             commands,
@@ -336,6 +340,15 @@ impl Commands {
             }
         }
     }
+}
+
+/// What travels with the first message: the timer at whose end the warden kills its commands, if this node has a lease.
+fn deadline() -> Result<Vec<OwnedFd>, SandboxError> {
+    let timer = deadline::for_a_warden().map(|timer| timer.try_clone_to_owned());
+    let timer = timer
+        .transpose()
+        .map_err(|error| SandboxError::Message(error.to_string()))?;
+    Ok(timer.into_iter().collect())
 }
 
 /// The first message to a warden.

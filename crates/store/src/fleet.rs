@@ -169,7 +169,7 @@ pub trait Fleet: Send + Sync + fmt::Debug {
 }
 
 /// Whether this node may start effects: until shortly before others may take over its sessions. Every part of the node has
-/// a copy. It only limits what is done in vain; the epochs keep two owners apart (I9).
+/// a copy. Commands that run then are killed by their wardens (`CommandDeadline`); the epochs keep two owners apart (I9).
 #[derive(Debug, Clone)]
 pub struct Lease(Arc<AtomicU64>);
 

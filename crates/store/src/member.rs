@@ -1,7 +1,7 @@
 //! The decisions of a node about its membership in a fleet. Pure: the node and the simulator run this same code.
 //!
-//! Invariant I9: the epochs keep two owners of a session apart. The lease only limits what a node that is cut off from the
-//! store does in vain.
+//! Invariants: I9 (the epochs keep two owners of a session apart in the log), I4 and I5 (commands of a node end before its
+//! lease does, so that they never run beside those of the next owner).
 //!
 //! Flow: [`Keeper`] says when to give a sign of life and what its answer means -> [`Standing`] -> [`Placer`] says what
 //! follows for the sessions.
@@ -16,8 +16,10 @@ const BEATS: u32 = 6;
 const EVERY: Duration = Duration::from_millis(700);
 /// A node looks for an ended lease this long after its end: the database's clock and ours are not in step.
 const AFTER_END: Duration = Duration::from_millis(5);
-/// This part of the lease is left when effects may start no more.
+/// This part of the lease is left when effects may start no more and commands are killed, but never less than [`ENDING`].
 const MARGIN: u32 = 5;
+/// The time for killing commands. The shortest `node.ttl` that the settings accept is four times as long.
+const ENDING: Duration = Duration::from_millis(500);
 /// How often a draining node gives up the sessions that are cold.
 pub const HAND_OVER: Duration = Duration::from_millis(500);
 
@@ -102,13 +104,14 @@ impl Keeper {
         self.next_end.map_or(every, |end| every.min(end + AFTER_END))
     }
 
-    /// Until when effects may start. It counts from when the store was asked: the answer may have come late.
+    /// Until when effects may start and commands run. It counts from when the store was asked: the answer may have come late.
+    /// Others take over at the end of the ttl at the earliest, which the store counts from a later time.
     #[must_use]
     pub fn lease(&self) -> Duration {
         if self.mutant == Some(MemberMutant::EndlessLease) {
             return Duration::MAX;
         }
-        self.asked + (self.ttl - self.ttl / MARGIN)
+        self.asked + self.ttl.saturating_sub((self.ttl / MARGIN).max(ENDING))
     }
 
     /// A sign of life begins.
@@ -284,6 +287,23 @@ mod tests {
             Keeper::new(seconds(3), TTL, Incarnation(1)).pause(),
             seconds(3) / 6
         );
+    }
+
+    #[test]
+    fn i4_i5_commands_end_before_others_may_take_over_whatever_the_ttl() {
+        for ttl_ms in [2_000, 2_001, 2_499, 2_500, 2_501, 10_000, 3_600_000] {
+            let ttl = Duration::from_millis(ttl_ms);
+            let asked = seconds(7);
+            let lease = Keeper::new(ttl, asked, Incarnation(1)).lease();
+            let left = (asked + ttl).saturating_sub(lease);
+            assert!(left >= ENDING && left * MARGIN >= ttl, "{ttl:?}: {left:?}");
+            assert!(
+                lease > asked + ttl / BEATS * 2,
+                "{ttl:?}: a lost sign of life ends nothing"
+            );
+        }
+        let lease = Keeper::new(Duration::from_millis(2_000), seconds(7), Incarnation(1)).lease();
+        assert_eq!(lease, seconds(7) + Duration::from_millis(1_500));
     }
 
     #[test]

@@ -11,9 +11,10 @@ use crate::tool::{About, Runs, Spelling, Tool};
 use crate::yielding;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
-    AtTerminal, CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError,
-    TerminalSize, Warden,
+    AtTerminal, Bound, Capture, CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running,
+    SandboxError, TerminalSize, Warden,
 };
+use agentd_text::plain;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -197,13 +198,48 @@ pub(crate) fn most_of_output(limits: &ToolLimits) -> (usize, usize) {
     )
 }
 
+/// The ends of an output as plain text.
+struct Readable {
+    head: String,
+    tail: String,
+    /// Whether text is missing in them that the command overwrote.
+    lost: bool,
+    /// The bytes of the whole output, without what was removed from its ends.
+    bytes: u64,
+}
+
+fn readable(output: &Capture) -> Readable {
+    let (mut head, mut tail) = (output.head().to_vec(), output.tail());
+    if output.skipped() == 0 {
+        // A line, a character or an escape sequence may be in both.
+        head.append(&mut tail);
+    }
+    let [head, tail] = [head, tail].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let plain = [plain(&head), plain(&tail)];
+    let removed = (head.len() + tail.len()) - plain.iter().map(|end| end.text.len()).sum::<usize>();
+    let lost = plain.iter().any(|end| end.lost);
+    let bytes = output.bytes().saturating_sub(removed as u64);
+    let [head, tail] = plain.map(|end| end.text.into_owned());
+    Readable {
+        head,
+        tail,
+        lost,
+        bytes,
+    }
+}
+
 pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished {
     let output = &collected.output;
-    let head = String::from_utf8_lossy(output.head()).into_owned();
-    let tail = String::from_utf8_lossy(&output.tail()).into_owned();
+    let Readable {
+        head,
+        tail,
+        lost,
+        bytes,
+    } = readable(output);
     let (max_lines, max_bytes) = most_of_output(&ctx.limits);
     let cut = ends(&head, &tail, output.skipped(), max_lines, max_bytes);
-    let truncated = cut.is_some().then(|| Truncated {
+    // The log keeps the whole output if the model does not see all of it.
+    let truncated = (cut.is_some() || lost).then(|| Truncated {
         bytes: output.bytes(),
         lines: output.lines(),
         spill: None,
@@ -211,7 +247,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
     let mut text = match cut {
         None => format!("{head}{tail}"),
         Some((first, last)) => {
-            let notice = left_out(&first, &last, output.lines(), output.bytes());
+            let notice = left_out(&first, &last, output.lines(), bytes);
             format!("{}\n{notice}\n{last}", first.trim_end_matches('\n'))
         }
     };
@@ -280,6 +316,11 @@ fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Co
                 "[before this, agentd killed processes that an earlier command had left running: they used {exceeded}]\n"
             )
         }
+        Some(exceeded) if exceeded.bound == Bound::Lease => {
+            let text = "[killed: this node could not reach the database of its fleet, so that another node may run the session. \
+                        Look at what the command has done before you run it again.]\n";
+            return (ToolStatus::Error, Some(Code::Exec), text.to_owned());
+        }
         Some(exceeded) => {
             let text = format!(
                 "[killed, together with everything running in this session, because it used {exceeded}. Do less at once.]\n"
@@ -316,6 +357,7 @@ fn ended(exit: Exit) -> (ToolStatus, Option<Code>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_sandbox::Exceeded;
 
     #[test]
     fn hidden_objects_explain_what_git_says() {
@@ -327,5 +369,24 @@ mod tests {
         );
         assert_eq!(without_objects(said, &[]), "");
         assert_eq!(without_objects("fatal: bad revision", &repositories), "");
+    }
+
+    #[test]
+    fn i4_a_command_that_ended_with_the_lease_is_not_repeated_blindly() {
+        let exit = Exit {
+            code: None,
+            signal: Some(9),
+            exceeded: Some(Exceeded {
+                bound: Bound::Lease,
+                limit: 0,
+                earlier: false,
+            }),
+        };
+        let (status, _, text) = ending(exit, false, Duration::ZERO);
+        assert_eq!(status, ToolStatus::Error);
+        assert!(
+            text.contains("database of its fleet") && text.contains("before you run it again"),
+            "{text}"
+        );
     }
 }

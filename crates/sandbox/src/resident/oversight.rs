@@ -2,12 +2,13 @@
 
 use super::{AGAIN, AGAIN_AT_MOST, END_WITHIN, Resident};
 use crate::bounds::{Bound, Bounds, Exceeded};
+use crate::descent::kill;
 use crate::error::SandboxError;
 use crate::frame::Report;
-use crate::processes::{Table, below, childless, next_dead, signal, table, with_descendants};
+use crate::lapse::Lapse;
+use crate::processes::{below, childless, next_dead};
 use crate::recheck::Recheck;
-use rustix::process::Signal;
-use std::collections::BTreeSet;
+use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// How long to kill what exceeded a bound before reading the daemon's messages again.
@@ -26,16 +27,43 @@ impl Resident {
             return Ok(());
         }
         let table = below(self.own);
-        let living = self.living_of(&table);
+        let living = self.descent.living_of(&table);
         let Some(exceeded) = self.watch.look(&table, &living, begun) else {
             return Ok(());
         };
         if self.running.is_empty() {
             self.say(&Report::Exceeded { exceeded })?;
         }
+        self.purge(exceeded)
+    }
+
+    /// Starts the thread that kills everything at the deadline, if one came with the message. Without the thread that it should
+    /// have, a warden runs nothing (I7).
+    pub(super) fn obey_deadline(&mut self, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
+        let watched = descriptors.into_iter().next();
+        let watched = watched.map(|timer| Lapse::watch(timer, self.descent)).transpose();
+        self.lapse = watched.map_err(|error| SandboxError::no_walls(format!("deadline: {error}")))?;
+        Ok(())
+    }
+
+    /// Whether the deadline has passed.
+    pub(super) fn is_over(&self) -> bool {
+        self.lapse.as_ref().is_some_and(Lapse::is_over)
+    }
+
+    /// Kills what started while the deadline passed, which its thread may have missed.
+    pub(super) fn end_what_came_late(&mut self) -> Result<(), SandboxError> {
+        if self.is_over() {
+            self.purge(Exceeded::LEASE)?;
+        }
+        Ok(())
+    }
+
+    /// Kills everything that runs in the session, for this reason.
+    fn purge(&mut self, exceeded: Exceeded) -> Result<(), SandboxError> {
         self.exceeded
             .extend(self.running.keys().map(|id| (*id, exceeded)));
-        self.freeze();
+        self.descent.freeze();
         let until = Instant::now() + PURGE_WITHIN;
         let mut recheck = Recheck::new(AGAIN, AGAIN_AT_MOST);
         loop {
@@ -46,24 +74,9 @@ impl Resident {
         }
     }
 
-    /// Stops every descendant, so that none can fork away.
-    fn freeze(&self) {
-        let mut stopped = BTreeSet::new();
-        for _ in 0..100 {
-            let living = self.living();
-            if living.is_subset(&stopped) {
-                break;
-            }
-            for pid in living.difference(&stopped) {
-                signal(*pid, Signal::STOP);
-            }
-            stopped.extend(living);
-        }
-    }
-
     /// Kills every descendant: first stops all, then kills until none is left (I5).
     pub(super) fn end(&mut self) {
-        self.freeze();
+        self.descent.freeze();
         let until = Instant::now() + END_WITHIN;
         let mut recheck = Recheck::new(AGAIN, AGAIN_AT_MOST);
         loop {
@@ -77,30 +90,15 @@ impl Resident {
     /// Kills all descendants and waits until one exits or the next check is due. Returns whether to check again: some were
     /// there, and it is not too late.
     fn kill_all(&self, recheck: &mut Recheck, until: Instant) -> bool {
-        let living = self.living();
+        let living = self.descent.living();
         let now = Instant::now();
         if living.is_empty() || now > until {
             return false;
         }
-        for pid in &living {
-            signal(*pid, Signal::KILL);
-        }
+        kill(&living);
         let pause = recheck.pause(living.into_iter().collect());
         self.wait_until(Some(now + pause), false);
         true
-    }
-
-    fn living(&self) -> BTreeSet<i32> {
-        if childless() {
-            return BTreeSet::new();
-        }
-        self.living_of(&table())
-    }
-
-    fn living_of(&self, table: &Table) -> BTreeSet<i32> {
-        let mut below = with_descendants(table, [self.own]);
-        below.retain(|pid| *pid != self.own && table.get(pid).is_some_and(|process| !process.dead));
-        below
     }
 }
 

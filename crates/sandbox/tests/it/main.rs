@@ -6,16 +6,21 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
+        Some(deadline::DAEMON) => deadline::play_daemon(),
+        Some(orphans::DAEMON) => orphans::play_daemon(),
         Some(resident::DAEMON) => resident::play_daemon(),
         Some(walls::DAEMON) => walls::play_daemon(),
         _ => agentd_process_tests::main(&[
             bounds::group(),
             broker::group(),
+            deadline::group(),
             history::group(),
             network::group(),
+            orphans::group(),
             resident::group(),
             strays::group(),
             terminal::group(),
+            unattended::group(),
             walls::group(),
         ]),
     }
@@ -38,14 +43,20 @@ mod bounds;
 #[cfg(test)]
 mod broker;
 #[cfg(test)]
+mod deadline;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod network;
+#[cfg(test)]
+mod orphans;
 #[cfg(test)]
 mod resident;
 #[cfg(test)]
 mod strays;
 #[cfg(test)]
 mod terminal;
+#[cfg(test)]
+mod unattended;
 #[cfg(test)]
 mod walls;

@@ -102,7 +102,7 @@ fn probe_spec(data_dir: &Path) -> ProbeSpec {
     }
 }
 
-fn levels(found: &Findings) -> Vec<SandboxLevel> {
+pub(crate) fn levels(found: &Findings) -> Vec<SandboxLevel> {
     [(Confined, &found.confined), (Isolated, &found.isolated)]
         .into_iter()
         .filter(|(_, finding)| finding.works())
@@ -172,7 +172,7 @@ impl World {
     }
 }
 
-async fn start(level: SandboxLevel, dir: &Path, environment: Environment) -> Warden {
+pub(crate) async fn start(level: SandboxLevel, dir: &Path, environment: Environment) -> Warden {
     start_with(level, dir, environment, ProtectedPaths::default()).await
 }
 
@@ -509,7 +509,7 @@ async fn redteam_29_the_home_directory_is_out_of_reach(found: Findings) {
     clippy::disallowed_methods,
     reason = "a process that is no command of a session"
 )]
-fn command(program: &str) -> Command {
+pub(crate) fn command(program: &str) -> Command {
     Command::new(program)
 }
 
@@ -706,7 +706,7 @@ async fn redteam_38_no_descriptor_leaks(found: Findings) {
 }
 
 /// The number of processes with this word in their command line.
-fn with_word(word: &str) -> usize {
+pub(crate) fn with_word(word: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap();
     entries
         .filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok())
@@ -718,7 +718,7 @@ fn with_word(word: &str) -> usize {
 }
 
 /// Polls the process table: there is no event for the exit of processes that are not our children.
-fn until(what: impl Fn() -> bool) -> bool {
+pub(crate) fn until(what: impl Fn() -> bool) -> bool {
     let end = Instant::now() + Duration::from_secs(60);
     while !what() {
         if Instant::now() > end {
@@ -729,7 +729,7 @@ fn until(what: impl Fn() -> bool) -> bool {
     true
 }
 
-fn stubborn(word: &str) -> String {
+pub(crate) fn stubborn(word: &str) -> String {
     format!(
         "setsid sleep {word} & (trap '' TERM; sleep {word}) & ( (setsid sleep {word} &) & ) ; trap '' TERM; \
          env -i setsid sleep {word} > /dev/null 2>&1 & echo started; exit 0"
