@@ -4,17 +4,17 @@
 mod parent;
 
 use crate::bounds::Bounds;
-use crate::processes::signal;
+use crate::processes::{kill_and_wait, pause};
 use agentd_protocol::sandbox::KernelLimits;
 pub(crate) use parent::around;
 use parent::{Parent, find};
-use rustix::event::{Timespec, poll};
-use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The processes of a warden, its network proxy and bubblewrap: they are in the cgroup, but not the session's.
 const SPARE: u64 = 160;
@@ -22,10 +22,7 @@ const SPARE: u64 = 160;
 const SLACK: u64 = 16;
 /// How often to retry the removal of a cgroup that is being emptied, and the delay between attempts.
 const TRIES: u32 = 100;
-const AGAIN: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 20_000_000,
-};
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Determined once: a program's parent in the cgroup tree does not change by itself.
 static PLACE: LazyLock<Option<Parent>> = LazyLock::new(find);
@@ -84,27 +81,47 @@ impl Cgroup {
         self.dir.join("cgroup.procs")
     }
 
-    /// Kills the remaining processes in the cgroup and removes it. Blocks for a moment.
-    pub(crate) fn end(&self) {
+    /// Kills the remaining processes in the cgroup and removes it. Blocks for a moment. Returns how many processes there were.
+    pub(crate) fn end(&self) -> usize {
+        let mut killed = BTreeSet::<i32>::new();
+        // Nothing can fork away.
+        let _ = fs::write(self.dir.join("pids.max"), "0");
         for _ in 0..TRIES {
-            if fs::write(self.dir.join("cgroup.kill"), "1").is_err() {
-                self.kill();
-            }
+            let members = self.members();
+            killed.extend(&members);
+            // Version 1 does not have this file.
+            let _ = fs::write(self.dir.join("cgroup.kill"), "1");
+            let none = members.is_empty();
+            kill_and_wait(members, AGAIN);
             match fs::remove_dir(&self.dir) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {}
-                _ => return,
+                _ => break,
             }
-            // Without descriptors, poll only sleeps.
-            let _ = poll(&mut [], Some(&AGAIN));
+            if none {
+                // Dead processes that were not reaped yet.
+                pause(AGAIN);
+            }
         }
+        killed.len()
     }
 
-    fn kill(&self) {
+    fn members(&self) -> Vec<i32> {
         let members = fs::read_to_string(self.door()).unwrap_or_default();
-        for pid in members.lines().filter_map(|line| line.parse().ok()) {
-            signal(pid, Signal::KILL);
-        }
+        let pids = members.lines().filter_map(|line| line.parse().ok());
+        // Processes that this process cannot see have the number 0.
+        pids.filter(|pid| *pid > 0).collect()
     }
+}
+
+/// Kills what is in the cgroups that earlier daemons of this data directory made, and removes them. Returns how many processes
+/// there were. Only we can use the directory now, so none of these daemons lives.
+pub(crate) fn end_left(home: &str) -> usize {
+    let own = std::process::id().cast_signed();
+    let left = PLACE.iter().flat_map(|parent| parent.left_by(home));
+    left.map(|dir| Cgroup { dir })
+        .filter(|cgroup| !cgroup.members().contains(&own))
+        .map(|cgroup| cgroup.end())
+        .sum()
 }
 
 /// Moves the calling process into the cgroup behind a door.

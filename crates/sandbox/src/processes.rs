@@ -1,10 +1,11 @@
 //! Reads the process table.
 
-use crate::recheck::Recheck;
-use rustix::event::{Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, wait, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, pidfd_open,
+    pidfd_send_signal, wait, waitid,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -163,23 +164,6 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-/// How long to scan for what a killed warden left behind.
-const LOOK_FOR: Duration = Duration::from_secs(3);
-/// The number of consecutive scans that must find nothing.
-const CLEAN_LOOKS: u32 = 10;
-/// The minimum and maximum pause between two scans.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-const LOOK_AGAIN_AT_MOST: Duration = Duration::from_secs(1);
-
-/// The facts in the environment of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Ours,
-    NotOurs,
-    /// It is empty: the process is just executing another program, or has emptied it.
-    Empty,
-}
-
 /// Runs work on processes and cgroups outside the async threads. It ends in bounded time: it accesses no session files.
 #[expect(clippy::disallowed_methods, reason = "it touches no session's files")]
 pub(crate) async fn beside<T: Send + 'static>(
@@ -188,62 +172,34 @@ pub(crate) async fn beside<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await
 }
 
-/// Whether a process has this variable in its environment. During an exec the environment is empty for a moment, so this
-/// reads it a few times.
-pub(crate) fn any_marked(is_ours: impl Fn(&[u8]) -> bool) -> bool {
-    (0..3).any(|look| {
-        if look > 0 {
-            pause(LOOK_AGAIN);
-        }
-        let mut living = table()
-            .into_values()
-            .filter(|process| !process.dead && !process.kernel);
-        living.any(|process| mark_of(process.pid, &is_ours) == Mark::Ours)
-    })
-}
-
-/// Kills every process that has this variable in its environment, and returns how many there were. Waits until several
-/// consecutive scans found none, and no process with an empty environment.
-pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
-    let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let mut clean = 0;
-    let mut killed = BTreeSet::new();
-    let mut recheck = Recheck::new(LOOK_AGAIN, LOOK_AGAIN_AT_MOST);
-    let until = Instant::now() + LOOK_FOR;
-    while clean < CLEAN_LOOKS && Instant::now() < until {
-        let marks: Vec<(Process, Mark)> = table()
-            .into_values()
-            .filter(|process| !process.dead && !process.kernel && process.pid != own)
-            .map(|process| (process, mark_of(process.pid, &is_ours)))
-            .filter(|(_, mark)| *mark != Mark::NotOurs)
-            .collect();
-        let ours = marks.iter().filter(|(_, mark)| *mark == Mark::Ours);
-        for (process, _) in ours {
-            signal(process.pid, Signal::KILL);
-            killed.insert((process.pid, process.started));
-        }
-        clean = if marks.is_empty() { clean + 1 } else { 0 };
-        let left = marks.iter().map(|(process, _)| process.pid).collect();
-        pause(recheck.pause(left));
-    }
-    killed.len()
-}
-
 /// Sleeps.
 pub(crate) fn pause(time: Duration) {
     // Without descriptors, poll only sleeps.
-    let time = Timespec {
-        tv_sec: time.as_secs().cast_signed(),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    let _ = poll(&mut [], Some(&time));
+    let _ = poll(&mut [], Some(&timespec(time)));
 }
 
-fn mark_of(pid: i32, is_ours: impl Fn(&[u8]) -> bool) -> Mark {
-    match fs::read(format!("/proc/{pid}/environ")) {
-        Ok(environ) if environ.is_empty() => Mark::Empty,
-        Ok(environ) if environ.split(|byte| *byte == 0).any(is_ours) => Mark::Ours,
-        Ok(_) | Err(_) => Mark::NotOurs,
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    }
+}
+
+/// Kills processes and waits until all have exited, but not longer than this. Those that are not there count as exited.
+pub(crate) fn kill_and_wait(pids: impl IntoIterator<Item = i32>, at_most: Duration) {
+    let pids = pids.into_iter().filter_map(Pid::from_raw);
+    // Opened before the kill, so that the numbers are still theirs.
+    let dying: Vec<OwnedFd> = pids
+        .filter_map(|pid| {
+            let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            pidfd_send_signal(&process, Signal::KILL).ok()?;
+            Some(process)
+        })
+        .collect();
+    let until = Instant::now() + at_most;
+    for process in dying {
+        let left = timespec(until.saturating_duration_since(Instant::now()));
+        let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Finds where in the kernel's cgroup tree we can create cgroups.
 
+use crate::mark;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The prefix of our cgroups' names; the daemon's pid and the cgroup's number follow.
+/// The prefix of our cgroups' names; the data directory, the daemon's pid and the cgroup's number follow.
 const PREFIX: &str = "agentd-";
 /// The cgroup that the daemon moves to when a limiting cgroup must hold no process of its own.
 const OWN: &str = "agentd";
@@ -20,7 +21,19 @@ pub(super) struct Parent {
 impl Parent {
     /// The name of the cgroup with this number.
     pub(super) fn name(&self, number: u64) -> String {
-        format!("{PREFIX}{}-{number}", std::process::id())
+        format!("{PREFIX}{}.{}-{number}", mark::of_cgroups(), std::process::id())
+    }
+
+    /// The cgroups of other processes that used this data directory.
+    pub(super) fn left_by(&self, home: &str) -> Vec<PathBuf> {
+        let own = std::process::id().to_string();
+        let theirs = |entry: fs::DirEntry| {
+            let name = entry.file_name();
+            let (of, pid) = parts(name.to_str()?)?;
+            (of == home && !home.is_empty() && pid != own).then(|| entry.path())
+        };
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        entries.filter_map(theirs).collect()
     }
 }
 
@@ -100,6 +113,12 @@ fn first(own: &str, mounts: &str) -> Option<Parent> {
     try_in(&dir).then_some(Parent { dir, memory: false })
 }
 
+/// The data directory and the pid in the name of a cgroup. Earlier versions left the first out.
+fn parts(name: &str) -> Option<(&str, &str)> {
+    let (owner, _) = name.strip_prefix(PREFIX)?.rsplit_once('-')?;
+    Some(owner.rsplit_once('.').unwrap_or(("", owner)))
+}
+
 /// Whether a cgroup that limits processes can be created there.
 fn try_in(dir: &Path) -> bool {
     let tried = dir.join(format!("{PREFIX}{}-0", std::process::id()));
@@ -116,10 +135,8 @@ fn try_in(dir: &Path) -> bool {
 fn sweep(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let daemon = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
-        if daemon.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+        let daemon = name.to_str().and_then(parts);
+        if daemon.is_some_and(|(_, pid)| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -171,13 +188,44 @@ mod tests {
     fn only_what_a_dead_daemon_left_is_swept() {
         let dir = tempfile::tempdir().unwrap();
         let living = format!("{PREFIX}{}-1", std::process::id());
-        for name in [living.as_str(), "agentd-4194999-1", "agentd", "other"] {
+        let dead = ["agentd-4194999-1", "agentd-fe-2a.4194999-7"];
+        for name in [living.as_str(), dead[0], dead[1], "agentd", "other"] {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
         sweep(dir.path());
         let left = |name: &str| dir.path().join(name).exists();
         assert!(left(&living) && left("agentd") && left("other"));
-        assert!(!left("agentd-4194999-1"));
+        assert!(dead.into_iter().all(|name| !left(name)));
+    }
+
+    #[test]
+    fn i5_only_the_groups_of_earlier_daemons_of_the_same_data_directory_are_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = format!("agentd-fe-2a.{}-1", std::process::id());
+        // A living process of another process namespace may have any number.
+        let theirs = ["agentd-fe-2a.7-1", "agentd-fe-2a.1-20"];
+        let others = [
+            "agentd-fe-2.7-1",
+            "agentd-ffe-2a.7-1",
+            "agentd-.7-1",
+            "agentd-7-1",
+            "agentd-fe-2a",
+            "agentd",
+        ];
+        for name in theirs.iter().chain(&others).copied().chain([own.as_str()]) {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let parent = Parent {
+            dir: dir.path().to_owned(),
+            memory: false,
+        };
+        let mut left = parent.left_by("fe-2a");
+        left.sort();
+        assert_eq!(
+            left,
+            ["agentd-fe-2a.1-20", "agentd-fe-2a.7-1"].map(|name| dir.path().join(name))
+        );
+        assert!(parent.left_by("").is_empty(), "no data directory is nobody's");
     }
 
     #[test]

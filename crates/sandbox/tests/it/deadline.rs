@@ -25,7 +25,7 @@ pub(crate) fn group() -> Group {
     Group::new("deadline", Duration::from_secs(120), all)
 }
 
-fn in_w(dir: &Path, script: &str) -> CommandSpec {
+pub(crate) fn in_w(dir: &Path, script: &str) -> CommandSpec {
     CommandSpec {
         argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
         cwd: dir.join("w"),
@@ -82,7 +82,7 @@ pub(crate) fn play_daemon() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn level_of(name: &str) -> SandboxLevel {
+pub(crate) fn level_of(name: &str) -> SandboxLevel {
     match name {
         "Isolated" => SandboxLevel::Isolated,
         "Confined" => SandboxLevel::Confined,
