@@ -363,7 +363,8 @@ async fn executor(
         .with_places(crate::sandboxing::protected_places(environment, paths))
         .with_denied(crate::sandboxing::denied_writes(&settings.permission, home)?)
         .keeping_git(settings.sandbox.keep_git);
-    let environment = Environment::allowed(variables, &settings.sandbox.env);
+    let environment =
+        Environment::allowed(variables, &settings.sandbox.env).unattended(&settings.sandbox.env);
     // Without a sandbox, a command can read these settings anyway.
     let environment = if settings.sandbox.level == SandboxChoice::None {
         environment

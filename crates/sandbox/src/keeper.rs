@@ -175,7 +175,13 @@ async fn look(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<(), Sand
 fn environment(spec: &WardenSpec, walls: Option<&Confinement>, marker: &str) -> Environment {
     let environment = spec.environment.clone().with(mark::NAME, marker);
     match walls {
-        Some(walls) => environment.with("TMPDIR", walls.temp_inside().to_string_lossy()),
+        Some(walls) => {
+            let environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
+            match spec.network {
+                Some(_) => environment,
+                None => environment.without_network(),
+            }
+        }
         None => environment,
     }
 }

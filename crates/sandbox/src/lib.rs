@@ -85,6 +85,7 @@ mod surroundings;
 mod syscalls;
 mod terminal;
 mod tree;
+mod unattended;
 mod warden;
 mod watch;
 mod workdir;

@@ -50,7 +50,9 @@ async fn i4_i5_the_commands_of_a_node_without_its_database_end_before_the_next_o
     for (away, name, line) in [(0, "silent", Line::Silent), (1, "cut", Line::Cut)] {
         let dir = fleet.workdir(name);
         std::fs::write(dir.join("script.sh"), SCRIPT).unwrap();
-        let id = fleet.session(away, name, &PLAN.replace(":s ", &format!(":{name} "))).await;
+        let id = fleet
+            .session(away, name, &PLAN.replace(":s ", &format!(":{name} ")))
+            .await;
         writes(&dir).await;
         fleet.links[away].database.set(line);
         one_after_the_other(&fleet.nodes[1 - away], &id, &dir).await;
