@@ -5,7 +5,7 @@
 //! always has a gutter before it, our own text never does, and nothing is invisible. [`shown`] is the hash of what was shown.
 //!
 //! Flow: session text -> [`for_terminal`] or [`one_line`] -> screen; log line -> [`redact`] -> file;
-//! tool result -> [`redact_known`] -> session log; terminal output -> [`Typescript`], [`settled`] -> model.
+//! tool result -> [`redact_known`] -> session log; terminal output -> [`Typescript`], [`settled`] -> model; other output -> [`plain`] -> model.
 //!
 //! ```
 //! use agentd_text::{for_terminal, redact, register_secret};
@@ -18,6 +18,7 @@
 //! ```
 
 mod joiner;
+mod plain;
 mod question;
 mod redact;
 mod terminal;
@@ -25,6 +26,7 @@ mod typescript;
 mod visible;
 mod wrap;
 
+pub use plain::{Plain, last_versions, plain};
 pub use question::{Content, Line, Mark, Question, Span, digest, laid_out, question_lines, shown};
 pub use redact::{redact, redact_known, redact_known_bytes, register_secret, register_token_name};
 pub use terminal::{Pieces, for_terminal, json_for_terminal, one_line};

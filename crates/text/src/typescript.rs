@@ -75,7 +75,7 @@ pub fn settled(text: &str) -> String {
     lines.join("\n")
 }
 
-fn last_version(line: &str) -> String {
+pub(crate) fn last_version(line: &str) -> String {
     let mut versions = line.rsplit('\r');
     let last = versions.find(|version| !version.is_empty()).unwrap_or_default();
     let mut kept = String::with_capacity(last.len());

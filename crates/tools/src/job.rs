@@ -3,7 +3,7 @@
 use crate::context::{ProgressSink, Spilled};
 use crate::jobs::JobEnding;
 use agentd_sandbox::{CollectSpec, Collected, Fresh, Keyboard, Running, SandboxError};
-use agentd_text::{Typescript, settled};
+use agentd_text::{Plain, Typescript, last_versions, settled};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,8 +51,9 @@ pub(crate) struct Unread {
     pub(crate) partial: bool,
     /// The offset in the complete output at which the next piece is expected.
     next: u64,
-    /// Removes terminal control sequences.
-    terminal: Option<Typescript>,
+    /// Removes escape sequences.
+    typescript: Typescript,
+    at_terminal: bool,
 }
 
 impl Unread {
@@ -64,10 +65,7 @@ impl Unread {
                 .push_str(&format!("\n[... {missing} bytes omitted ...]\n"));
         }
         self.next = fresh.offset.saturating_add(size(&fresh.text));
-        match &mut self.terminal {
-            Some(terminal) => self.text.push_str(&terminal.text_of(&fresh.text)),
-            None => self.text.push_str(&fresh.text),
-        }
+        self.text.push_str(&self.typescript.text_of(&fresh.text));
         let excess = self.text.len().saturating_sub(UNREAD);
         if excess > 0 {
             self.partial = true;
@@ -84,12 +82,17 @@ impl Unread {
         let fresh = Self {
             next: self.next,
             partial: self.partial,
-            terminal: self.terminal,
+            typescript: self.typescript,
+            at_terminal: self.at_terminal,
             ..Self::default()
         };
         let mut read = std::mem::replace(self, fresh);
-        if read.terminal.is_some() {
+        if read.at_terminal {
             read.text = settled(&read.text);
+        } else {
+            let Plain { text, lost } = last_versions(&read.text);
+            self.partial |= lost;
+            read.text = text.into_owned();
         }
         read
     }
@@ -113,7 +116,7 @@ impl Job {
     ) -> (Arc<Self>, Collecting) {
         let job = Arc::new(Self {
             unread: Mutex::new(Unread {
-                terminal: keyboard.is_some().then(Typescript::default),
+                at_terminal: keyboard.is_some(),
                 ..Unread::default()
             }),
             heard: watch::channel(0).0,
@@ -253,9 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_progress_are_reduced_across_pieces_and_count_as_missing() {
+        let mut unread = Unread::default();
+        unread.push(&fresh(0, "a\u{1b}[3"));
+        unread.push(&fresh(4, "1mb\r\n"));
+        let read = unread.turn();
+        assert_eq!((read.text.as_str(), unread.partial), ("ab\r\n", false));
+        unread.push(&fresh(9, "10%\r2"));
+        unread.push(&fresh(14, "0%\n"));
+        let read = unread.turn();
+        assert_eq!((read.text.as_str(), unread.partial), ("20%\n", true));
+    }
+
+    #[test]
     fn terminal_control_sequences_are_neither_shown_nor_counted() {
         let mut unread = Unread {
-            terminal: Some(Typescript::default()),
+            at_terminal: true,
             ..Unread::default()
         };
         unread.push(&fresh(0, "\u{1b}[3"));

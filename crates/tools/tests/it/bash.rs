@@ -21,6 +21,7 @@ pub(crate) fn group() -> Group {
         time_that_is_over_is_a_timeout_result,
         a_long_output_keeps_its_ends_and_is_spilled_whole,
         too_many_lines_are_spilled_from_memory,
+        frames_of_progress_and_controls_do_not_reach_the_model_and_are_kept,
         output_of_ten_million_bytes_is_bounded,
         i5_a_dropped_run_kills_its_command,
         output_is_reported_while_it_comes,
@@ -93,6 +94,36 @@ fn detail(outcome: &ToolOutcome, name: &str) -> Value {
         .and_then(|details| details.get(name))
         .cloned()
         .unwrap_or_default()
+}
+
+async fn frames_of_progress_and_controls_do_not_reach_the_model_and_are_kept() {
+    let world = world();
+    let call = async |script: &str| call(&world.ctx, json!({ "command": script })).await;
+    let done = call(r"printf '1%%\r50%%\r100%%\n\033[32mok\033[0m\n'").await;
+    assert_eq!(done.outcome.llm_text, "100%\nok\n");
+    assert!(done.outcome.truncated.is_some());
+    let Some(Spilled::Memory(whole)) = done.spilled else {
+        panic!("the output is not kept")
+    };
+    assert_eq!(whole, b"1%\r50%\r100%\n\x1b[32mok\x1b[0m\n");
+    // Without text that was overwritten, nothing is missing.
+    let done = call(r"printf 'a\0b \033[1mbold\033[0m\r\n'").await;
+    assert_eq!(done.outcome.llm_text, "ab bold\r\n");
+    assert!(done.outcome.truncated.is_none() && done.spilled.is_none());
+    // An output that is too long for memory: the file has the raw bytes.
+    let done = call(r"for n in {1..40000}; do printf 'step %06d\r' $n; done; echo; echo end").await;
+    assert!(
+        done.outcome.llm_text.len() < 500,
+        "{}",
+        done.outcome.llm_text.len()
+    );
+    assert!(
+        done.outcome.llm_text.contains("step 040000\r\nend\n"),
+        "{}",
+        done.outcome.llm_text
+    );
+    let whole = done.spilled.unwrap().bytes().await.unwrap();
+    assert_eq!(whole.len(), 40_000 * 12 + 5);
 }
 
 async fn output_and_exit_code_are_the_result() {
