@@ -9,7 +9,7 @@ use crate::tokens::{Held, bad_token};
 use crate::words::{ambiguous, unknown};
 use agentd_actor_kit::Read;
 use agentd_protocol::{Fault, FaultClass, Labels, Principal, SessionId, TokenRights};
-use agentd_store::{DAMAGED_ROW, Filter, Page, Range, Row};
+use agentd_store::{DAMAGED_ROW, Filter, Page, Range, Row, SET_ASIDE};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
@@ -313,7 +313,7 @@ impl Api {
     /// The list row of a session.
     pub(crate) async fn row(&self, Seen(session): Seen) -> Result<Row, Fault> {
         let row = self.read(|done| Read::Row { session, done }).await;
-        if row.as_ref().is_err_and(|fault| fault.code == DAMAGED_ROW) {
+        if row.as_ref().is_err_and(is_damaged) {
             self.mend(vec![session]);
         }
         row?.ok_or_else(|| unknown(&session.to_string()))
@@ -334,7 +334,7 @@ impl Api {
         for session in sessions.into_iter().rev() {
             match self.row(Seen(*session)).await {
                 Ok(row) => rows.push(row),
-                Err(fault) if fault.class == FaultClass::NotFound || fault.code == DAMAGED_ROW => {}
+                Err(fault) if fault.class == FaultClass::NotFound || is_damaged(&fault) => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -354,4 +354,9 @@ impl Api {
     pub(crate) async fn load(&self, Seen(session): Seen, range: Range) -> Result<Page, Fault> {
         self.read(|done| Read::Load { session, range, done }).await
     }
+}
+
+/// Whether the row of a session is damaged; loading the session mends it, or tells why not.
+fn is_damaged(fault: &Fault) -> bool {
+    [DAMAGED_ROW, SET_ASIDE].contains(&fault.code.as_str())
 }

@@ -24,6 +24,9 @@ pub enum LoopError {
         /// The line's seq.
         seq: u64,
     },
+    /// The store has set the session aside.
+    #[error("{0}; restore it from a backup, or delete it")]
+    Aside(StoreError),
     /// The log ends before its head.
     #[error("the log ends at event {found}, but its head is {head}")]
     Short {

@@ -314,6 +314,7 @@ pub(crate) fn decoded(seq: Seq, line: &[u8]) -> Result<Event, LoopError> {
 pub(crate) fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, LoopError> {
     match answer {
         Ok(Ok(value)) => Ok(value),
+        Ok(Err(error @ StoreError::Aside(_))) => Err(LoopError::Aside(error)),
         Ok(Err(error)) => Err(LoopError::Refused(Fault::from(error))),
         Err(error) => Err(LoopError::Refused(
             Fault::unavailable("store_unavailable", error.to_string()).hint("try again in a moment"),

@@ -2,7 +2,8 @@
 
 use agentd_protocol::Labels;
 use agentd_store::EncodedEvent;
-use agentd_store::backend::RowColumns;
+use agentd_store::backend::{CellSum, Column, RowColumns, Summed};
+use agentd_store::cell_sum::SUMS;
 use agentd_store::parts::{Cell, SESSION, Table};
 
 /// PostgreSQL has no NUL in a text.
@@ -17,13 +18,44 @@ pub(crate) fn canonical(table: &Table, row: &mut [Cell]) {
         "session" => session(row),
         _ => {}
     }
-    for cell in row {
+    let sums = SUMS.iter().filter(|of| of.table == table.name);
+    let whole: Vec<&Summed> = sums
+        .filter(|of| stored(table, row, of) == summed(table, row, of))
+        .copied()
+        .collect();
+    for cell in &mut *row {
         if let Cell::Text(text) = cell
             && text.contains('\0')
         {
             *text = clean(text);
         }
     }
+    for of in whole {
+        let sum = summed(table, row, of);
+        if let Some(cell) = row.get_mut(table.place(of.sum)) {
+            *cell = sum;
+        }
+    }
+}
+
+/// The checksum that a row has.
+fn stored(table: &Table, row: &[Cell], of: &Summed) -> Cell {
+    row.get(table.place(of.sum)).cloned().unwrap_or(Cell::Null)
+}
+
+/// The checksum that a row should have.
+fn summed(table: &Table, row: &[Cell], of: &Summed) -> Cell {
+    let mut sum = CellSum::default();
+    for name in of.columns {
+        sum.add(match row.get(table.place(name)) {
+            Some(Cell::Int(number)) => Column::Integer(*number),
+            Some(Cell::Real(number)) => Column::Real(*number),
+            Some(Cell::Text(text)) => Column::text(text),
+            Some(Cell::Bytes(bytes)) => Column::Blob(bytes),
+            Some(Cell::Null) | None => Column::Null,
+        });
+    }
+    Cell::Int(sum.finish())
 }
 
 /// Lines of early versions have no checksum, and PostgreSQL wants one.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 #[async_trait]
 impl Access for PostgresStore {
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights
+        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights, sum = sum_1(token)
              FROM token ORDER BY name";
         let rows = self
             .reads
@@ -21,7 +21,7 @@ impl Access for PostgresStore {
                 Some(token) => tokens.push(token),
                 None => {
                     let name: &str = get(&row, 0)?;
-                    tracing::error!(name, "a stored token is unreadable and opens nothing");
+                    tracing::error!(name, "a stored token is damaged and opens nothing; revoke it");
                 }
             }
         }
@@ -33,9 +33,10 @@ impl Access for PostgresStore {
         let labels = serde_json::to_string(&token.labels)?;
         let rights = token.rights.as_ref().map(serde_json::to_string).transpose()?;
         let add = self.reads.run(move |client| async move {
-            let old = "DELETE FROM token WHERE revoked_ms < $1 OR expires_ms < $1";
+            let old = "DELETE FROM token WHERE (revoked_ms < $1 OR expires_ms < $1) AND sum = sum_1(token)";
             change(&client, old, &[&column(forget.0)]).await?;
-            let sql = "INSERT INTO token SELECT $1::text, $2::bytea, $3::text, $4::text, $5::bigint, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::text
+            let sql = "INSERT INTO token(name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights)
+                 SELECT $1::text, $2::bytea, $3::text, $4::text, $5::bigint, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::text
                  WHERE (SELECT count(*) FROM token) < $11 ON CONFLICT (name) DO NOTHING";
             let time = |time: Option<Timestamp>| time.map(|time| column(time.0));
             let most = column(MAX_TOKENS as u64);
@@ -71,7 +72,8 @@ impl Access for PostgresStore {
 
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
         let settle = self.reads.run(move |client| async move {
-            let sql = "UPDATE token SET rights = '{}' WHERE rights IS NULL RETURNING name";
+            let sql =
+                "UPDATE token SET rights = '{}' WHERE rights IS NULL AND sum = sum_1(token) RETURNING name";
             all(&client, sql, &[]).await
         });
         let rows = settle.await?;
@@ -87,7 +89,8 @@ impl Access for PostgresStore {
         let (name, labels) = (name.to_owned(), serde_json::to_string(labels)?);
         let within = self.reads.run(move |client| async move {
             let sql = "SELECT count(*) FROM blob_use JOIN session ON session.id = blob_use.session_id
-                 WHERE blob_use.name = $1 AND deleted_ms IS NULL AND summary IS NOT NULL AND labels @> $2::text::jsonb";
+                 WHERE blob_use.name = $1 AND deleted_ms IS NULL AND summary IS NOT NULL
+                   AND blob_use.sum = sum_1(blob_use) AND own_sum = own_sum_1(session) AND labels @> $2::text::jsonb";
             let row = first(&client, sql, &[&name, &labels]).await?;
             row.map_or(Ok(0), |row| count_of(&row, 0))
         });
@@ -105,8 +108,11 @@ impl PostgresStore {
     }
 }
 
-/// `None`: its scopes, labels or rights are unreadable.
+/// `None`: it does not match its checksum, or its scopes, labels or rights are unreadable.
 fn token(row: &tokio_postgres::Row) -> Result<Option<StoredToken>, StoreError> {
+    if get::<Option<bool>>(row, 10)? != Some(true) {
+        return Ok(None);
+    }
     let time = |index| Ok::<_, StoreError>(get::<Option<i64>>(row, index)?.map(|ms| Timestamp(size(ms))));
     let hash = <[u8; 32]>::try_from(get::<&[u8]>(row, 1)?);
     let (scopes, labels) = (

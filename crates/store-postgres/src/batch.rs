@@ -1,15 +1,15 @@
 //! A batch of appends as the parameters of one statement, and what became of each. Pure.
 
-use agentd_protocol::{Listed, RunState, SortBy, SortKey};
-use agentd_store::backend::{ROW_LIMIT, RowColumns, column, hex, size};
-use agentd_store::{Append, EncodedEvent, Outcome};
+use agentd_protocol::{Listed, RunState, SortBy, SortKey, Timestamp};
+use agentd_store::backend::{ROW_LIMIT, RowColumns, column, head_sum, hex, size};
+use agentd_store::{Append, EventColumns, Outcome};
 use postgres_types::ToSql;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 
 /// The statement.
-pub(crate) const SQL: &str = "SELECT * FROM append_2($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+pub(crate) const SQL: &str = "SELECT * FROM append_3($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 /// PostgreSQL has no NUL in a text.
 pub(crate) fn clean(text: &str) -> String {
@@ -36,7 +36,7 @@ impl Distinct {
 
 /// An append and the row of its session; without a summary it has no row.
 #[derive(Debug, Default, ToSql)]
-#[postgres(name = "appended_1")]
+#[postgres(name = "appended_2")]
 struct Appended {
     i: i32,
     uid: String,
@@ -60,6 +60,7 @@ struct Appended {
     sort_tokens: Option<f64>,
     sort_cost: Option<f64>,
     searched: Option<String>,
+    head_sum: i64,
 }
 
 #[derive(Debug, ToSql)]
@@ -159,11 +160,11 @@ impl Sorted {
 
 impl<'a> Batch<'a> {
     /// Encodes appends, of which none may be [`Append::malformed`].
-    pub(crate) fn of(appends: impl Iterator<Item = &'a Append>) -> Self {
+    pub(crate) fn of(appends: impl Iterator<Item = &'a Append>, now: Timestamp) -> Self {
         let mut batch = Self::default();
         for (i, append) in (1..).zip(appends) {
             batch.some_are_first |= append.expected_head == 0;
-            batch.appends.push(appended(i, append));
+            batch.appends.push(appended(i, append, now));
             batch.add_events(i, append);
             batch.add_rest(i, append);
         }
@@ -187,18 +188,31 @@ impl<'a> Batch<'a> {
     }
 
     fn add_events(&mut self, i: i32, append: &'a Append) {
+        let uid = hex(append.session);
         for event in &append.events {
             let last = event.seq == append.head();
-            self.events.push(AppendedEvent {
-                i,
+            let append_id = last.then(|| append.append_id.as_bytes().as_slice());
+            let columns = EventColumns {
+                uid: &uid,
+                // The server assigns it.
+                cursor: 0,
                 seq: column(event.seq),
                 epoch: column(append.epoch),
                 at_ms: column(event.at.0),
                 kind: &event.kind,
-                append_id: last.then(|| append.append_id.as_bytes().as_slice()),
+                append_id,
+                body: &event.body,
+            };
+            self.events.push(AppendedEvent {
+                i,
+                seq: columns.seq,
+                epoch: columns.epoch,
+                at_ms: columns.at_ms,
+                kind: &event.kind,
+                append_id,
                 // The lines are JSON; bytes that are not UTF-8 would show as damage, because their sum differs.
                 body: String::from_utf8_lossy(&event.body),
-                sum: EncodedEvent::sum(&event.body).into(),
+                sum: columns.sum(),
             });
         }
     }
@@ -232,14 +246,16 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn appended(i: i32, append: &Append) -> Appended {
+fn appended(i: i32, append: &Append, now: Timestamp) -> Appended {
+    let uid = hex(append.session);
     let unchanged = Appended {
         i,
-        uid: hex(append.session),
         epoch: column(append.epoch),
         head: column(append.expected_head),
         new_head: column(append.head()),
         id: append.append_id.as_bytes().to_vec(),
+        head_sum: head_sum(&uid, append.head(), append.append_id.as_bytes(), now),
+        uid,
         ..Appended::default()
     };
     let json = append.summary.as_ref().map(serde_json::to_string);

@@ -62,7 +62,8 @@ pub(crate) async fn keep(
 
 pub(crate) async fn share(client: Object, from: SessionId, to: SessionId) -> Result<(), StoreError> {
     let (from, to) = (live(&client, from).await?, live(&client, to).await?);
-    let sql = "INSERT INTO blob_use(name, session_id) SELECT name, $2 FROM blob_use WHERE session_id = $1
+    let sql = "INSERT INTO blob_use(name, session_id) SELECT name, $2 FROM blob_use
+         WHERE session_id = $1 AND sum = sum_1(blob_use)
          ON CONFLICT DO NOTHING";
     change(&client, sql, &[&from, &to]).await.map(drop)
 }

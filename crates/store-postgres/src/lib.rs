@@ -15,6 +15,7 @@ mod fleet;
 mod keys;
 mod list;
 mod listener;
+mod mend;
 mod open;
 mod own;
 mod parts;

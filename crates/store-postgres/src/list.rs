@@ -1,6 +1,6 @@
 //! Lists of sessions: the statement for a filter.
 
-use crate::queries::{ROW, first, get, list_row};
+use crate::queries::{LIVE, ROW, first, get, list_row};
 use agentd_protocol::{SortBy, SortKey};
 use agentd_store::backend::{clamp, hex};
 use agentd_store::{Filter, MAX_LIST, Row, StoreError};
@@ -98,7 +98,7 @@ pub(crate) async fn list(client: Object, filter: Filter, node: Option<i64>) -> R
     let more: String = wanted.sql.iter().map(|sql| format!(" AND {sql}")).collect();
     let limit = clamp(filter.limit, MAX_LIST);
     let sql = format!(
-        "SELECT {ROW} FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL{more}
+        "SELECT {ROW} FROM session WHERE {LIVE} AND summary IS NOT NULL{more}
          ORDER BY {order}uid {direction} LIMIT {limit}"
     );
     let params: Vec<&(dyn ToSql + Sync)> = wanted
@@ -108,7 +108,15 @@ pub(crate) async fn list(client: Object, filter: Filter, node: Option<i64>) -> R
         .collect();
     let rows = client.query(&sql, &params).await;
     let rows = rows.map_err(|error| crate::error::store_error(&error))?;
-    rows.iter().map(list_row).collect()
+    let mut list = Vec::with_capacity(rows.len());
+    for row in &rows {
+        match list_row(row) {
+            Ok(row) => list.push(row),
+            // An unreadable id hides no other session.
+            Err(error) => tracing::error!(%error, "skipping an unreadable list row"),
+        }
+    }
+    Ok(list)
 }
 
 async fn stored_key(

@@ -1,5 +1,6 @@
 //! Ownership: the fencing number of a session rises with every claim.
 
+use crate::mend;
 use crate::queries::{ROW, change, first, list_row};
 use crate::store::PostgresStore;
 use agentd_protocol::{Labels, SessionId};
@@ -10,7 +11,7 @@ use deadpool_postgres::Object;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
+use tokio_postgres::types::{FromSql, ToSql};
 
 /// The outcomes of the function `claim_2`.
 const CLAIMED: i32 = 0;
@@ -81,8 +82,12 @@ async fn claim(
         "SELECT {ROW}, outcome, holder, moved, new_epoch, at_head, away, home, workdir, lacking
          FROM claim_2($1, $2, $3) LEFT JOIN session ON uid = $1 AND deleted_ms IS NULL"
     );
-    let claimed = first(&client, &sql, &[&hex(session), &node, &without_files]).await?;
-    let claimed = claimed.ok_or(StoreError::NodeLost)?;
+    let params: [&(dyn ToSql + Sync); 3] = [&hex(session), &node, &without_files];
+    let claimed = first(&client, &sql, &params).await?;
+    let mut claimed = claimed.ok_or(StoreError::NodeLost)?;
+    if is_unplaced(&claimed)? && mend::one(&client, session).await? {
+        claimed = first(&client, &sql, &params).await?.ok_or(StoreError::NodeLost)?;
+    }
     let holder: String = named(&claimed, "holder")?;
     let (home, workdir, lacking) = (
         named(&claimed, "home")?,
@@ -91,6 +96,7 @@ async fn claim(
     );
     let away = away(&holder, home, workdir, lacking);
     match named::<i32>(&claimed, "outcome")? {
+        CLAIMED if is_unplaced(&claimed)? => return Err(StoreError::Aside(session)),
         CLAIMED => {}
         NOT_FOUND => return Err(StoreError::NotFound(session)),
         NOT_A_MEMBER => return Err(StoreError::NodeLost),
@@ -110,6 +116,14 @@ async fn claim(
         row_damaged: !imported && list_row(&claimed)?.damaged,
         moved_to: named::<bool>(&claimed, "moved")?.then_some(holder),
         away: named::<bool>(&claimed, "away")?.then_some(away),
+    })
+}
+
+/// Whether the database did not give the session, or did not find it, because its row is damaged.
+fn is_unplaced(claimed: &Row) -> Result<bool, StoreError> {
+    Ok(match named::<i32>(claimed, "outcome")? {
+        CLAIMED => named::<Option<i64>>(claimed, "new_epoch")?.is_none(),
+        outcome => outcome == NOT_FOUND,
     })
 }
 

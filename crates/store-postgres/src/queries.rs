@@ -3,9 +3,12 @@
 use crate::error::store_error;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::backend::{
-    ID_DIGITS, KEY_LIFE_MS, PageBuilder, RowColumns, WatchedBuilder, column, hex, id_part, size,
+    ID_DIGITS, KEY_LIFE_MS, OwnColumns, PageBuilder, RowColumns, WatchedBuilder, column, head_sum, hex,
+    id_part, size,
 };
-use agentd_store::{Charge, Direction, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent};
+use agentd_store::{
+    Charge, Direction, EventColumns, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
+};
 use bytes::Bytes;
 use deadpool_postgres::Object;
 use std::collections::BTreeMap;
@@ -65,12 +68,15 @@ fn page_sql(direction: Direction) -> String {
         Direction::Backward => "DESC",
     };
     format!(
-        "SELECT s.head, page.seq, page.body, page.sum FROM session s LEFT JOIN LATERAL (
-           SELECT seq, body, sum, coalesce(sum(octet_length(body)) OVER
+        "SELECT s.at_head, page.seq, page.body, page.sum, page.cursor, page.epoch, page.at_ms, page.kind, page.append_id
+         FROM (SELECT id, CASE WHEN head_sum = head_sum_1(session) THEN head
+                 ELSE coalesce((SELECT max(seq) FROM event WHERE session_id = id), 0) END AS at_head
+               FROM session WHERE uid = $1 AND {LIVE}) AS s LEFT JOIN LATERAL (
+           SELECT seq, body, sum, cursor, epoch, at_ms, kind, append_id, coalesce(sum(octet_length(body)) OVER
              (ORDER BY seq {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING), 0) AS before
-           FROM event WHERE session_id = s.id AND seq > $2 AND seq <= coalesce($3, s.head)
+           FROM event WHERE session_id = s.id AND seq > $2 AND seq <= coalesce($3, s.at_head)
            ORDER BY seq {order} LIMIT $4) AS page ON before <= $5
-         WHERE s.uid = $1 AND s.deleted_ms IS NULL ORDER BY page.seq {order}"
+         ORDER BY page.seq {order}"
     )
 }
 
@@ -78,10 +84,11 @@ pub(crate) async fn load(client: Object, session: SessionId, range: Range) -> Re
     let (limit, bytes) = range.limits();
     let (limit, bytes) = (column(limit as u64 + 1), column(bytes as u64));
     let (after, upto) = (column(range.after), range.upto.map(column));
+    let uid = hex(session);
     let rows = all(
         &client,
         &page_sql(range.direction),
-        &[&hex(session), &after, &upto, &limit, &bytes],
+        &[&uid, &after, &upto, &limit, &bytes],
     )
     .await?;
     let found = rows.first().ok_or(StoreError::NotFound(session))?;
@@ -90,8 +97,19 @@ pub(crate) async fn load(client: Object, session: SessionId, range: Range) -> Re
         let Some(seq) = get::<Option<i64>>(row, 1)? else {
             break;
         };
-        let body = Bytes::from(get::<String>(row, 2)?);
-        if !page.add(size(seq), body, get(row, 3)?) {
+        let body = get::<&str>(row, 2)?;
+        let event = EventColumns {
+            uid: &uid,
+            cursor: get(row, 4)?,
+            seq,
+            epoch: get(row, 5)?,
+            at_ms: get(row, 6)?,
+            kind: get(row, 7)?,
+            append_id: get(row, 8)?,
+            body: body.as_bytes(),
+        };
+        let whole = event.is_whole(get(row, 3)?);
+        if !page.add(size(seq), Bytes::copy_from_slice(body.as_bytes()), whole) {
             break;
         }
     }
@@ -100,11 +118,33 @@ pub(crate) async fn load(client: Object, session: SessionId, range: Range) -> Re
 
 /// The columns of a list row.
 pub(crate) const ROW: &str =
-    "uid, epoch, head, name, state, closed, labels::text, resumable, wake_at_ms, summary, row_sum";
+    "uid, epoch, head, name, state, closed, labels::text, resumable, wake_at_ms, summary, row_sum, own_sum, head_sum,
+     created_ms, deleted_ms, last_append, updated_ms";
+
+/// SQL that checks whether a session exists: a damaged row is no proof that it was deleted.
+pub(crate) const LIVE: &str = "(deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session))";
+
+/// Whether what places a session and its log is as it was written; without it, the session is set aside.
+pub(crate) fn is_placed(row: &tokio_postgres::Row) -> Result<bool, StoreError> {
+    let uid: &str = get(row, 0)?;
+    let own = OwnColumns {
+        uid: uid.to_owned(),
+        epoch: get(row, 1)?,
+        created_ms: get(row, 13)?,
+        deleted_ms: get(row, 14)?,
+    };
+    let updated = Timestamp(count_of(row, 16)?);
+    let head = head_sum(uid, count_of(row, 2)?, get(row, 15)?, updated);
+    let stored: (Option<i64>, Option<i64>) = (get(row, 11)?, get(row, 12)?);
+    Ok(stored == (Some(own.sum()), Some(head)))
+}
 
 /// Parses the columns of [`ROW`]. A row that does not match its checksum is damaged.
 pub(crate) fn list_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
     let (uid, summary): (&str, Option<&str>) = (get(row, 0)?, get(row, 9)?);
+    if !is_placed(row)? {
+        return Ok(Row::aside(session_of(uid)?, count_of(row, 1)?, count_of(row, 2)?));
+    }
     let labels = serde_json::from_str::<Labels>(get(row, 6)?).unwrap_or_default();
     let columns = RowColumns {
         uid,
@@ -129,9 +169,13 @@ pub(crate) fn list_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
 }
 
 pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row>, StoreError> {
-    let sql =
-        format!("SELECT {ROW} FROM session WHERE uid = $1 AND deleted_ms IS NULL AND summary IS NOT NULL");
+    let sql = format!("SELECT {ROW} FROM session WHERE uid = $1 AND {LIVE} AND summary IS NOT NULL");
     let found = first(&client, &sql, &[&hex(session)]).await?;
+    if let Some(row) = &found
+        && !is_placed(row)?
+    {
+        return Err(StoreError::Aside(session));
+    }
     match found.as_ref().map(list_row).transpose()? {
         Some(row) if row.damaged => Err(StoreError::DamagedRow(session)),
         row => Ok(row),
@@ -140,11 +184,12 @@ pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row
 
 /// Finds the row of a whole id, which programs give.
 const RESOLVE_ID: &str = "SELECT uid, name FROM session
-WHERE uid = $1 AND deleted_ms IS NULL AND summary IS NOT NULL AND labels @> $2::text::jsonb";
+WHERE uid = $1 AND (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND summary IS NOT NULL
+  AND labels @> $2::text::jsonb";
 
 /// Finds other references: it looks at every row.
 const RESOLVE: &str = "SELECT uid, name, CASE WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
-WHERE deleted_ms IS NULL AND summary IS NOT NULL
+WHERE (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND summary IS NOT NULL
   AND (name = $1 OR ($2 AND (left(uid, length($3)) = $3 OR right(uid, length($3)) = $3
                             OR substr(uid, 21, length($3)) = $3)))
   AND labels @> $4::text::jsonb
@@ -207,12 +252,18 @@ pub(crate) async fn key(
     now: Timestamp,
 ) -> Result<Option<StoredKey>, StoreError> {
     let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
-    let sql =
-        "SELECT method, body_hash, answer FROM idempotency WHERE principal = $1 AND key = $2 AND at_ms > $3";
+    let sql = "SELECT method, body_hash, answer, sum = sum_1(idempotency) FROM idempotency
+         WHERE principal = $1 AND key = $2 AND (at_ms > $3 OR sum IS DISTINCT FROM sum_1(idempotency))";
     let (principal, key) = (crate::batch::clean(&principal.0), crate::batch::clean(&key));
     let Some(row) = first(&client, sql, &[&principal, &key, &oldest]).await? else {
         return Ok(None);
     };
+    if get::<Option<bool>>(&row, 3)? != Some(true) {
+        // Its answer is unknown, and whether the command was carried out.
+        return Err(StoreError::DamagedEntry(format!(
+            "the answer of the idempotency key {key:?}"
+        )));
+    }
     Ok(Some(StoredKey {
         method: get(&row, 0)?,
         body_hash: get::<&[u8]>(&row, 1)?.try_into().unwrap_or_default(),
@@ -270,8 +321,13 @@ pub(crate) async fn watch(
 }
 
 pub(crate) async fn charged(client: Object, account: String) -> Result<Charge, StoreError> {
-    let sql = "SELECT tokens, micro_usd FROM charge WHERE account = $1";
+    let sql = "SELECT tokens, micro_usd, sum = sum_1(charge) FROM charge WHERE account = $1";
     let row = first(&client, sql, &[&crate::batch::clean(&account)]).await?;
+    if let Some(row) = &row
+        && get::<Option<bool>>(row, 2)? != Some(true)
+    {
+        return Err(StoreError::DamagedEntry(format!("the account {account:?}")));
+    }
     let (tokens, micro_usd) = match &row {
         Some(row) => (count_of(row, 0)?, count_of(row, 1)?),
         None => (0, 0),

@@ -12,8 +12,12 @@ const TRIES: u32 = 20;
 
 /// The session must be as it was read, so that the sum contains all that it spent.
 const DELETE: &str = "WITH gone AS (
-  UPDATE session SET deleted_ms = $2, epoch = epoch + 1, owner = NULL
-  WHERE uid = $1 AND deleted_ms IS NULL AND head = $3 AND epoch = $4 RETURNING id)";
+  UPDATE session SET deleted_ms = $2, epoch = epoch + 1, owner = NULL,
+    own_sum = cells_sum_1(uid, (epoch + 1)::text, created_ms::text, $2::bigint::text)
+  WHERE uid = $1 AND (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND head = $3 AND epoch = $4 RETURNING id)";
+
+const SPENT_BY: &str = "SELECT summary, head, epoch FROM session
+  WHERE uid = $1 AND (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session))";
 
 fn labels(spent: &Spending) -> String {
     serde_json::to_string(&spent.labels).unwrap_or_default()
@@ -22,8 +26,7 @@ fn labels(spent: &Spending) -> String {
 pub(crate) async fn delete(client: Object, session: SessionId, now: Timestamp) -> Result<bool, StoreError> {
     let (uid, now) = (hex(session), column(now.0));
     for _ in 0..TRIES {
-        let sql = "SELECT summary, head, epoch FROM session WHERE uid = $1 AND deleted_ms IS NULL";
-        let Some(row) = first(&client, sql, &[&uid]).await? else {
+        let Some(row) = first(&client, SPENT_BY, &[&uid]).await? else {
             return Ok(false);
         };
         let (head, epoch): (i64, i64) = (get(&row, 1)?, get(&row, 2)?);
@@ -103,7 +106,7 @@ async fn placed(client: &Object, spent: Spending) -> Result<Spending, StoreError
 
 pub(crate) async fn read(client: Object) -> Result<Vec<Spending>, StoreError> {
     let sql = "SELECT model, labels, sessions, steps, input, output, cache_read, cache_write, cache_write_1h, reasoning,
-         usd FROM spent ORDER BY model, labels";
+         usd FROM spent WHERE sum = sum_1(spent) ORDER BY model, labels";
     let rows = all(&client, sql, &[]).await?;
     let sums = rows.iter().map(|row| {
         Ok(Spending {

@@ -279,9 +279,9 @@ impl Task {
         }
         let begun = Instant::now();
         let appends = || batch.iter().map(|pending| &pending.append);
-        let encoded = Batch::of(appends());
-        let now = self.shared.clock.now().0;
-        let (now, oldest) = (column(now), column(now.saturating_sub(KEY_LIFE_MS)));
+        let now = self.shared.clock.now();
+        let encoded = Batch::of(appends(), now);
+        let (now, oldest) = (column(now.0), column(now.0.saturating_sub(KEY_LIFE_MS)));
         let node = Some(self.shared.node.load(Ordering::Acquire)).filter(|node| *node != 0);
         let params = encoded.params([&now, &oldest, &node]);
         let run = timeout(ANSWER, client.query(statement, &params)).await;

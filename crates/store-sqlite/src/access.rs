@@ -2,9 +2,11 @@
 
 use crate::error::Error;
 use crate::queries::carries;
+use crate::row_sum::{self, WHOLE};
 use crate::store::{SMALL, SqliteStore};
 use crate::values::{column, size};
 use agentd_protocol::{Labels, Principal, Timestamp};
+use agentd_store::cell_sum::{BLOB_USE, TOKEN};
 use agentd_store::{Access, MAX_TOKENS, StoreError, StoredToken};
 use async_trait::async_trait;
 use rusqlite::{Connection, Row, params};
@@ -21,10 +23,14 @@ impl Access for SqliteStore {
         let rights = token.rights.as_ref().map(serde_json::to_string).transpose()?;
         let most = i64::try_from(MAX_TOKENS).unwrap_or(i64::MAX);
         let add = move |writer: &Connection| {
-            let forget_old = "DELETE FROM token WHERE revoked_ms < ?1 OR expires_ms < ?1";
-            writer.execute(forget_old, [column(forget.0)])?;
+            let whole = row_sum::whole(&TOKEN);
+            let forget_old =
+                format!("DELETE FROM token WHERE (revoked_ms < ?1 OR expires_ms < ?1) AND {whole}");
+            writer.execute(&forget_old, [column(forget.0)])?;
             let mut insert = writer.prepare_cached(
-                "INSERT INTO token SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+                "INSERT INTO token(name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms,
+                   rights, sum)
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, agentd_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                  WHERE (SELECT count(*) FROM token) < ?11 ON CONFLICT(name) DO NOTHING",
             )?;
             let time = |time: Option<Timestamp>| time.map(|time| column(time.0));
@@ -48,16 +54,25 @@ impl Access for SqliteStore {
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
         let name = name.to_owned();
         let revoke = move |writer: &Connection| {
-            let sql = "UPDATE token SET revoked_ms = ?2 WHERE name = ?1 AND revoked_ms IS NULL";
-            writer.prepare_cached(sql)?.execute(params![name, column(at.0)])
+            let sum = row_sum::kept(&TOKEN, &[("revoked_ms", "?2")]);
+            let sql = format!(
+                "UPDATE token SET revoked_ms = ?2, sum = {sum} WHERE name = ?1 AND revoked_ms IS NULL"
+            );
+            writer.prepare_cached(&sql)?.execute(params![name, column(at.0)])
         };
         Ok(self.writer.change(SMALL, revoke).await? == 1)
     }
 
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
         let settle = |writer: &Connection| {
-            let sql = "UPDATE token SET rights = '{}' WHERE rights IS NULL RETURNING name";
-            let mut update = writer.prepare_cached(sql)?;
+            let (whole, sum) = (
+                row_sum::whole(&TOKEN),
+                row_sum::sum(&TOKEN, &[("rights", "'{}'")]),
+            );
+            let sql = format!(
+                "UPDATE token SET rights = '{{}}', sum = {sum} WHERE rights IS NULL AND {whole} RETURNING name"
+            );
+            let mut update = writer.prepare_cached(&sql)?;
             let names = update.query_map([], |row| row.get(0))?;
             names.collect()
         };
@@ -67,8 +82,10 @@ impl Access for SqliteStore {
     async fn token_used(&self, name: &str, at: Timestamp) -> Result<(), StoreError> {
         let name = name.to_owned();
         let used = move |writer: &Connection| {
-            let sql = "UPDATE token SET used_ms = max(coalesce(used_ms, 0), ?2) WHERE name = ?1";
-            writer.prepare_cached(sql)?.execute(params![name, column(at.0)])
+            const LATER: &str = "max(coalesce(token.used_ms, 0), ?2)";
+            let sum = row_sum::kept(&TOKEN, &[("used_ms", LATER)]);
+            let sql = format!("UPDATE token SET used_ms = {LATER}, sum = {sum} WHERE name = ?1");
+            writer.prepare_cached(&sql)?.execute(params![name, column(at.0)])
         };
         self.writer.change(SMALL, used).await.map(drop)
     }
@@ -78,7 +95,9 @@ impl Access for SqliteStore {
         let within = move |reader: &Connection| {
             let mut select = reader.prepare_cached(&format!(
                 "SELECT 1 FROM blob_use JOIN session ON session.id = blob_use.session_id
-                 WHERE blob_use.name = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",
+                 WHERE blob_use.name = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {} AND {} AND {WHOLE} AND {}",
+                row_sum::whole(&BLOB_USE),
+                row_sum::placed(),
                 carries("?2")
             ))?;
             Ok(select.exists(params![name, labels])?)
@@ -88,23 +107,32 @@ impl Access for SqliteStore {
 }
 
 fn tokens(reader: &Connection) -> Result<Vec<StoredToken>, Error> {
-    let mut select = reader.prepare_cached(
-        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights, {}
          FROM token ORDER BY name",
-    )?;
-    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, token(row))))?;
+        row_sum::whole(&TOKEN)
+    ))?;
+    let rows = select.query_map([], |row| {
+        Ok((
+            String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned(),
+            token(row),
+        ))
+    })?;
     let mut tokens = Vec::new();
     for found in rows {
         match found? {
             (_, Ok(Some(token))) => tokens.push(token),
-            (name, _) => tracing::error!(name, "a stored token is unreadable and opens nothing"),
+            (name, _) => tracing::error!(name, "a stored token is damaged and opens nothing; revoke it"),
         }
     }
     Ok(tokens)
 }
 
-/// `None`: its scopes, labels or rights are unreadable.
+/// `None`: it does not match its checksum, or its scopes, labels or rights are unreadable.
 fn token(row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
+    if !row.get::<_, bool>(10)? {
+        return Ok(None);
+    }
     let time =
         |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.map(|ms| Timestamp(size(ms))));
     let (scopes, labels): (String, String) = (row.get(2)?, row.get(3)?);

@@ -1,15 +1,16 @@
 //! One append inside the writer's transaction: all checks first, then all writes.
 
 use crate::blob_files::BlobFiles;
+use crate::row_sum;
 use crate::values::{column, size, uid};
 use agentd_protocol::{RunState, SessionId, Timestamp};
-use agentd_store::backend::KEY_LIFE_MS;
-use agentd_store::backend::ROW_LIMIT;
-use agentd_store::{Append, Blob, Clock, EncodedEvent, Outcome, StoreError};
+use agentd_store::backend::{KEY_LIFE_MS, ROW_LIMIT, head_sum};
+use agentd_store::cell_sum::{CHARGE, IDEMPOTENCY};
+use agentd_store::{Append, Blob, Clock, EventColumns, Outcome, StoreError};
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A stored line, bound as TEXT without checking its encoding again.
 struct Line<'a>(&'a Bytes);
@@ -38,7 +39,38 @@ struct Fence {
     head: u64,
     last_append: Vec<u8>,
     deleted: bool,
+    /// What places the session or its log is damaged.
+    aside: bool,
 }
+
+static FENCE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT id, epoch, head, last_append, deleted_ms IS NOT NULL, {} FROM session WHERE uid = ?1",
+        row_sum::placed()
+    )
+});
+
+static ADD_CHARGE: LazyLock<String> = LazyLock::new(|| {
+    let sums = [
+        ("tokens", "charge.tokens + excluded.tokens"),
+        ("micro_usd", "charge.micro_usd + excluded.micro_usd"),
+    ];
+    format!(
+        "INSERT INTO charge(account, tokens, micro_usd, sum) VALUES (?1, ?2, ?3, agentd_sum(?1, ?2, ?3))
+         ON CONFLICT(account) DO UPDATE SET tokens = tokens + excluded.tokens,
+           micro_usd = micro_usd + excluded.micro_usd, sum = {}",
+        row_sum::kept(&CHARGE, &sums)
+    )
+});
+
+static TAKEN: LazyLock<String> = LazyLock::new(|| {
+    // A damaged answer is none, and whether the command is the same one is unknown.
+    let whole = row_sum::whole(&IDEMPOTENCY);
+    format!(
+        "SELECT {whole} AND method = ?3 AND body_hash = ?4, iif({whole}, answer, '') FROM idempotency
+         WHERE principal = ?1 AND key = ?2 AND (at_ms > ?5 OR NOT {whole})"
+    )
+});
 
 impl Staged {
     pub(crate) fn new(
@@ -90,9 +122,7 @@ impl Staged {
     }
 
     fn fence(&self, writer: &Connection) -> rusqlite::Result<Option<Fence>> {
-        let mut select = writer.prepare_cached(
-            "SELECT id, epoch, head, last_append, deleted_ms IS NOT NULL FROM session WHERE uid = ?1",
-        )?;
+        let mut select = writer.prepare_cached(&FENCE)?;
         let fence = select.query_row([&self.uid], |row| {
             Ok(Fence {
                 id: row.get(0)?,
@@ -100,6 +130,7 @@ impl Staged {
                 head: size(row.get(2)?),
                 last_append: row.get(3)?,
                 deleted: row.get(4)?,
+                aside: !row.get::<_, bool>(5)?,
             })
         });
         fence.optional()
@@ -119,7 +150,12 @@ impl Staged {
                 if self.is_in(writer, fence)? {
                     return Ok(Some(Outcome::Duplicate { head: append.head() }));
                 }
-                if fence.deleted || fence.epoch != append.epoch || fence.head != append.expected_head {
+                // The loop that reads the log again finds out whether it can be mended.
+                if fence.deleted
+                    || fence.aside
+                    || fence.epoch != append.epoch
+                    || fence.head != append.expected_head
+                {
                     return Ok(Some(Outcome::Fenced {
                         epoch: fence.epoch,
                         head: fence.head,
@@ -146,10 +182,7 @@ impl Staged {
 
     fn taken_key(&self, writer: &Connection, now: Timestamp) -> rusqlite::Result<Option<Outcome>> {
         for key in &self.append.keys {
-            let mut select = writer.prepare_cached(
-                "SELECT method = ?3 AND body_hash = ?4, answer FROM idempotency
-                 WHERE principal = ?1 AND key = ?2 AND at_ms > ?5",
-            )?;
+            let mut select = writer.prepare_cached(&TAKEN)?;
             let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
             let found = select.query_row(
                 params![
@@ -175,8 +208,8 @@ impl Staged {
 
     fn create(&self, writer: &Connection, now: Timestamp) -> rusqlite::Result<i64> {
         let mut insert = writer.prepare_cached(
-            "INSERT INTO session(uid, owner, epoch, head, last_append, created_ms, updated_ms)
-             VALUES (?1, ?2, 1, 0, x'', ?3, ?3)",
+            "INSERT INTO session(uid, owner, epoch, head, last_append, created_ms, updated_ms, own_sum, head_sum)
+             VALUES (?1, ?2, 1, 0, x'', ?3, ?3, agentd_sum(?1, 1, ?3, NULL), agentd_sum(?1, 0, x'', ?3))",
         )?;
         insert.insert(params![self.uid, self.owner, column(now.0)])
     }
@@ -184,38 +217,42 @@ impl Staged {
     /// Returns the cursor of the last event.
     fn write_events(&self, writer: &Connection, id: i64) -> rusqlite::Result<u64> {
         let mut insert = writer.prepare_cached(
-            "INSERT INTO event(session_id, seq, epoch, at_ms, kind, append_id, body, sum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO event(cursor, session_id, seq, epoch, at_ms, kind, append_id, body, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         let append_id = self.append.append_id.as_bytes().as_slice();
-        let mut cursor = 0;
+        let mut newest = writer.prepare_cached("SELECT coalesce(max(cursor), 0) FROM event")?;
+        let mut cursor: i64 = newest.query_row([], |row| row.get(0))?;
         for event in &self.append.events {
-            let mark = (event.seq == self.append.head()).then_some(append_id);
-            let (seq, epoch, at) = (column(event.seq), column(self.append.epoch), column(event.at.0));
-            cursor = insert.insert(params![
+            cursor += 1;
+            let columns = EventColumns {
+                uid: &self.uid,
+                cursor,
+                seq: column(event.seq),
+                epoch: column(self.append.epoch),
+                at_ms: column(event.at.0),
+                kind: event.kind.as_ref(),
+                append_id: (event.seq == self.append.head()).then_some(append_id),
+                body: &event.body,
+            };
+            insert.execute(params![
+                cursor,
                 id,
-                seq,
-                epoch,
-                at,
-                event.kind.as_ref(),
-                mark,
+                columns.seq,
+                columns.epoch,
+                columns.at_ms,
+                columns.kind,
+                columns.append_id,
                 Line(&event.body),
-                EncodedEvent::sum(&event.body)
+                columns.sum(),
             ])?;
-        }
-        if cursor == 0 {
-            let mut newest = writer.prepare_cached("SELECT coalesce(max(cursor), 0) FROM event")?;
-            cursor = newest.query_row([], |row| row.get(0))?;
         }
         Ok(size(cursor))
     }
 
     fn write_charges(&self, writer: &Connection) -> rusqlite::Result<()> {
         for charge in &self.append.charges {
-            let mut add = writer.prepare_cached(
-                "INSERT INTO charge(account, tokens, micro_usd) VALUES (?1, ?2, ?3) ON CONFLICT(account) DO UPDATE
-                 SET tokens = tokens + excluded.tokens, micro_usd = micro_usd + excluded.micro_usd",
-            )?;
+            let mut add = writer.prepare_cached(&ADD_CHARGE)?;
             add.execute(params![
                 charge.account,
                 column(charge.tokens),
@@ -229,8 +266,8 @@ impl Staged {
         for key in &self.append.keys {
             // Only an expired key can conflict here.
             let mut insert = writer.prepare_cached(
-                "INSERT OR REPLACE INTO idempotency(principal, key, method, body_hash, answer, at_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT OR REPLACE INTO idempotency(principal, key, method, body_hash, answer, at_ms, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, agentd_sum(?1, ?2, ?3, ?4, ?5, ?6))",
             )?;
             let hash = key.body_hash.as_slice();
             insert.execute(params![
@@ -246,19 +283,20 @@ impl Staged {
     }
 
     fn write_row(&self, writer: &Connection, id: i64, now: Timestamp) -> rusqlite::Result<()> {
-        let (head, now) = (column(self.append.head()), column(now.0));
         let append_id = self.append.append_id.as_bytes().as_slice();
+        let sum = head_sum(&self.uid, self.append.head(), append_id, now);
+        let (head, now) = (column(self.append.head()), column(now.0));
         let Some(summary) = &self.append.summary else {
-            let sql = "UPDATE session SET head = ?2, last_append = ?3, updated_ms = ?4 WHERE id = ?1";
+            let sql = "UPDATE session SET head = ?2, last_append = ?3, updated_ms = ?4, head_sum = ?5 WHERE id = ?1";
             writer
                 .prepare_cached(sql)?
-                .execute(params![id, head, append_id, now])?;
+                .execute(params![id, head, append_id, now, sum])?;
             return Ok(());
         };
         let mut update = writer.prepare_cached(
             "UPDATE session SET head = ?2, last_append = ?3, updated_ms = ?4, summary = ?5, name = ?6, state = ?7,
              closed = ?8, labels = ?9, resumable = ?10, wake_at_ms = ?11,
-             row_sum = agentd_row_sum(uid, ?6, ?7, ?8, ?9, ?10, ?11, ?5) WHERE id = ?1",
+             row_sum = agentd_row_sum(uid, ?6, ?7, ?8, ?9, ?10, ?11, ?5), head_sum = ?12 WHERE id = ?1",
         )?;
         update.execute(params![
             id,
@@ -272,6 +310,7 @@ impl Staged {
             self.labels,
             summary.resumable,
             summary.wake_at.map(|at| column(at.0)),
+            sum,
         ])?;
         Ok(())
     }
@@ -284,6 +323,9 @@ pub(crate) fn live(writer: &Connection, session: SessionId) -> rusqlite::Result<
         .query_row([crate::values::uid(session)], |row| row.get(0))
         .optional()
 }
+
+const KEEP_BLOB: &str =
+    "INSERT OR IGNORE INTO blob_use(name, session_id, sum) VALUES (?1, ?2, agentd_sum(?1, ?2))";
 
 /// Stores content and records which session uses it.
 pub(crate) fn put_blob(writer: &Connection, files: &BlobFiles, blob: &Blob, id: i64) -> rusqlite::Result<()> {
@@ -299,7 +341,7 @@ pub(crate) fn put_blob(writer: &Connection, files: &BlobFiles, blob: &Blob, id: 
         .prepare_cached("INSERT OR IGNORE INTO blob(name, bytes) VALUES (?1, ?2)")?
         .execute(params![blob.name(), row])?;
     writer
-        .prepare_cached("INSERT OR IGNORE INTO blob_use(name, session_id) VALUES (?1, ?2)")?
+        .prepare_cached(KEEP_BLOB)?
         .execute(params![blob.name(), id])?;
     Ok(())
 }

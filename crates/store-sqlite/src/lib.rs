@@ -14,6 +14,7 @@ mod blob_files;
 mod committer;
 mod error;
 mod files;
+mod mend;
 mod open;
 mod order;
 mod parts;

@@ -24,8 +24,9 @@ const MARK: &str = "CREATE TABLE migration(
 /// A tombstone that holds the end of the stream if the newest session of the source was purged: cursors must only rise.
 /// Its id keeps it out of [`Table`]s.
 const END: [&str; 2] = [
-    "INSERT INTO session(id, uid, epoch, head, last_append, created_ms, updated_ms, deleted_ms)
-     VALUES (-1, 'ffffffffffffffffffffffffffffffff', 1, 1, x'', ?1, ?1, ?1)",
+    "INSERT INTO session(id, uid, epoch, head, last_append, created_ms, updated_ms, deleted_ms, own_sum, head_sum)
+     VALUES (-1, 'ffffffffffffffffffffffffffffffff', 1, 1, x'', ?1, ?1, ?1,
+       agentd_sum('ffffffffffffffffffffffffffffffff', 1, ?1, ?1), agentd_sum('ffffffffffffffffffffffffffffffff', 1, x'', ?1))",
     "INSERT INTO event(cursor, session_id, seq, epoch, at_ms, kind, body, sum) VALUES (?1, -1, 1, 1, ?2, 'end', '{}', ?3)",
 ];
 

@@ -1,9 +1,11 @@
 //! Ownership: the fencing number of a session rises with every claim.
 
-use crate::row_sum::WHOLE;
+use crate::mend;
+use crate::row_sum::{self, WHOLE};
 use crate::store::{SMALL, SqliteStore};
 use crate::values::{column, size, uid};
 use agentd_protocol::{SessionId, Summary};
+use agentd_store::cell_sum::SESSION_OWN;
 use agentd_store::{Claim, Incarnation, Placement, StoreError};
 use async_trait::async_trait;
 use rusqlite::types::ValueRef;
@@ -17,6 +19,37 @@ fn is_summary(value: ValueRef<'_>) -> bool {
         ValueRef::Null => true,
         ValueRef::Text(json) => serde_json::from_slice::<Summary>(json).is_ok(),
         ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => false,
+    }
+}
+
+/// Takes a session over. `Some(None)`: it is set aside.
+fn take(
+    writer: &rusqlite::Connection,
+    session: SessionId,
+    owner: Option<i64>,
+) -> rusqlite::Result<Option<Option<Claim>>> {
+    let sum = row_sum::sum(&SESSION_OWN, &[("epoch", "session.epoch + 1")]);
+    let (live, placed) = (row_sum::live(), row_sum::placed());
+    let mut update = writer.prepare_cached(&format!(
+        "UPDATE session SET epoch = epoch + 1, owner = ?2, own_sum = {sum}
+         WHERE uid = ?1 AND deleted_ms IS NULL AND {placed} RETURNING epoch, head, {WHOLE}, summary"
+    ))?;
+    let claimed = update.query_row(params![uid(session), owner], |row| {
+        Ok(Claim {
+            epoch: size(row.get(0)?),
+            head: size(row.get(1)?),
+            row_damaged: !row.get::<_, bool>(2)? || !is_summary(row.get_ref(3)?),
+            moved_to: None,
+            away: None,
+        })
+    });
+    match claimed.optional()? {
+        Some(claim) => Ok(Some(Some(claim))),
+        None => {
+            let exists = format!("SELECT 1 FROM session WHERE uid = ?1 AND {live}");
+            let exists = writer.prepare_cached(&exists)?.exists([uid(session)])?;
+            Ok(exists.then_some(None))
+        }
     }
 }
 
@@ -58,25 +91,15 @@ impl Placement for SqliteStore {
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
         let owner = self.owner();
         let claim = move |writer: &rusqlite::Connection| {
-            let mut update = writer.prepare_cached(&format!(
-                "UPDATE session SET epoch = epoch + 1, owner = ?2 WHERE uid = ?1 AND deleted_ms IS NULL
-                 RETURNING epoch, head, {WHOLE}, summary"
-            ))?;
-            let claimed = update.query_row(params![uid(session), owner], |row| {
-                Ok(Claim {
-                    epoch: size(row.get(0)?),
-                    head: size(row.get(1)?),
-                    row_damaged: !row.get::<_, bool>(2)? || !is_summary(row.get_ref(3)?),
-                    moved_to: None,
-                    away: None,
-                })
-            });
-            claimed.optional()
+            let claimed = take(writer, session, owner)?;
+            match claimed {
+                Some(None) if mend::one(writer, session)? => take(writer, session, owner),
+                claimed => Ok(claimed),
+            }
         };
-        self.writer
-            .change(SMALL, claim)
-            .await?
-            .ok_or(StoreError::NotFound(session))
+        let claimed = self.writer.change(SMALL, claim).await?;
+        let claimed = claimed.ok_or(StoreError::NotFound(session))?;
+        claimed.ok_or(StoreError::Aside(session))
     }
 
     async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {

@@ -2,13 +2,14 @@
 
 use crate::error::Error;
 use crate::order;
-use crate::row_sum::WHOLE;
+use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
 use crate::values::{column, session_of, size, uid};
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use agentd_store::MAX_LIST;
 use agentd_store::backend::{ID_DIGITS, KEY_LIFE_MS, PageBuilder, WatchedBuilder, clamp, id_part};
+use agentd_store::cell_sum::{CHARGE, IDEMPOTENCY};
 use agentd_store::{
-    Charge, Direction, EncodedEvent, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
+    Charge, Direction, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
 };
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -19,26 +20,16 @@ fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
 }
 
-/// Whether a line matches its checksum. Lines without one are older than checksums.
-pub(crate) fn is_whole(row: &rusqlite::Row<'_>, index: usize, body: &[u8]) -> rusqlite::Result<bool> {
-    Ok(EncodedEvent::is_whole(body, row.get(index)?))
-}
-
 pub(crate) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, Error> {
-    let mut select =
-        reader.prepare_cached("SELECT id, head FROM session WHERE uid = ?1 AND deleted_ms IS NULL")?;
-    let found = select.query_row([uid(session)], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-    });
-    let (id, head) = found.optional()?.ok_or(StoreError::NotFound(session))?;
-    let mut select = reader.prepare_cached(match range.direction {
-        Direction::Forward => {
-            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
-        }
-        Direction::Backward => {
-            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq DESC"
-        }
-    })?;
+    let (id, head) = place(reader, session)?.ok_or(StoreError::NotFound(session))?;
+    let direction = match range.direction {
+        Direction::Forward => "",
+        Direction::Backward => " DESC",
+    };
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT seq, body, {WHOLE_EVENT} FROM event JOIN session ON session.id = session_id
+         WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq{direction}"
+    ))?;
     let upto = range.upto.map_or(head, column);
     let mut rows = select.query(params![id, column(range.after), upto])?;
     let mut page = PageBuilder::new(size(head), &range);
@@ -50,16 +41,30 @@ pub(crate) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     Ok(page.done())
 }
 
+/// The row of a session, and the end of its log: of a damaged row, what the events say.
+fn place(reader: &Connection, session: SessionId) -> rusqlite::Result<Option<(i64, i64)>> {
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT id, iif({}, head, (SELECT coalesce(max(seq), 0) FROM event WHERE session_id = id))
+         FROM session WHERE uid = ?1 AND {}",
+        row_sum::placed(),
+        row_sum::live()
+    ))?;
+    let found = select.query_row([uid(session)], |row| Ok((row.get(0)?, row.get(1)?)));
+    found.optional()
+}
+
 /// The columns of a list row.
 struct Found {
     uid: String,
+    /// What places the session and its log is as it was written.
+    placed: bool,
     /// Absent: the row differs from what its owner wrote.
     summary: Option<Bytes>,
     epoch: u64,
     head: u64,
 }
 
-/// Parses the columns `uid, epoch, head, whole, summary`.
+/// Parses the columns `uid, epoch, head, whole, summary, placed`.
 fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
     let whole: bool = row.get(3)?;
     Ok(Found {
@@ -67,11 +72,15 @@ fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
         summary: if whole { Some(line(row, 4)?) } else { None },
         epoch: size(row.get(1)?),
         head: size(row.get(2)?),
+        placed: row.get(5)?,
     })
 }
 
 fn parse_row(found: &Found) -> Result<Row, Error> {
     let session = session_of(&found.uid)?;
+    if !found.placed {
+        return Ok(Row::aside(session, found.epoch, found.head));
+    }
     Ok(Row::stored(
         session,
         found.epoch,
@@ -82,10 +91,15 @@ fn parse_row(found: &Found) -> Result<Row, Error> {
 
 pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, Error> {
     let mut select = reader.prepare_cached(&format!(
-        "SELECT uid, epoch, head, {WHOLE}, summary FROM session
-         WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL",
+        "SELECT uid, epoch, head, {WHOLE}, summary, {} FROM session
+         WHERE uid = ?1 AND {} AND summary IS NOT NULL",
+        row_sum::placed(),
+        row_sum::live()
     ))?;
     let found = select.query_row([uid(session)], list_row).optional()?;
+    if found.as_ref().is_some_and(|found| !found.placed) {
+        return Err(StoreError::Aside(session).into());
+    }
     match found.as_ref().map(parse_row).transpose()? {
         Some(row) if row.damaged => Err(StoreError::DamagedRow(session).into()),
         row => Ok(row),
@@ -116,9 +130,10 @@ fn list_sql(filter: &Filter) -> String {
             format!("{key} {direction}, "),
         ),
     };
+    let (placed, live) = (row_sum::placed(), row_sum::live());
     format!(
-        "SELECT uid, epoch, head, {WHOLE} AS whole, summary FROM session
-WHERE {place} AND deleted_ms IS NULL AND summary IS NOT NULL
+        "SELECT uid, epoch, head, {WHOLE} AND {placed} AS whole, summary, {placed} FROM session
+WHERE {place} AND {live} AND summary IS NOT NULL
   AND (?1 OR closed = 0 OR NOT whole)
   AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
@@ -161,9 +176,10 @@ pub(crate) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Err
 }
 
 fn resolve_sql() -> String {
+    let live = row_sum::live();
     format!(
         "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
-WHERE deleted_ms IS NULL AND summary IS NOT NULL
+WHERE {live} AND summary IS NOT NULL
   AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
                             OR substr(uid, 21, length(?3)) = ?3)))
   AND {}
@@ -183,7 +199,8 @@ pub(crate) fn resolve(
     // Programs give whole ids. Other references need a look at every row.
     if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
         let sql = format!(
-            "SELECT uid, name FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {}",
+            "SELECT uid, name FROM session WHERE uid = ?1 AND {} AND summary IS NOT NULL AND {}",
+            row_sum::live(),
             carries("?2")
         );
         let mut select = reader.prepare_cached(&sql)?;
@@ -197,9 +214,12 @@ pub(crate) fn resolve(
     let mut select = reader.prepare_cached(&resolve_sql())?;
     let wanted = params![text, hex.is_some(), hex.unwrap_or_default(), labels];
     let rows = select.query_map(wanted, |row| {
-        Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?, row.get(2)?))
+        // An unreadable id names no session, and hides no other one.
+        let session = session_of(&row.get::<_, String>(0)?).ok();
+        let (name, rank) = (row.get(1)?, row.get(2)?);
+        Ok(session.map(|session| (session, name, rank)))
     })?;
-    let rows: Vec<(SessionId, String, i64)> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<(SessionId, String, i64)> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
     let best = rows.first().map_or(0, |(_, _, rank)| *rank);
     let best = rows.into_iter().filter(|(_, _, rank)| *rank == best);
     Ok(best.map(|(session, name, _)| (session, name)).collect())
@@ -242,18 +262,32 @@ pub(crate) fn key(
     key: &str,
     now: Timestamp,
 ) -> Result<Option<StoredKey>, Error> {
-    let mut select = reader.prepare_cached(
-        "SELECT method, body_hash, answer FROM idempotency WHERE principal = ?1 AND key = ?2 AND at_ms > ?3",
-    )?;
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT method, body_hash, answer, at_ms > ?3 FROM idempotency
+         WHERE principal = ?1 AND key = ?2 AND {}",
+        row_sum::whole(&IDEMPOTENCY)
+    ))?;
     let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
     let found = select.query_row(params![principal.0, key, oldest], |row| {
-        Ok(StoredKey {
+        let found = StoredKey {
             method: row.get(0)?,
             body_hash: row.get(1)?,
             answer: row.get(2)?,
-        })
+        };
+        Ok(row.get::<_, bool>(3)?.then_some(found))
     });
-    Ok(found.optional()?)
+    if let Some(found) = found.optional()? {
+        return Ok(found);
+    }
+    // Its answer is unknown, and whether the command was carried out.
+    let damaged = "SELECT 1 FROM idempotency WHERE principal = ?1 AND key = ?2";
+    if reader
+        .prepare_cached(damaged)?
+        .exists(params![principal.0, key])?
+    {
+        return Err(StoreError::DamagedEntry(format!("the answer of the idempotency key {key:?}")).into());
+    }
+    Ok(None)
 }
 
 /// `Some(None)`: the blob is known, but stored in a file.
@@ -280,9 +314,13 @@ pub(crate) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Resu
     let mut rows = select.query([column(after)])?;
     let mut watched = WatchedBuilder::new(after, limit);
     while let Some(row) = rows.next()? {
+        let Ok(session) = session_of(&row.get::<_, String>(1)?) else {
+            tracing::error!("skipping an event of a session with an unreadable id");
+            continue;
+        };
         let event = WatchedEvent {
             cursor: size(row.get(0)?),
-            session: session_of(&row.get::<_, String>(1)?)?,
+            session,
             seq: size(row.get(2)?),
             kind: row.get(3)?,
             body: line(row, 4)?,
@@ -295,11 +333,19 @@ pub(crate) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Resu
 }
 
 pub(crate) fn charged(reader: &Connection, account: &str) -> Result<Charge, Error> {
-    let mut select = reader.prepare_cached("SELECT tokens, micro_usd FROM charge WHERE account = ?1")?;
+    let whole = row_sum::whole(&CHARGE);
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT tokens, micro_usd, {whole} FROM charge WHERE account = ?1"
+    ))?;
     let found = select
-        .query_row([account], |row| Ok((size(row.get(0)?), size(row.get(1)?))))
+        .query_row([account], |row| {
+            Ok((size(row.get(0)?), size(row.get(1)?), row.get(2)?))
+        })
         .optional()?;
-    let (tokens, micro_usd) = found.unwrap_or_default();
+    let (tokens, micro_usd, whole) = found.unwrap_or((0, 0, true));
+    if !whole {
+        return Err(StoreError::DamagedEntry(format!("the account {account:?}")).into());
+    }
     Ok(Charge {
         account: account.to_owned(),
         tokens,

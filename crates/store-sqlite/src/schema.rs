@@ -12,7 +12,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One migration per version, applied in order, each in its own transaction. Never change a released migration.
-const MIGRATIONS: [&str; 7] = [V1, V2, V3, V4, V5, V6, V7];
+const MIGRATIONS: [&str; 8] = [V1, V2, V3, V4, V5, V6, V7, V8];
 
 // A rowid table with UNIQUE(session_id, seq) needs a quarter of a clustered table's writes. No index of `session` covers
 // columns that change with every append. The purge keeps the event with the highest cursor, so no cursor is reused.
@@ -122,6 +122,29 @@ const V6: &str = "ALTER TABLE spent ADD COLUMN cache_write_1h INTEGER NOT NULL D
 
 // Where and how the sessions of a token may work. A token of an earlier version has no rights until the daemon settles them.
 const V7: &str = "ALTER TABLE token ADD COLUMN rights TEXT;";
+
+// Every row that decides something has a checksum (`agentd_store::backend::cell_sum`). What is wrong in an older row stays
+// wrong unnoticed.
+const V8: &str = "
+ALTER TABLE session ADD COLUMN own_sum INTEGER;
+ALTER TABLE session ADD COLUMN head_sum INTEGER;
+UPDATE session SET own_sum = agentd_sum(uid, epoch, created_ms, deleted_ms),
+  head_sum = agentd_sum(uid, head, last_append, updated_ms),
+  row_sum = coalesce(row_sum, iif(summary IS NULL, NULL,
+    agentd_row_sum(uid, name, state, closed, labels, resumable, wake_at_ms, summary)));
+ALTER TABLE blob_use ADD COLUMN sum INTEGER;
+UPDATE blob_use SET sum = agentd_sum(name, session_id);
+ALTER TABLE idempotency ADD COLUMN sum INTEGER;
+UPDATE idempotency SET sum = agentd_sum(principal, key, method, body_hash, answer, at_ms);
+ALTER TABLE charge ADD COLUMN sum INTEGER;
+UPDATE charge SET sum = agentd_sum(account, tokens, micro_usd);
+ALTER TABLE spent ADD COLUMN sum INTEGER;
+UPDATE spent SET sum = agentd_sum(model, labels, sessions, steps, input, output, cache_read, cache_write,
+  cache_write_1h, reasoning, usd);
+ALTER TABLE token ADD COLUMN sum INTEGER;
+UPDATE token SET sum = agentd_sum(name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms,
+  revoked_ms, rights);
+";
 
 /// Opens the only write connection, and migrates the schema.
 pub(crate) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Error> {

@@ -1,10 +1,13 @@
 //! The sums of what deleted sessions spent.
 
 use crate::error::Error;
+use crate::row_sum;
 use crate::values::{column, size, uid};
 use agentd_protocol::{SessionId, Summary, Usage};
 use agentd_store::Spending;
+use agentd_store::cell_sum::SPENT;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::LazyLock;
 
 /// Adds what a session spent, in the transaction that deletes it.
 pub(crate) fn remember(writer: &Connection, session: SessionId) -> rusqlite::Result<()> {
@@ -20,18 +23,38 @@ pub(crate) fn remember(writer: &Connection, session: SessionId) -> rusqlite::Res
     }
 }
 
+/// Adds to a sum. The parameters are the columns of [`SPENT`].
+static ADD: LazyLock<String> = LazyLock::new(|| {
+    let (named, added) = SPENT.columns.split_at(2);
+    let places: Vec<String> = (1..=SPENT.columns.len())
+        .map(|number| format!("?{number}"))
+        .collect();
+    let added: Vec<(&str, String)> = added
+        .iter()
+        .map(|column| (*column, format!("spent.{column} + excluded.{column}")))
+        .collect();
+    let sums: Vec<(&str, &str)> = added
+        .iter()
+        .map(|(column, sql)| (*column, sql.as_str()))
+        .collect();
+    let set: Vec<String> = sums
+        .iter()
+        .map(|(column, sql)| format!("{column} = {sql}"))
+        .collect();
+    let (columns, places, key) = (SPENT.columns.join(", "), places.join(", "), named.join(", "));
+    let (set, kept) = (set.join(", "), row_sum::kept(&SPENT, &sums));
+    format!(
+        "INSERT INTO spent({columns}, sum) VALUES ({places}, agentd_sum({places}))
+         ON CONFLICT({key}) DO UPDATE SET {set}, sum = {kept}"
+    )
+});
+
 fn add(writer: &Connection, spent: Spending) -> rusqlite::Result<()> {
     let sums: i64 = writer.query_row("SELECT count(*) FROM spent", [], |row| row.get(0))?;
     let mut known = writer.prepare_cached("SELECT 1 FROM spent WHERE model = ?1 AND labels = ?2")?;
     let sums = usize::try_from(sums).unwrap_or(usize::MAX);
     let spent = spent.placed(sums, |spent| known.exists(params![spent.model, labels(spent)]))?;
-    let mut add = writer.prepare_cached(
-        "INSERT INTO spent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT(model, labels) DO UPDATE SET
-         sessions = sessions + excluded.sessions, steps = steps + excluded.steps, input = input + excluded.input,
-         output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
-         cache_write = cache_write + excluded.cache_write, reasoning = reasoning + excluded.reasoning,
-         usd = usd + excluded.usd, cache_write_1h = cache_write_1h + excluded.cache_write_1h",
-    )?;
+    let mut add = writer.prepare_cached(&ADD)?;
     add.execute(params![
         spent.model,
         labels(&spent),
@@ -41,9 +64,9 @@ fn add(writer: &Connection, spent: Spending) -> rusqlite::Result<()> {
         column(spent.usage.output),
         column(spent.usage.cache_read),
         column(spent.usage.cache_write),
+        column(spent.usage.cache_write_1h),
         column(spent.usage.reasoning),
         spent.cost_usd,
-        column(spent.usage.cache_write_1h),
     ])?;
     Ok(())
 }
@@ -54,11 +77,19 @@ fn labels(spent: &Spending) -> String {
 }
 
 pub(crate) fn read(reader: &Connection) -> Result<Vec<Spending>, Error> {
-    let mut select = reader.prepare_cached("SELECT * FROM spent ORDER BY model, labels")?;
+    let columns = SPENT.columns.join(", ");
+    let whole = row_sum::whole(&SPENT);
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT {columns}, {whole} FROM spent ORDER BY model, labels"
+    ))?;
     let rows = select.query_map([], |row| {
+        if !row.get::<_, bool>(SPENT.columns.len())? {
+            tracing::error!("the sums of what deleted sessions spent have a damaged row, which is left out");
+            return Ok(None);
+        }
         let count = |index: usize| row.get(index).map(size);
         let labels: String = row.get(1)?;
-        Ok(Spending {
+        Ok(Some(Spending {
             model: row.get(0)?,
             labels: serde_json::from_str(&labels).unwrap_or_default(),
             sessions: count(2)?,
@@ -68,11 +99,11 @@ pub(crate) fn read(reader: &Connection) -> Result<Vec<Spending>, Error> {
                 output: count(5)?,
                 cache_read: count(6)?,
                 cache_write: count(7)?,
-                cache_write_1h: count(10)?,
-                reasoning: count(8)?,
+                cache_write_1h: count(8)?,
+                reasoning: count(9)?,
             },
-            cost_usd: row.get(9)?,
-        })
+            cost_usd: row.get(10)?,
+        }))
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
 }

@@ -8,7 +8,7 @@ use crate::readers::Readers;
 use crate::threads::Threads;
 use crate::witness::{Head, Witness};
 use crate::writer::{Weight, Writer};
-use crate::{append, backup, parts, queries, schema, spending, upkeep};
+use crate::{append, backup, mend, parts, queries, schema, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::StoreLock;
@@ -77,7 +77,8 @@ impl SqliteStore {
         if options.purpose != Purpose::Destination {
             parts::refuse_unfinished(&connection)?;
         }
-        let (witness, losses) = Witness::open(file, &connection, options.accept_loss)?;
+        let aside = mend::all(&connection)?;
+        let (witness, losses) = Witness::open(file, &connection, options.accept_loss, &aside)?;
         // SQLite also syncs the name of its log, but ignores a failure.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
         // These threads also write large blobs.
@@ -260,7 +261,8 @@ impl SessionLog for SqliteStore {
                 return Ok(from_id.map_or(Some(from), |_| Some(to)));
             };
             let mut share = writer.prepare_cached(
-                "INSERT OR IGNORE INTO blob_use(name, session_id) SELECT name, ?2 FROM blob_use WHERE session_id = ?1",
+                "INSERT OR IGNORE INTO blob_use(name, session_id, sum)
+                 SELECT name, ?2, agentd_sum(name, ?2) FROM blob_use WHERE session_id = ?1 AND sum IS agentd_sum(name, session_id)",
             )?;
             share.execute(params![from_id, to_id])?;
             Ok(None)

@@ -24,7 +24,7 @@ mod conformance;
 mod jsonl;
 #[path = "../../store/src/tests/kit.rs"]
 pub(crate) mod kit;
-mod sqlite;
+pub(crate) mod sqlite;
 #[path = "../../store/src/tests/tokens.rs"]
 mod tokens;
 

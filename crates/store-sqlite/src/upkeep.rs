@@ -3,16 +3,16 @@
 use crate::blob_files::BlobFiles;
 use crate::committer::Tx;
 use crate::error::Error;
-use crate::queries::is_whole;
-use crate::row_sum::WHOLE;
+use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
 use crate::values::{column, session_of, size, uid};
 use crate::witness::Head;
 use agentd_protocol::{SessionId, Summary, Timestamp};
-use agentd_store::backend::KEY_LIFE_MS;
-use agentd_store::backend::name_of;
+use agentd_store::backend::{KEY_LIFE_MS, name_of};
+use agentd_store::cell_sum::{SESSION_OWN, SUMS};
 use agentd_store::{Integrity, problem};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// The maximum number of events removed in one transaction, so that a purge does not delay appends.
 const PURGE_STEP: usize = 2_000;
@@ -29,9 +29,11 @@ enum Purged {
 }
 
 pub(crate) fn delete(writer: &Connection, session: SessionId, now: Timestamp) -> rusqlite::Result<bool> {
-    let mut update = writer.prepare_cached(
-        "UPDATE session SET deleted_ms = ?2, epoch = epoch + 1, owner = NULL WHERE uid = ?1 AND deleted_ms IS NULL",
-    )?;
+    let set = [("epoch", "session.epoch + 1"), ("deleted_ms", "?2")];
+    let (sum, live) = (row_sum::sum(&SESSION_OWN, &set), row_sum::live());
+    let mut update = writer.prepare_cached(&format!(
+        "UPDATE session SET deleted_ms = ?2, epoch = epoch + 1, owner = NULL, own_sum = {sum} WHERE uid = ?1 AND {live}"
+    ))?;
     if update.execute(params![uid(session), column(now.0)])? == 0 {
         return Ok(false);
     }
@@ -46,11 +48,15 @@ pub(crate) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Resu
 }
 
 /// The next session to remove: deleted long ago, or left over from an interrupted import. Skips the session with the
-/// newest event, so that cursors only rise.
-const NEXT: &str = "
-SELECT id, uid FROM session
+/// newest event, so that cursors only rise, and damaged rows: they may not mean what they say.
+static NEXT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT id, uid FROM session
 WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
-  AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) LIMIT 1";
+  AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) AND {} LIMIT 1",
+        row_sum::placed()
+    )
+});
 
 /// Removes some sessions in one transaction. Returns how many, and whether there may be more.
 pub(crate) fn purge_some(
@@ -69,7 +75,7 @@ pub(crate) fn purge_some(
 }
 
 fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) -> rusqlite::Result<Purged> {
-    let next = writer.query_row(NEXT, params![column(before.0), uid(SessionId::NIL)], |row| {
+    let next = writer.query_row(&NEXT, params![column(before.0), uid(SessionId::NIL)], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
     });
     let Some((id, session)) = next.optional()? else {
@@ -158,7 +164,12 @@ pub(crate) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     }
     changed(reader, &mut found.problems)?;
     damaged_rows(reader, &mut found.problems)?;
-    unreadable_keys(reader, &mut found.problems)?;
+    damaged_entries(reader, &mut found.problems)?;
+    let orphans = "SELECT count(*) FROM event WHERE session_id NOT IN (SELECT id FROM session)";
+    let orphans: i64 = reader.query_row(orphans, [], |row| row.get(0))?;
+    if orphans > 0 {
+        found.problems.push(problem::orphans(orphans));
+    }
     changed_blobs(reader, &mut found.problems)?;
     let mut in_files = reader.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
     for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
@@ -173,10 +184,32 @@ pub(crate) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     Ok(found)
 }
 
+/// Rows that do not match their checksums.
+fn damaged_entries(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
+    for of in SUMS {
+        let (name, whole) = (of.name_sql(), row_sum::whole(of));
+        let sql = format!(
+            "SELECT coalesce({name}, '') FROM {} WHERE NOT {whole} LIMIT {}",
+            of.table,
+            problem::MOST
+        );
+        let mut rows = reader.prepare(&sql)?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let name = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default()).into_owned();
+            problems.push(match of.table {
+                "session" => problem::aside(&name),
+                _ => problem::entry(of, &name),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// List rows that differ from what their owners wrote, or that this build cannot read.
 fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut rows = reader.prepare(&format!(
-        "SELECT uid, {WHOLE}, summary FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL"
+        "SELECT uid, {WHOLE}, summary FROM session WHERE summary IS NOT NULL"
     ))?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
@@ -192,16 +225,6 @@ fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), E
         if problems.len() >= problem::MOST {
             break;
         }
-    }
-    Ok(())
-}
-
-/// Idempotency keys whose stored answer is unusable.
-fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
-    let sql = "SELECT count(*) FROM idempotency WHERE NOT json_valid(answer) OR length(body_hash) <> 32";
-    let keys: i64 = reader.query_row(sql, [], |row| row.get(0))?;
-    if keys > 0 {
-        problems.push(problem::keys(keys));
     }
     Ok(())
 }
@@ -225,15 +248,11 @@ fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), 
 
 /// Lines that differ from what was written.
 fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
-    let mut lines = reader.prepare(
-        "SELECT uid, seq, body, sum FROM event JOIN session ON session.id = session_id WHERE sum IS NOT NULL",
-    )?;
+    let mut lines = reader.prepare(&format!(
+        "SELECT uid, seq FROM event JOIN session ON session.id = session_id WHERE NOT {WHOLE_EVENT}"
+    ))?;
     let mut rows = lines.query([])?;
     while let Some(row) = rows.next()? {
-        let body = row.get_ref(2)?.as_bytes().unwrap_or_default();
-        if is_whole(row, 3, body)? {
-            continue;
-        }
         let (uid, seq): (String, i64) = (row.get(0)?, row.get(1)?);
         problems.push(problem::line(&uid, seq));
         if problems.len() >= problem::MOST {

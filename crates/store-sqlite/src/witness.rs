@@ -12,7 +12,7 @@ use crate::values::{session_of, size, uid};
 use agentd_protocol::{Seq, SessionId};
 use agentd_store::{Loss, StoreError};
 use rusqlite::{Connection, OptionalExtension as _};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -79,7 +79,8 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    /// Opens the witness of a database and compares the two.
+    /// Opens the witness of a database and compares the two, but for sessions that are set aside: what their rows say of
+    /// their logs is known to be wrong.
     ///
     /// # Errors
     /// [`StoreError::Lost`], unless losses are accepted: then it returns them, and the witness starts over.
@@ -87,6 +88,7 @@ impl Witness {
         database: &Path,
         connection: &Connection,
         accept: bool,
+        aside: &BTreeSet<SessionId>,
     ) -> Result<(Self, Vec<Loss>), Error> {
         let mut path = database.as_os_str().to_owned();
         path.push(".witness");
@@ -119,7 +121,8 @@ impl Witness {
         if !witness.is_behind(connection)? {
             return Ok((witness, Vec::new()));
         }
-        let lost = witness.compare(connection)?;
+        let mut lost = witness.compare(connection)?;
+        lost.retain(|loss| !aside.contains(&loss.session));
         if !lost.is_empty() && !accept {
             let path = database.to_owned();
             return Err(StoreError::Lost { path, lost }.into());
@@ -251,10 +254,21 @@ fn heads_of(connection: &Connection) -> Result<BTreeMap<SessionId, Head>, Error>
     let mut select = connection.prepare("SELECT uid, head FROM session WHERE head > 0")?;
     let heads = select.query_map([], |row| {
         let (session, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-        let (session, seq) = (session_of(&session)?, size(seq));
-        Ok((session, Head { cursor, session, seq }))
+        // An unreadable id is set aside.
+        let session = session_of(&session).ok();
+        let head = |session| {
+            (
+                session,
+                Head {
+                    cursor,
+                    session,
+                    seq: size(seq),
+                },
+            )
+        };
+        Ok(session.map(head))
     })?;
-    Ok(heads.collect::<Result<_, _>>()?)
+    Ok(heads.filter_map(Result::transpose).collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]

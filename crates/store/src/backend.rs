@@ -1,6 +1,7 @@
 //! Shared parts for backends in crates of their own: encodings, checksums, limits, directories, the words of a check.
 
 pub use crate::blob::{ROW_LIMIT, digits, is_name, name_of};
+pub use crate::cell_sum::{CellSum, OwnColumns, Summed, head_sum};
 pub use crate::directory::{durable_dir, private_dir, sync_names};
 pub use crate::metrics::Counters;
 pub use crate::problem;

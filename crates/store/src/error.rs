@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// The fault code of [`StoreError::DamagedRow`].
 pub const DAMAGED_ROW: &str = "damaged_row";
 
+/// The fault code of [`StoreError::Aside`].
+pub const SET_ASIDE: &str = "session_set_aside";
+
 /// The fault code of [`StoreError::Elsewhere`].
 pub const ELSEWHERE: &str = "session_elsewhere";
 
@@ -117,6 +120,12 @@ pub enum StoreError {
     /// The list row of a session differs from what was written.
     #[error("the list row of session {0} is damaged")]
     DamagedRow(SessionId),
+    /// What places a session or the end of its log differs from what was written, and cannot be mended.
+    #[error("the row of session {0} is damaged, so the session is set aside")]
+    Aside(SessionId),
+    /// A row that is not a session's differs from what was written.
+    #[error("{0} is damaged: it does not match what was written")]
+    DamagedEntry(String),
     /// The content of a blob does not match its name.
     #[error("blob {0} is damaged: its content does not match what was written")]
     DamagedBlob(String),
@@ -287,6 +296,8 @@ impl StoreError {
             Self::Full
             | Self::Refused(_)
             | Self::DamagedRow(_)
+            | Self::Aside(_)
+            | Self::DamagedEntry(_)
             | Self::DamagedBlob(_)
             | Self::Foreign { .. }
             | Self::Lost { .. }
@@ -318,6 +329,8 @@ impl StoreError {
             Self::Migration(_) => "store_migration",
             Self::NotFound(_) => "unknown_session",
             Self::DamagedRow(_) => DAMAGED_ROW,
+            Self::Aside(_) => SET_ASIDE,
+            Self::DamagedEntry(_) => "damaged_entry",
             Self::DamagedBlob(_) => "damaged_blob",
             Self::NodeLost => "node_lost",
             Self::Full => "store_full",
@@ -340,6 +353,12 @@ impl StoreError {
             Self::Foreign { .. } => Some("set store.url to a file of its own"),
             Self::NoWriteAhead { .. } => Some("put the data directory on a local disk, or repair the disk"),
             Self::DamagedRow(_) => Some("agentd rebuilds it from the session's log; try again in a moment"),
+            Self::Aside(_) => {
+                Some("restore it from a backup, or delete it; `agentctl doctor` lists all damage")
+            }
+            Self::DamagedEntry(_) => {
+                Some("`agentctl doctor` lists all damage; use another key, or another account")
+            }
             Self::Full => Some("free disk space; the store retries automatically"),
             _ => None,
         }
@@ -360,33 +379,4 @@ impl From<StoreError> for Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use agentd_protocol::Labels;
-
-    #[test]
-    fn a_fault_names_the_session_that_is_elsewhere() {
-        let session = SessionId::from_parts(77, [1; 10]);
-        let elsewhere = StoreError::Elsewhere {
-            session,
-            node: "b".to_owned(),
-        };
-        let fault = Fault::from(elsewhere);
-        assert_eq!(fault.message, format!("session {session} runs on node b"));
-        assert_eq!(StoreError::session_elsewhere(&fault), Some(session));
-        let away = Away {
-            here: "a".to_owned(),
-            home: "b".to_owned(),
-            workdir: "/w".to_owned(),
-            lacking: Labels::new(),
-        };
-        let away = Fault::from(StoreError::Away { session, away });
-        assert_eq!(
-            away.message,
-            format!("session {session} works in /w on node b, and not on node a")
-        );
-        assert_eq!(StoreError::session_elsewhere(&away), Some(session));
-        let other = Fault::from(StoreError::NotFound(session));
-        assert_eq!(StoreError::session_elsewhere(&other), None);
-    }
-}
+mod tests;

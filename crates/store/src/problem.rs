@@ -1,5 +1,7 @@
 //! The words for what a check of a store finds.
 
+use crate::cell_sum::Summed;
+
 /// The maximum number of problems listed.
 pub const MOST: usize = 100;
 
@@ -21,10 +23,29 @@ pub fn row(uid: &str) -> String {
     format!("session {uid}: its list row is damaged; loading the session rebuilds it")
 }
 
-/// Idempotency keys whose stored answer is unusable.
+/// A session of which the row does not match what was written, in columns that loading it does not rebuild.
 #[must_use]
-pub fn keys(count: i64) -> String {
-    format!("{count} idempotency keys have unreadable answers")
+pub fn aside(uid: &str) -> String {
+    format!("session {uid}: its row is damaged, so it is set aside; restore it from a backup, or delete it")
+}
+
+/// Events of which no session is known.
+#[must_use]
+pub fn orphans(count: i64) -> String {
+    format!("{count} events belong to no session")
+}
+
+/// A row of another table that differs from what was written.
+#[must_use]
+pub fn entry(of: &Summed, key: &str) -> String {
+    let remedy = match of.table {
+        "token" => "it opens nothing; revoke it, and create another one",
+        "idempotency" => "requests with this key are refused until it expires",
+        "charge" => "nothing can be charged to this account",
+        "spent" => "usage leaves it out",
+        _ => "content that it names is refused",
+    };
+    format!("{} {key}: its row is damaged; {remedy}", of.table)
 }
 
 /// A blob whose content does not match its name.

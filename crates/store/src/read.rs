@@ -1,6 +1,5 @@
 //! Queries and their results: pages of a log, list rows, the fleet-wide stream.
 
-use crate::EncodedEvent;
 use agentd_protocol::{Labels, ListPlace, Seq, SessionId, SortBy, Summary};
 use bytes::Bytes;
 
@@ -106,7 +105,8 @@ pub struct Row {
     pub epoch: u64,
     /// The log's head.
     pub head: Seq,
-    /// The stored row is unreadable: only the session's id and head are valid. Loading the session repairs the row.
+    /// The stored row is unreadable: only the session's id and head are valid. Loading the session repairs the row, unless
+    /// [`StoreError::Aside`](crate::StoreError::Aside) says that a person must.
     pub damaged: bool,
 }
 
@@ -208,15 +208,15 @@ impl PageBuilder {
         }
     }
 
-    /// Adds the next event with its stored checksum. False: the page is full, and this event is for the next one.
-    pub fn add(&mut self, seq: Seq, body: Bytes, sum: Option<i64>) -> bool {
+    /// Adds the next event. False: the page is full, and this event is for the next one.
+    pub fn add(&mut self, seq: Seq, body: Bytes, is_whole: bool) -> bool {
         self.bytes = self.bytes.saturating_add(body.len());
         let page = &mut self.page;
         if page.events.len() >= self.limit || (self.bytes > self.max_bytes && !page.events.is_empty()) {
             page.more = true;
             return false;
         }
-        if !EncodedEvent::is_whole(&body, sum) {
+        if !is_whole {
             page.damaged.get_or_insert(seq);
         }
         page.events.push((seq, body));

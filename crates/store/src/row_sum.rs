@@ -21,7 +21,9 @@ pub enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    const fn text(text: &'a str) -> Self {
+    /// A text.
+    #[must_use]
+    pub const fn text(text: &'a str) -> Self {
         Self::Text(text.as_bytes())
     }
 }
@@ -111,13 +113,26 @@ impl Row {
                 head,
                 damaged: false,
             },
-            None => Self::stand_in(session, epoch, head),
+            None => Self::stand_in(
+                session,
+                (epoch, head),
+                "its list row is damaged and is rebuilt from its log",
+            ),
         }
     }
 
-    /// What lists show for a damaged row, until its session is loaded and rewrites it.
-    fn stand_in(session: SessionId, epoch: u64, head: u64) -> Self {
-        let reason = "its list row is damaged and is rebuilt from its log";
+    /// A session that is set aside: what places it or its log is damaged, and its events do not tell how to mend it.
+    #[must_use]
+    pub fn aside(session: SessionId, epoch: u64, head: u64) -> Self {
+        Self::stand_in(
+            session,
+            (epoch, head),
+            "its row in the store is damaged, so it is set aside; restore it from a backup, or delete it",
+        )
+    }
+
+    /// What lists show for a damaged row.
+    fn stand_in(session: SessionId, (epoch, head): (u64, u64), reason: &str) -> Self {
         let status = Status::new(RunState::Faulted, reason, Timestamp(0));
         Self {
             summary: Summary {

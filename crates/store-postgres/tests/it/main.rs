@@ -68,5 +68,7 @@ mod plans;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod sums;
+#[cfg(test)]
 #[path = "../../../store/src/tests/tokens.rs"]
 mod tokens;

@@ -20,7 +20,7 @@ async fn a_database_of_a_newer_version_is_refused_unchanged() {
     let newer = "UPDATE agentd.version SET version = 99";
     database.run(newer);
     let refused = database.open(Options::default()).await.map(drop);
-    let newer = StoreError::NewerVersion { found: 99, known: 8 };
+    let newer = StoreError::NewerVersion { found: 99, known: 9 };
     assert_eq!(refused.unwrap_err().to_string(), newer.to_string());
 }
 
@@ -41,7 +41,7 @@ async fn a_database_of_an_older_version_is_upgraded_with_what_it_holds() {
         nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(),
         ["old"]
     );
-    assert_eq!(database.run("SELECT version FROM agentd.version"), "8");
+    assert_eq!(database.run("SELECT version FROM agentd.version"), "9");
     assert_eq!(database.run("SELECT count(*) FROM agentd.provider_share"), "0");
 }
 

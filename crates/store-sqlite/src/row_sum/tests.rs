@@ -91,15 +91,6 @@ async fn an_append_of_no_events_mends_a_damaged_row() {
 }
 
 #[tokio::test]
-async fn rows_that_are_older_than_their_sums_are_read_as_before() {
-    let kit = Kit::sqlite();
-    let (old, _) = two(&kit).await;
-    damage(&kit, "UPDATE session SET row_sum = NULL");
-    assert!(!kit.log.row(old).await.unwrap().unwrap().damaged);
-    assert!(!kit.log.claim(old).await.unwrap().row_damaged);
-}
-
-#[tokio::test]
 async fn i7_a_blob_whose_content_changed_is_not_given_out() {
     let kit = Kit::sqlite();
     let session = kit.created(1).await;

@@ -147,6 +147,12 @@ async fn only_we_can_look_into_the_files() {
     assert_eq!(modes, [0o700, 0o600, 0o600, 0o600, 0o600, 0o700]);
 }
 
+/// Brings a database back to version 7, in which most rows had no checksums.
+pub(crate) const WITHOUT_SUMS: &str =
+    "ALTER TABLE session DROP COLUMN own_sum; ALTER TABLE session DROP COLUMN head_sum;
+     ALTER TABLE blob_use DROP COLUMN sum; ALTER TABLE idempotency DROP COLUMN sum; ALTER TABLE charge DROP COLUMN sum;
+     ALTER TABLE spent DROP COLUMN sum; ALTER TABLE token DROP COLUMN sum; PRAGMA user_version=7;";
+
 #[test]
 fn a_store_of_a_newer_version_is_refused_untouched() {
     let dir = tempfile::tempdir().unwrap();
@@ -158,7 +164,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 7 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 8 })),
         "{refused:?}"
     );
 }
@@ -237,7 +243,10 @@ async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_
     // As the first version left it: a tombstone, and no sums.
     Connection::open(dir.path().join("agentd.db"))
         .unwrap()
-        .execute_batch("DROP TABLE token; DROP TABLE spent; ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=1")
+        .execute_batch(&format!(
+            "{WITHOUT_SUMS} DROP TABLE token; DROP TABLE spent; ALTER TABLE event DROP COLUMN sum;
+             ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=1"
+        ))
         .unwrap();
     for n in 2..4 {
         let log = reopen(dir.path());
@@ -280,11 +289,10 @@ async fn lines_that_are_older_than_their_sums_are_read_as_before() {
     kit.log.close().await.unwrap();
     let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
     // As the second version left it.
-    file.execute_batch(
-        "DROP TABLE token; ALTER TABLE spent DROP COLUMN cache_write_1h; ALTER TABLE event DROP COLUMN sum;
-         ALTER TABLE session DROP COLUMN row_sum;
-         PRAGMA user_version=2;",
-    )
+    file.execute_batch(&format!(
+        "{WITHOUT_SUMS} DROP TABLE token; ALTER TABLE spent DROP COLUMN cache_write_1h;
+         ALTER TABLE event DROP COLUMN sum; ALTER TABLE session DROP COLUMN row_sum; PRAGMA user_version=2;"
+    ))
     .unwrap();
     drop(file);
     let log = reopen(kit.dir());

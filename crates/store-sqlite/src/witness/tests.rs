@@ -133,7 +133,7 @@ fn it_is_written_anew_with_one_record_for_each_session() {
             "CREATE TABLE session(uid TEXT, head INTEGER); CREATE TABLE event(cursor INTEGER PRIMARY KEY)",
         )
         .unwrap();
-    let (mut witness, _) = Witness::open(&database, &connection, false).unwrap();
+    let (mut witness, _) = Witness::open(&database, &connection, false, &BTreeSet::new()).unwrap();
     witness.compact_at = 100 * RECORD as u64;
     let session = |n| SessionId::from_parts(n, [7; 10]);
     let at = |cursor: u64| Head {

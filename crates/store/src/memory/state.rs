@@ -154,7 +154,7 @@ impl State {
             Direction::Backward => Box::new(part.rev()),
         };
         for (seq, event) in part {
-            if !page.add(*seq, event.body.clone(), None) {
+            if !page.add(*seq, event.body.clone(), true) {
                 break;
             }
         }

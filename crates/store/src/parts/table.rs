@@ -94,6 +94,7 @@ pub static SESSION: Table = Table {
     columns: columns! {
         id Int, uid Text, epoch Int, head Int, last_append Bytes, name Text, state Text, closed Flag, labels Json,
         resumable Flag, wake_at_ms Int, summary Text, row_sum Int, created_ms Int, updated_ms Int, deleted_ms Int,
+        own_sum Int, head_sum Int,
     },
     key: &["id"],
     only: "id > 0",
@@ -121,7 +122,7 @@ pub static LOGS: Table = Table {
 /// Which session keeps which blob. The contents come with it.
 pub static BLOB_USE: Table = Table {
     name: "blob_use",
-    columns: columns! { name Text, session_id Int, },
+    columns: columns! { name Text, session_id Int, sum Int, },
     key: &["name", "session_id"],
     only: "true",
     weight: "128",
@@ -129,7 +130,7 @@ pub static BLOB_USE: Table = Table {
 
 static IDEMPOTENCY: Table = Table {
     name: "idempotency",
-    columns: columns! { principal Text, key Text, method Text, body_hash Bytes, answer Text, at_ms Int, },
+    columns: columns! { principal Text, key Text, method Text, body_hash Bytes, answer Text, at_ms Int, sum Int, },
     key: &["principal", "key"],
     only: "true",
     weight: "256 + octet_length(answer)",
@@ -137,7 +138,7 @@ static IDEMPOTENCY: Table = Table {
 
 static CHARGE: Table = Table {
     name: "charge",
-    columns: columns! { account Text, tokens Int, micro_usd Int, },
+    columns: columns! { account Text, tokens Int, micro_usd Int, sum Int, },
     key: &["account"],
     only: "true",
     weight: "128",
@@ -147,7 +148,7 @@ static SPENT: Table = Table {
     name: "spent",
     columns: columns! {
         model Text, labels Text, sessions Int, steps Int, input Int, output Int, cache_read Int, cache_write Int,
-        cache_write_1h Int, reasoning Int, usd Real,
+        cache_write_1h Int, reasoning Int, usd Real, sum Int,
     },
     key: &["model", "labels"],
     only: "true",
@@ -158,7 +159,7 @@ static TOKEN: Table = Table {
     name: "token",
     columns: columns! {
         name Text, hash Bytes, scopes Text, labels Text, created_ms Int, created_by Text, expires_ms Int, used_ms Int,
-        revoked_ms Int, rights Text,
+        revoked_ms Int, rights Text, sum Int,
     },
     key: &["name"],
     only: "true",
