@@ -22,6 +22,7 @@ mod placement;
 mod queries;
 mod readers;
 mod row_sum;
+mod salvage;
 mod schema;
 mod spending;
 mod store;

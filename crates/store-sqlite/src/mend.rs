@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::row_sum::{self, WHOLE_EVENT};
+use crate::salvage::is_damage;
 use crate::values::{session_of, size, uid};
 use agentd_protocol::{SessionId, Timestamp};
 use agentd_store::EncodedEvent;
@@ -20,6 +21,17 @@ struct Damaged {
 
 /// Mends the rows of all sessions, and returns the sessions that stay set aside, by all the names that they may have.
 pub(crate) fn all(connection: &Connection) -> Result<BTreeSet<SessionId>, Error> {
+    match each(connection) {
+        // What can be read is; a check names the rest.
+        Err(error) if is_damage(&error) => {
+            tracing::error!("the database has damaged pages; restore it from a backup");
+            Ok(BTreeSet::new())
+        }
+        aside => aside,
+    }
+}
+
+fn each(connection: &Connection) -> Result<BTreeSet<SessionId>, Error> {
     let mut select = connection.prepare(&damaged_sql(""))?;
     let found = select.query_map([], damaged)?.collect::<Result<Vec<_>, _>>()?;
     let mut aside = BTreeSet::new();

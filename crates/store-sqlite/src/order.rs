@@ -3,10 +3,11 @@
 use crate::error::Error;
 use crate::values::uid;
 use agentd_protocol::{Listed, SortBy, SortKey};
-use agentd_store::{Filter, StoreError};
+use agentd_store::{Filter, Row, StoreError};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _};
+use std::cmp::Ordering;
 
 /// Registers `agentd_key(order, summary)`, the value of a row in an order, and `agentd_has(search, summary)`.
 pub(crate) fn define(connection: &Connection) -> rusqlite::Result<()> {
@@ -42,6 +43,30 @@ fn value(key: SortKey) -> Value {
 pub(crate) fn expression(by: SortBy) -> Option<String> {
     let number = SortBy::ALL.iter().position(|known| *known == by)?;
     (by != SortBy::Created).then(|| format!("agentd_key({number}, summary)"))
+}
+
+/// Brings rows into the order of a list.
+pub(crate) fn sort(rows: &mut [Row], filter: &Filter) {
+    let key = |row: &Row| Listed::from(&row.summary).key(filter.sort);
+    rows.sort_by(|a, b| {
+        let keys = match (key(a), key(b)) {
+            (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(&b),
+            (SortKey::Text(a), SortKey::Text(b)) => a.cmp(&b),
+            (SortKey::Number(_), SortKey::Text(_)) => Ordering::Less,
+            (SortKey::Text(_), SortKey::Number(_)) => Ordering::Greater,
+        };
+        let ids = a.summary.session.cmp(&b.summary.session);
+        let places = if filter.sort == SortBy::Created {
+            ids
+        } else {
+            keys.then(ids)
+        };
+        if filter.ascending {
+            places
+        } else {
+            places.reverse()
+        }
+    });
 }
 
 /// The value and the id behind which a list begins.

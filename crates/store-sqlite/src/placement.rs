@@ -1,6 +1,7 @@
 //! Ownership: the fencing number of a session rises with every claim.
 
 use crate::mend;
+use crate::queries;
 use crate::row_sum::{self, WHOLE};
 use crate::store::{SMALL, SqliteStore};
 use crate::values::{column, size, uid};
@@ -97,6 +98,9 @@ impl Placement for SqliteStore {
                 claimed => Ok(claimed),
             }
         };
+        self.readers
+            .read(move |reader| queries::readable(reader, session))
+            .await?;
         let claimed = self.writer.change(SMALL, claim).await?;
         let claimed = claimed.ok_or(StoreError::NotFound(session))?;
         claimed.ok_or(StoreError::Aside(session))

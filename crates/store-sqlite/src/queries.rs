@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::order;
 use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
+use crate::salvage;
 use crate::values::{column, session_of, size, uid};
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use agentd_store::MAX_LIST;
@@ -89,6 +90,16 @@ fn parse_row(found: &Found) -> Result<Row, Error> {
     ))
 }
 
+/// Fails if the row of a session is on a damaged page: to write there would stop the store.
+pub(crate) fn readable(reader: &Connection, session: SessionId) -> Result<(), Error> {
+    // The whole row, with its pages beyond the first one.
+    let sql = "SELECT length(summary), deleted_ms FROM session WHERE uid = ?1 AND summary <> ''";
+    match reader.prepare_cached(sql)?.exists([uid(session)]) {
+        Err(error) if salvage::is_damaged_page(&error) => Err(StoreError::Aside(session).into()),
+        found => Ok(found.map(drop)?),
+    }
+}
+
 pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, Error> {
     let mut select = reader.prepare_cached(&format!(
         "SELECT uid, epoch, head, {WHOLE}, summary, {} FROM session
@@ -96,7 +107,10 @@ pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>
         row_sum::placed(),
         row_sum::live()
     ))?;
-    let found = select.query_row([uid(session)], list_row).optional()?;
+    let found = match select.query_row([uid(session)], list_row).optional() {
+        Err(error) if salvage::is_damaged_page(&error) => return Err(StoreError::Aside(session).into()),
+        found => found?,
+    };
     if found.as_ref().is_some_and(|found| !found.placed) {
         return Err(StoreError::Aside(session).into());
     }
@@ -116,7 +130,7 @@ pub(crate) fn carries(object: &str) -> String {
 }
 
 /// Conditions that read a column of a damaged row must not fail the whole list.
-fn list_sql(filter: &Filter) -> String {
+fn list_sql(filter: &Filter, which: &str) -> String {
     let carries = carries("?3");
     let (beyond, direction) = if filter.ascending {
         (">", "ASC")
@@ -133,7 +147,7 @@ fn list_sql(filter: &Filter) -> String {
     let (placed, live) = (row_sum::placed(), row_sum::live());
     format!(
         "SELECT uid, epoch, head, {WHOLE} AND {placed} AS whole, summary, {placed} FROM session
-WHERE {place} AND {live} AND summary IS NOT NULL
+WHERE {place} AND {live} AND summary IS NOT NULL{which}
   AND (?1 OR closed = 0 OR NOT whole)
   AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
@@ -145,12 +159,28 @@ ORDER BY {order}uid {direction} LIMIT ?6"
 }
 
 pub(crate) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Error> {
+    let any = filter.labels.is_empty() && filter.states.is_empty();
+    let found = salvage::read(
+        reader,
+        |which| page_of(reader, filter, which),
+        |session| any.then(|| salvage::unreadable(session)),
+    )?;
+    let mut rows = found.rows;
+    if found.one_by_one {
+        order::sort(&mut rows, filter);
+        rows.truncate(clamp(filter.limit, MAX_LIST));
+    }
+    Ok(rows)
+}
+
+/// The rows of a page, or those of one session.
+fn page_of(reader: &Connection, filter: &Filter, which: &str) -> Result<Vec<Row>, Error> {
     let (key, before) = order::beginning(reader, filter)?;
     let closed_too = filter.all || !filter.states.is_empty();
     let states = serde_json::to_string(&filter.states)?;
     let labels = serde_json::to_string(&filter.labels)?;
     let limit = i64::try_from(clamp(filter.limit, MAX_LIST)).unwrap_or(i64::MAX);
-    let mut select = reader.prepare_cached(&list_sql(filter))?;
+    let mut select = reader.prepare_cached(&list_sql(filter, which))?;
     let found = params![
         closed_too,
         states,
@@ -175,11 +205,11 @@ pub(crate) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Err
     Ok(list)
 }
 
-fn resolve_sql() -> String {
+fn resolve_sql(which: &str) -> String {
     let live = row_sum::live();
     format!(
         "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
-WHERE {live} AND summary IS NOT NULL
+WHERE {live} AND summary IS NOT NULL{which}
   AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
                             OR substr(uid, 21, length(?3)) = ?3)))
   AND {}
@@ -207,11 +237,27 @@ pub(crate) fn resolve(
         let found = select.query_row(params![id, labels], |row| {
             Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?))
         });
-        if let Some(found) = found.optional()? {
-            return Ok(vec![found]);
+        match found.optional() {
+            Ok(Some(found)) => return Ok(vec![found]),
+            Err(error) if !salvage::is_damaged_page(&error) => return Err(error.into()),
+            Ok(None) | Err(_) => {}
         }
     }
-    let mut select = reader.prepare_cached(&resolve_sql())?;
+    let find = |which: &str| resolved(reader, text, hex.as_deref(), (labels, which));
+    let mut rows = salvage::read(reader, find, |_| None)?.rows;
+    rows.sort_by_key(|(session, _, rank)| std::cmp::Reverse((*rank, *session)));
+    let best = rows.first().map_or(0, |(_, _, rank)| *rank);
+    let best = rows.into_iter().filter(|(_, _, rank)| *rank == best).take(10);
+    Ok(best.map(|(session, name, _)| (session, name)).collect())
+}
+
+fn resolved(
+    reader: &Connection,
+    text: &str,
+    hex: Option<&str>,
+    (labels, which): (&str, &str),
+) -> Result<Vec<(SessionId, String, i64)>, Error> {
+    let mut select = reader.prepare_cached(&resolve_sql(which))?;
     let wanted = params![text, hex.is_some(), hex.unwrap_or_default(), labels];
     let rows = select.query_map(wanted, |row| {
         // An unreadable id names no session, and hides no other one.
@@ -219,15 +265,17 @@ pub(crate) fn resolve(
         let (name, rank) = (row.get(1)?, row.get(2)?);
         Ok(session.map(|session| (session, name, rank)))
     })?;
-    let rows: Vec<(SessionId, String, i64)> = rows.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-    let best = rows.first().map_or(0, |(_, _, rank)| *rank);
-    let best = rows.into_iter().filter(|(_, _, rank)| *rank == best);
-    Ok(best.map(|(session, name, _)| (session, name)).collect())
+    Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
 }
 
 pub(crate) fn count(reader: &Connection) -> Result<u64, Error> {
     let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
-    Ok(size(reader.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+    let counted = |which: &str| {
+        let mut select = reader.prepare_cached(&format!("{sql}{which}"))?;
+        Ok(vec![size(select.query_row([], |row| row.get(0))?)])
+    };
+    let counts = salvage::read(reader, counted, |_| Some(1))?;
+    Ok(counts.rows.into_iter().sum())
 }
 
 /// Reads no summaries: only the columns that are stored with them.

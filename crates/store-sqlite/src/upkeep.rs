@@ -4,12 +4,13 @@ use crate::blob_files::BlobFiles;
 use crate::committer::Tx;
 use crate::error::Error;
 use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
+use crate::salvage;
 use crate::values::{column, session_of, size, uid};
 use crate::witness::Head;
 use agentd_protocol::{SessionId, Summary, Timestamp};
 use agentd_store::backend::{KEY_LIFE_MS, name_of};
 use agentd_store::cell_sum::{SESSION_OWN, SUMS};
-use agentd_store::{Integrity, problem};
+use agentd_store::{Integrity, StoreError, problem};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -140,19 +141,57 @@ pub(crate) fn file_bytes(file: &Path) -> u64 {
     size(file) + size(Path::new(&wal))
 }
 
+/// One part of a check: what it finds wrong.
+type Part = fn(&Connection, &BlobFiles, &mut Vec<String>) -> Result<(), Error>;
+
+/// All parts, with what each reads.
+const PARTS: [(&str, Part); 8] = [
+    ("the pages", damaged_pages),
+    ("the heads of sessions", gaps),
+    ("the events", changed),
+    ("the list rows", damaged_rows),
+    ("the rows with checksums", damaged_entries),
+    ("the events of sessions", orphans),
+    ("the blobs", changed_blobs),
+    ("the files of blobs", changed_files),
+];
+
 pub(crate) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity, Error> {
-    let mut found = Integrity {
-        sessions: crate::queries::count(reader)?,
-        events: size(reader.query_row("SELECT count(*) FROM event", [], |row| row.get(0))?),
-        ..Integrity::default()
+    let mut problems = Vec::new();
+    for (what, part) in PARTS {
+        match part(reader, files, &mut problems) {
+            Err(error) if salvage::is_damage(&error) => {
+                let error = StoreError::from(error);
+                problems.push(format!("cannot read {what} to their end: {error}"));
+            }
+            done => done?,
+        }
+    }
+    let events = reader.query_row("SELECT count(*) FROM event", [], |row| row.get(0));
+    let events = match events {
+        Err(error) if salvage::is_damaged_page(&error) => 0,
+        events => size(events?),
     };
+    Ok(Integrity {
+        problems,
+        sessions: crate::queries::count(reader)?,
+        events,
+        ..Integrity::default()
+    })
+}
+
+fn damaged_pages(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut damage = reader.prepare("PRAGMA quick_check(20)")?;
     for problem in damage.query_map([], |row| row.get::<_, String>(0))? {
         let problem = problem?;
         if problem != "ok" {
-            found.problems.push(problem);
+            problems.push(problem);
         }
     }
+    Ok(())
+}
+
+fn gaps(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut gaps = reader.prepare(GAPS)?;
     let gaps = gaps.query_map([], |row| {
         let (uid, head): (String, i64) = (row.get(0)?, row.get(1)?);
@@ -160,32 +199,36 @@ pub(crate) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
         Ok(problem::gap(&uid, head, events, newest))
     })?;
     for problem in gaps {
-        found.problems.push(problem?);
+        problems.push(problem?);
     }
-    changed(reader, &mut found.problems)?;
-    damaged_rows(reader, &mut found.problems)?;
-    damaged_entries(reader, &mut found.problems)?;
+    Ok(())
+}
+
+fn orphans(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let orphans = "SELECT count(*) FROM event WHERE session_id NOT IN (SELECT id FROM session)";
     let orphans: i64 = reader.query_row(orphans, [], |row| row.get(0))?;
     if orphans > 0 {
-        found.problems.push(problem::orphans(orphans));
+        problems.push(problem::orphans(orphans));
     }
-    changed_blobs(reader, &mut found.problems)?;
+    Ok(())
+}
+
+fn changed_files(reader: &Connection, files: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut in_files = reader.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
     for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
         let name = name?;
         match files.get(&name) {
-            Ok(None) => found.problems.push(format!("the file of blob {name} is missing")),
-            Ok(Some(bytes)) if name_of(&bytes) != name => found.problems.push(problem::blob(&name)),
+            Ok(None) => problems.push(format!("the file of blob {name} is missing")),
+            Ok(Some(bytes)) if name_of(&bytes) != name => problems.push(problem::blob(&name)),
             Ok(Some(_)) => {}
-            Err(error) => found.problems.push(format!("blob {name}: {error}")),
+            Err(error) => problems.push(format!("blob {name}: {error}")),
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Rows that do not match their checksums.
-fn damaged_entries(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
+fn damaged_entries(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     for of in SUMS {
         let (name, whole) = (of.name_sql(), row_sum::whole(of));
         let sql = format!(
@@ -207,7 +250,7 @@ fn damaged_entries(reader: &Connection, problems: &mut Vec<String>) -> Result<()
 }
 
 /// List rows that differ from what their owners wrote, or that this build cannot read.
-fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
+fn damaged_rows(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut rows = reader.prepare(&format!(
         "SELECT uid, {WHOLE}, summary FROM session WHERE summary IS NOT NULL"
     ))?;
@@ -230,7 +273,7 @@ fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), E
 }
 
 /// Finds blobs whose content does not match their name, the SHA-256.
-fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
+fn changed_blobs(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut blobs = reader.prepare("SELECT name, bytes FROM blob WHERE bytes IS NOT NULL")?;
     let mut rows = blobs.query([])?;
     while let Some(row) = rows.next()? {
@@ -247,7 +290,7 @@ fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), 
 }
 
 /// Lines that differ from what was written.
-fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), Error> {
+fn changed(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut lines = reader.prepare(&format!(
         "SELECT uid, seq FROM event JOIN session ON session.id = session_id WHERE NOT {WHOLE_EVENT}"
     ))?;

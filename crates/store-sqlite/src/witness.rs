@@ -8,6 +8,7 @@
 //! Flow: commit -> [`Witness::committed`]; start -> [`Witness::open`] -> the sessions that lost events.
 
 use crate::error::Error;
+use crate::salvage::is_damage;
 use crate::values::{session_of, size, uid};
 use agentd_protocol::{Seq, SessionId};
 use agentd_store::{Loss, StoreError};
@@ -118,10 +119,18 @@ impl Witness {
             witness.write_anew(heads.into_values()).map_err(failed)?;
             return Ok((witness, Vec::new()));
         }
-        if !witness.is_behind(connection)? {
-            return Ok((witness, Vec::new()));
-        }
-        let mut lost = witness.compare(connection)?;
+        let compared = match witness.is_behind(connection) {
+            Ok(false) => return Ok((witness, Vec::new())),
+            Ok(true) => witness.compare(connection),
+            Err(error) => Err(error),
+        };
+        let mut lost = match compared {
+            Err(error) if is_damage(&error) => {
+                tracing::error!("damaged pages prevent the comparison of the database with its witness");
+                return Ok((witness, Vec::new()));
+            }
+            lost => lost?,
+        };
         lost.retain(|loss| !aside.contains(&loss.session));
         if !lost.is_empty() && !accept {
             let path = database.to_owned();
