@@ -115,6 +115,28 @@ async fn i1_a_key_is_kept_with_the_answer_that_its_command_got() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i6_with_a_full_store_a_creation_is_refused_and_leaves_nothing_behind() {
+    let mut world = World::new().await;
+    for _ in 0..9 {
+        world.trick(Trick::Answer(agentd_store::Outcome::Full));
+    }
+    // Its turn begins before its first event is durable.
+    let session = world.clock.stamp().session();
+    let fault = world
+        .ask(session, creation(LoopLimits::default(), Some("do it")))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (fault.class, fault.code.as_str()),
+        (FaultClass::Storage, "disk_full")
+    );
+    world.strings.tricks.lock().unwrap().clear();
+    world.until_cold(session).await;
+    assert_eq!(world.strings.log.count().await.unwrap(), 0);
+    world.create().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn with_a_full_store_commands_are_refused_and_nothing_is_lost() {
     let mut world = World::new().await;
     let session = world.create_with(LoopLimits::default(), None).await;

@@ -199,7 +199,9 @@ impl Outbox {
             Some(Outcome::Full) => {
                 self.full = true;
                 self.refusals = self.refusals.saturating_add(1);
-                let revocable = self.revocable && self.staged.iter().all(|batch| batch.revocable);
+                // A session of which nothing is durable does not exist yet, whatever it has begun.
+                let is_new = self.durable == 0;
+                let revocable = is_new || self.revocable && self.staged.iter().all(|batch| batch.revocable);
                 if !revocable || self.refusals < MOST_REFUSALS {
                     return Settled::Again;
                 }

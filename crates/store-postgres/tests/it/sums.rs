@@ -191,7 +191,6 @@ async fn i1_i6_the_damaged_row_of_a_session_is_mended_from_its_log_or_costs_no_o
         return;
     };
     let (kit, session) = filled(&database).await;
-    let other = kit.created(2).await;
     let uid = hex(session);
     let damages = [
         "head = 1",

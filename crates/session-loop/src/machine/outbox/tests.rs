@@ -169,14 +169,21 @@ fn i6_a_command_that_finds_no_space_twice_is_taken_back_and_a_fact_is_not() {
     outbox.next(id(1)).unwrap();
     assert!(matches!(full(&mut outbox), Settled::Again));
     assert!(matches!(full(&mut outbox), Settled::Lost(Lost::Full)));
-    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
-    outbox.stage(revocable(1, true));
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 4);
+    outbox.stage(revocable(5, true));
     outbox.next(id(1)).unwrap();
     // Now an event follows that cannot be revoked.
-    outbox.stage(revocable(2, false));
+    outbox.stage(revocable(6, false));
     for _ in 0..5 {
         assert!(matches!(full(&mut outbox), Settled::Again));
     }
+    // A session that finds no space for its first event does not exist.
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(revocable(1, true));
+    outbox.next(id(1)).unwrap();
+    outbox.stage(revocable(2, false));
+    assert!(matches!(full(&mut outbox), Settled::Again));
+    assert!(matches!(full(&mut outbox), Settled::Lost(Lost::Full)));
 }
 
 #[test]
