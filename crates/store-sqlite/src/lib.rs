@@ -12,6 +12,7 @@ mod append;
 mod backup;
 mod blob_files;
 mod committer;
+mod entries;
 mod error;
 mod files;
 mod mend;

@@ -5,13 +5,10 @@ use crate::order;
 use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
 use crate::salvage;
 use crate::values::{column, session_of, size, uid};
-use agentd_protocol::{Principal, SessionId, Timestamp};
+use agentd_protocol::SessionId;
 use agentd_store::MAX_LIST;
-use agentd_store::backend::{ID_DIGITS, KEY_LIFE_MS, PageBuilder, WatchedBuilder, clamp, id_part};
-use agentd_store::cell_sum::{CHARGE, IDEMPOTENCY};
-use agentd_store::{
-    Charge, Direction, Filter, Page, Range, Row, StoreError, StoredKey, Watched, WatchedEvent,
-};
+use agentd_store::backend::{ID_DIGITS, PageBuilder, WatchedBuilder, clamp, id_part};
+use agentd_store::{Direction, Filter, Page, Range, Row, StoreError, Watched, WatchedEvent};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -304,40 +301,6 @@ pub(crate) fn states(reader: &Connection, of: Option<&[SessionId]>) -> Result<BT
     Ok(counts)
 }
 
-pub(crate) fn key(
-    reader: &Connection,
-    principal: &Principal,
-    key: &str,
-    now: Timestamp,
-) -> Result<Option<StoredKey>, Error> {
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT method, body_hash, answer, at_ms > ?3 FROM idempotency
-         WHERE principal = ?1 AND key = ?2 AND {}",
-        row_sum::whole(&IDEMPOTENCY)
-    ))?;
-    let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
-    let found = select.query_row(params![principal.0, key, oldest], |row| {
-        let found = StoredKey {
-            method: row.get(0)?,
-            body_hash: row.get(1)?,
-            answer: row.get(2)?,
-        };
-        Ok(row.get::<_, bool>(3)?.then_some(found))
-    });
-    if let Some(found) = found.optional()? {
-        return Ok(found);
-    }
-    // Its answer is unknown, and whether the command was carried out.
-    let damaged = "SELECT 1 FROM idempotency WHERE principal = ?1 AND key = ?2";
-    if reader
-        .prepare_cached(damaged)?
-        .exists(params![principal.0, key])?
-    {
-        return Err(StoreError::DamagedEntry(format!("the answer of the idempotency key {key:?}")).into());
-    }
-    Ok(None)
-}
-
 /// `Some(None)`: the blob is known, but stored in a file.
 pub(crate) fn blob(reader: &Connection, name: &str) -> Result<Option<Option<Bytes>>, Error> {
     let mut select = reader.prepare_cached("SELECT bytes FROM blob WHERE name = ?1")?;
@@ -378,25 +341,4 @@ pub(crate) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Resu
         }
     }
     Ok(watched.done())
-}
-
-pub(crate) fn charged(reader: &Connection, account: &str) -> Result<Charge, Error> {
-    let whole = row_sum::whole(&CHARGE);
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT tokens, micro_usd, {whole} FROM charge WHERE account = ?1"
-    ))?;
-    let found = select
-        .query_row([account], |row| {
-            Ok((size(row.get(0)?), size(row.get(1)?), row.get(2)?))
-        })
-        .optional()?;
-    let (tokens, micro_usd, whole) = found.unwrap_or((0, 0, true));
-    if !whole {
-        return Err(StoreError::DamagedEntry(format!("the account {account:?}")).into());
-    }
-    Ok(Charge {
-        account: account.to_owned(),
-        tokens,
-        micro_usd,
-    })
 }

@@ -8,7 +8,7 @@ use crate::readers::Readers;
 use crate::threads::Threads;
 use crate::witness::{Head, Witness};
 use crate::writer::{Weight, Writer};
-use crate::{append, backup, mend, parts, queries, schema, spending, upkeep};
+use crate::{append, backup, entries, mend, parts, queries, schema, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::StoreLock;
@@ -16,7 +16,7 @@ use agentd_store::backend::{ROW_LIMIT, durable_dir, is_name, name_of, private_di
 use agentd_store::parts::Parts;
 use agentd_store::{
     Append, Blob, Charge, Clock, Filter, Integrity, Loss, Options, Outcome, Page, Purpose, Range, Row,
-    SessionLog, Spending, StoreError, StoredKey, Watched,
+    SessionLog, Spending, StoreError, StoredKey, Watched, problem,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -50,6 +50,8 @@ pub(crate) struct SqliteStore {
     /// This node's current registration; 0: none yet.
     pub(crate) node: AtomicI64,
     losses: Vec<Loss>,
+    /// The witness was missing when the store was opened.
+    without_witness: bool,
 }
 
 impl SqliteStore {
@@ -79,6 +81,7 @@ impl SqliteStore {
         }
         let aside = mend::all(&connection)?;
         let (witness, losses) = Witness::open(file, &connection, options.accept_loss, &aside)?;
+        let without_witness = witness.was_missing();
         // SQLite also syncs the name of its log, but ignores a failure.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
         // These threads also write large blobs.
@@ -105,6 +108,7 @@ impl SqliteStore {
             clock: options.clock,
             node: AtomicI64::new(0),
             losses,
+            without_witness,
         })
     }
 
@@ -210,7 +214,7 @@ impl SessionLog for SqliteStore {
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
         let (principal, key, now) = (principal.clone(), key.to_owned(), self.clock.now());
         self.readers
-            .read(move |reader| queries::key(reader, &principal, &key, now))
+            .read(move |reader| entries::key(reader, &principal, &key, now))
             .await
     }
 
@@ -282,7 +286,7 @@ impl SessionLog for SqliteStore {
     async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
         let account = account.to_owned();
         self.readers
-            .read(move |reader| queries::charged(reader, &account))
+            .read(move |reader| entries::charged(reader, &account))
             .await
     }
 
@@ -323,6 +327,11 @@ impl SessionLog for SqliteStore {
             .read(move |reader| upkeep::check(reader, &files))
             .await?;
         found.bytes += upkeep::file_bytes(&self.file);
+        if self.without_witness {
+            let mut witness = self.file.clone().into_os_string();
+            witness.push(".witness");
+            found.warnings.push(problem::no_witness(Path::new(&witness)));
+        }
         Ok(found)
     }
 

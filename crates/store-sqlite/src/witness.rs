@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::salvage::is_damage;
 use crate::values::{session_of, size, uid};
 use agentd_protocol::{Seq, SessionId};
-use agentd_store::{Loss, StoreError};
+use agentd_store::{Loss, StoreError, problem};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -77,6 +77,8 @@ pub(crate) struct Witness {
     end: u64,
     /// The length at which the file is rewritten.
     compact_at: u64,
+    /// It was missing although the database has events.
+    was_missing: bool,
 }
 
 impl Witness {
@@ -111,11 +113,16 @@ impl Witness {
             file,
             end: length - length % RECORD as u64,
             compact_at: COMPACT,
+            was_missing: false,
             path: path.clone(),
         };
         if made {
             // A database of an earlier version, or a new one.
             let heads = heads_of(connection)?;
+            witness.was_missing = !heads.is_empty();
+            if witness.was_missing {
+                tracing::warn!("{}", problem::no_witness(&path));
+            }
             witness.write_anew(heads.into_values()).map_err(failed)?;
             return Ok((witness, Vec::new()));
         }
@@ -139,6 +146,11 @@ impl Witness {
         let heads = heads_of(connection)?;
         witness.write_anew(heads.into_values()).map_err(failed)?;
         Ok((witness, lost))
+    }
+
+    /// Whether it was missing although the database has events.
+    pub(crate) const fn was_missing(&self) -> bool {
+        self.was_missing
     }
 
     /// Records what was committed. A witness that cannot be written knows less, which does no other harm.

@@ -1,6 +1,7 @@
 //! The words for what a check of a store finds.
 
 use crate::cell_sum::Summed;
+use std::path::Path;
 
 /// The maximum number of problems listed.
 pub const MOST: usize = 100;
@@ -33,6 +34,15 @@ pub fn aside(uid: &str) -> String {
 #[must_use]
 pub fn orphans(count: i64) -> String {
     format!("{count} events belong to no session")
+}
+
+/// A witness that was missing at the start.
+#[must_use]
+pub fn no_witness(file: &Path) -> String {
+    format!(
+        "{} was missing at the start, so events that were lost before it are not detected; keep it with the database",
+        file.display()
+    )
 }
 
 /// A row of another table that differs from what was written.

@@ -110,7 +110,17 @@ async fn a_witness_that_is_missing_is_made_and_a_damaged_record_is_skipped() {
     let kit = Kit::sqlite();
     let session = kit.created(5).await;
     let dir = copied(kit.dir(), &["agentd.db", "agentd.db-wal"]);
-    drop(open(dir.path(), false).unwrap());
+    let store = open(dir.path(), false).unwrap();
+    let warnings = store.check().await.unwrap().warnings;
+    assert!(
+        warnings[0].contains("agentd.db.witness was missing"),
+        "{warnings:?}"
+    );
+    drop(store);
+    // The control: now it is there.
+    let store = open(dir.path(), false).unwrap();
+    assert_eq!(store.check().await.unwrap().warnings, Vec::<String>::new());
+    drop(store);
     let path = dir.path().join("agentd.db.witness");
     let whole = fs::read(&path).unwrap();
     assert_eq!(whole.len(), RECORD);
