@@ -4,6 +4,7 @@ use crate::refusal::{Code, refuse};
 use crate::spec::ToolSpec;
 use crate::suggest::nearest;
 use crate::tool::{Spelling, Tool};
+use agentd_lenient_json::{Ending, decode};
 use agentd_protocol::ToolOutcome;
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -86,12 +87,23 @@ fn declared<'a>(spec: &'a ToolSpec, name: &str) -> Option<&'a Value> {
 
 fn no_object(spec: &ToolSpec, input: &Value) -> ToolOutcome {
     let what = match input {
-        Value::String(_) => "the arguments are not valid JSON (perhaps they were cut off; give less at once)",
+        Value::String(text) => unreadable(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            "the arguments are not a JSON object"
+            "the arguments are not a JSON object".to_owned()
         }
     };
-    refuse(Code::InvalidArgs, explain(spec, what, input))
+    refuse(Code::InvalidArgs, explain(spec, &what, input))
+}
+
+/// What is wrong with arguments that could not be repaired. Only those that end early may have been cut off.
+fn unreadable(text: &str) -> String {
+    match decode(text, Ending::Own) {
+        Ok(_) => "the arguments are a string instead of a JSON object".to_owned(),
+        Err(fault) if fault.ends_early() => {
+            format!("the arguments are not valid JSON: {fault}; if they were cut off, give less at once")
+        }
+        Err(fault) => format!("the arguments are not valid JSON: {fault}"),
+    }
 }
 
 fn explain(spec: &ToolSpec, what: &str, input: &Value) -> String {

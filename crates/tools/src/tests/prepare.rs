@@ -289,11 +289,16 @@ fn invalid_arguments_are_named_with_an_example() {
 
 #[test]
 fn arguments_other_than_an_object_are_refused() {
+    let cut = refusal("Read", &json!("{\"file_path\": \"a")).1;
+    let why = "the arguments are not valid JSON: the string that begins here does not end (line 1, column 15, at \"\\\"a\"); \
+               if they were cut off, give less at once.";
+    assert!(cut.contains(why), "{cut}");
+    let quote = refusal("Read", &json!("{\"file_path\": \"a\"b\"}")).1;
     assert!(
-        refusal("Read", &json!("{\"file_path\": \"a"))
-            .1
-            .contains("not valid JSON (perhaps they were cut off")
+        quote.contains("perhaps a quote within a string is not escaped"),
+        "{quote}"
     );
+    assert!(!quote.contains("cut off"), "{quote}");
     assert!(refusal("Read", &json!(["a"])).1.contains("not a JSON object"));
     assert!(refusal("Read", &json!(null)).1.contains("not a JSON object"));
     let long = refusal("Write", &json!("x".repeat(100_000))).1;

@@ -1,0 +1,3 @@
+mod hostile;
+mod properties;
+mod table;
