@@ -315,6 +315,7 @@ fn result(
             cost_usd: reply.cost_usd,
             latency,
             credential,
+            reading: reply.reading,
         })),
         Err(error) => {
             let closed_ms = outlook.closed_ms.filter(|_| waits_for_credentials(error.class));

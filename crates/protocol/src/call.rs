@@ -167,6 +167,50 @@ pub enum StopReason {
     Other,
 }
 
+/// What agentd made of an answer with calls that are not as they should be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Reading {
+    /// The repairs, one text per call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repaired: Vec<String>,
+    /// A call in its text that was not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmade: Option<UnmadeCall>,
+}
+
+impl Reading {
+    /// Whether there is nothing to say about the answer.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.repaired.is_empty() && self.unmade.is_none()
+    }
+}
+
+/// A call in the text of an answer that was not made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct UnmadeCall {
+    /// The kind of the problem.
+    pub kind: Unmade,
+    /// What is wrong with it, and where.
+    pub problem: String,
+}
+
+/// Why a call in a text was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unmade {
+    /// It cannot be read without guessing.
+    Broken,
+    /// The output limit cut it off.
+    Cut,
+    /// It may be an example.
+    #[serde(other)]
+    Unclear,
+}
+
 /// Error classes of a model failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

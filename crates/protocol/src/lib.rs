@@ -71,8 +71,8 @@ pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role, image_media_type};
 pub use bulk::*;
 pub use call::{
-    Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,
-    VerdictKind,
+    Advice, Choice, EffectClass, FailureClass, Reading, StopReason, ToolOutcome, ToolStatus, Truncated,
+    Unmade, UnmadeCall, Verdict, VerdictKind,
 };
 pub use command::*;
 pub use command_history::*;

@@ -2,7 +2,7 @@
 
 use crate::binding::{About, Binding};
 use crate::block::Block;
-use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
+use crate::call::{Choice, EffectClass, FailureClass, Reading, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
 use crate::limits::{Latency, SandboxLevel, ThinkingLevel};
 use crate::question::Basis;
@@ -82,6 +82,9 @@ pub struct ModelFinished {
     /// The credential that was used, if it differs from the one in `model.started`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
+    /// What was repaired or doubtful in its calls.
+    #[serde(default, skip_serializing_if = "Reading::is_plain")]
+    pub reading: Reading,
 }
 
 /// How the next attempt of a model call differs.

@@ -34,9 +34,14 @@ struct Row {
     temperature: Option<bool>,
     structured_output: Option<bool>,
     min_cache_tokens: Option<u64>,
+    text_calls: Option<bool>,
 }
 
 /// The capabilities of one model.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about a model on its own, not a state of one thing"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// It accepts images.
@@ -51,6 +56,8 @@ pub struct Capabilities {
     pub structured_output: bool,
     /// The shortest prompt that its provider caches, in tokens.
     pub min_cache_tokens: u64,
+    /// Calls of its template that its server left in the text are calls.
+    pub text_calls: bool,
 }
 
 /// The limits of one model, as far as they are known.
@@ -77,6 +84,7 @@ impl Capabilities {
             temperature: config.temperature.unwrap_or(known.temperature),
             structured_output: config.structured_output.unwrap_or(known.structured_output),
             min_cache_tokens: config.min_cache_tokens.unwrap_or(known.min_cache_tokens),
+            text_calls: config.text_calls.unwrap_or(known.text_calls),
         }
     }
 
@@ -105,6 +113,11 @@ impl Capabilities {
             temperature: true,
             structured_output,
             min_cache_tokens: 1_024,
+            // Where models of any origin run behind a parser that may not know their template.
+            text_calls: match dialect {
+                Dialect::OpenaiChat | Dialect::Ollama | Dialect::LlamaCompletion => true,
+                Dialect::Anthropic | Dialect::OpenaiResponses | Dialect::Gemini | Dialect::Scripted => false,
+            },
         }
     }
 
@@ -117,6 +130,7 @@ impl Capabilities {
         self.temperature = row.temperature.unwrap_or(self.temperature);
         self.structured_output = row.structured_output.unwrap_or(self.structured_output);
         self.min_cache_tokens = row.min_cache_tokens.unwrap_or(self.min_cache_tokens);
+        self.text_calls = row.text_calls.unwrap_or(self.text_calls);
     }
 }
 
@@ -207,6 +221,7 @@ mod tests {
             temperature: false,
             structured_output: true,
             min_cache_tokens: 512,
+            text_calls: false,
         };
         assert_eq!(of(Dialect::Anthropic, "claude-opus-5-5"), newest);
         assert_eq!(of(Dialect::OpenaiChat, "anthropic/Claude-Opus-5.5"), newest);
@@ -268,6 +283,25 @@ mod tests {
     }
 
     #[test]
+    fn calls_in_the_text_count_where_a_server_may_not_know_the_template() {
+        let of = |dialect, model| of(dialect, model).text_calls;
+        assert!(of(Dialect::OpenaiChat, "unknown-model") && of(Dialect::Ollama, "qwen3:8b"));
+        assert!(of(Dialect::OpenaiChat, "openai/gpt-oss-20b"));
+        for model in [
+            "gpt-4o",
+            "gpt-5.2",
+            "o4-mini",
+            "anthropic/claude-opus-4.5",
+            "google/gemini-2.5-pro",
+        ] {
+            assert!(!of(Dialect::OpenaiChat, model), "{model}");
+        }
+        for dialect in [Dialect::Anthropic, Dialect::OpenaiResponses, Dialect::Gemini] {
+            assert!(!of(dialect, "unknown-model"), "{dialect:?}");
+        }
+    }
+
+    #[test]
     fn the_configuration_wins() {
         let config = CapabilitiesConfig {
             images: Some(true),
@@ -276,6 +310,7 @@ mod tests {
             temperature: Some(false),
             structured_output: Some(true),
             min_cache_tokens: Some(7),
+            text_calls: Some(false),
         };
         let expected = Capabilities {
             images: true,
@@ -284,6 +319,7 @@ mod tests {
             temperature: false,
             structured_output: true,
             min_cache_tokens: 7,
+            text_calls: false,
         };
         assert_eq!(
             Capabilities::of(Dialect::OpenaiChat, "unknown-model", &config),

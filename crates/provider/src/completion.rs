@@ -3,7 +3,6 @@
 
 mod request;
 mod stream;
-mod thoughts;
 
 use crate::address::beside;
 use crate::body::{Encoded, Params, Prompt, RequestBody, ToolDef};

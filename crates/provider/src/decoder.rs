@@ -3,13 +3,16 @@
 use crate::classify::classify_stream_error;
 use crate::dialect::{Framing, Reader, codec};
 use crate::error::ModelError;
-use crate::json_text;
+use crate::frame;
+use crate::halves::Halves;
 use crate::lines::LineDecoder;
+use crate::repair::repair;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::room::{Held, ROOM};
 use crate::spec::{ModelSpec, dialect_name};
 use crate::sse::{SseDecoder, SseEvent, SseItem};
-use agentd_protocol::{Block, FailureClass, Price, StopReason, ToolProtocol, Usage};
+use crate::text_calls::{Hold, Mode, lift};
+use agentd_protocol::{Block, FailureClass, Price, StopReason, Usage};
 use serde_json::Value;
 
 /// The longest answer in bytes on the wire.
@@ -69,8 +72,12 @@ fn is_empty_call(block: &Block) -> bool {
 pub struct Decoder {
     frames: Frames,
     reader: Box<dyn Reader>,
-    /// The names of the offered tools, if calls are parsed from the text.
-    tools: Option<Vec<String>>,
+    /// The names of the offered tools.
+    tools: Vec<String>,
+    /// What a call in the text means.
+    mode: Mode,
+    halves: Halves,
+    hold: Hold,
     price: Option<Price>,
     model: String,
     taken: usize,
@@ -123,10 +130,14 @@ impl Decoder {
             Framing::Events => Frames::Events(SseDecoder::new(SseDecoder::DEFAULT_LIMIT)),
             Framing::Lines => Frames::Lines(LineDecoder::new(SseDecoder::DEFAULT_LIMIT)),
         };
+        let mode = Mode::of(spec.tool_protocol, spec.capabilities.text_calls);
         Ok(Self {
             frames,
             reader: codec.reader_of(spec),
-            tools: (spec.tool_protocol == ToolProtocol::JsonText).then(|| tools.to_vec()),
+            tools: tools.to_vec(),
+            mode,
+            halves: Halves::default(),
+            hold: Hold::new(mode, tools),
             price: spec.price,
             model: spec.model.clone(),
             taken: 0,
@@ -168,7 +179,7 @@ impl Decoder {
     /// When it is not JSON, reports an error, or is not an answer of this dialect.
     pub fn whole(mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
         self.take_whole(body, events)?;
-        self.reply()
+        self.reply(events)
     }
 
     /// The tokens counted so far. They are spent even if the answer fails.
@@ -179,12 +190,16 @@ impl Decoder {
 
     /// The same as [`Self::whole`], for callers that also need the usage of a failed answer.
     pub(crate) fn take_whole(&mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        let body: Value = serde_json::from_slice(body)
+        let text = str::from_utf8(body)
             .map_err(|error| ModelError::transient(format!("the answer is not JSON: {error}")))?;
+        let body = self.parse(text, "the answer")?;
         if is_error(&body) {
             return Err(classify_stream_error(&body));
         }
-        self.reader.whole(body, events)
+        let known = events.len();
+        self.reader.whole(body, events)?;
+        self.pass(events, known);
+        Ok(())
     }
 
     /// Whether the answer is complete. Anything that follows is ignored.
@@ -203,24 +218,25 @@ impl Decoder {
             self.frames.finish(&mut items)?;
             self.take(items, events)?;
         }
-        self.reply()
+        self.reply(events)
     }
 
-    fn reply(self) -> Result<ModelReply, ModelError> {
+    fn reply(mut self, events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
         let mut outcome = self.reader.finish()?;
         check_blocks(outcome.content.len())?;
+        self.halves.join_blocks(&mut outcome.content);
         outcome.drop_empty_calls();
-        if let Some(tools) = &self.tools {
-            (outcome.content, outcome.stop_reason) =
-                json_text::lift(outcome.content, outcome.stop_reason, tools);
-        }
+        let mut lifted = lift(outcome.content, outcome.stop_reason, self.mode, &self.tools);
+        self.hold.end(lifted.words, events);
+        let repaired = repair(&mut lifted.content, lifted.stop, &self.tools);
+        lifted.reading.repaired.extend(repaired);
         Ok(ModelReply {
             cost_usd: self
                 .price
                 .map(|price| price.cost(&outcome.usage))
                 .or(outcome.cost_usd),
-            content: outcome.content,
-            stop_reason: outcome.stop_reason,
+            content: lifted.content,
+            stop_reason: lifted.stop,
             usage: outcome.usage,
             model: if outcome.model.is_empty() {
                 self.model
@@ -228,7 +244,24 @@ impl Decoder {
                 outcome.model
             },
             request_id: outcome.id,
+            reading: lifted.reading,
         })
+    }
+
+    /// Makes the events from `from` on fit to be seen.
+    fn pass(&mut self, events: &mut Vec<ModelEvent>, from: usize) {
+        self.halves
+            .join_events(events.get_mut(from..).unwrap_or_default());
+        self.hold.pass(events, from);
+    }
+
+    fn parse(&mut self, text: &str, what: &str) -> Result<Value, ModelError> {
+        let frame = frame::parse(text)
+            .map_err(|error| ModelError::transient(format!("{what} is not JSON: {error}")))?;
+        if frame.halves {
+            self.halves.found();
+        }
+        Ok(frame.value)
     }
 
     fn take(&mut self, items: Vec<SseItem>, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
@@ -255,13 +288,14 @@ impl Decoder {
                 Progress::Alive
             });
         }
-        let frame: Value = serde_json::from_str(data)
-            .map_err(|error| ModelError::transient(format!("a frame of the stream is not JSON: {error}")))?;
+        let frame = self.parse(data, "a frame of the stream")?;
         if event.name == "error" || is_error(&frame) {
             return Err(classify_stream_error(&frame));
         }
+        let known = events.len();
         let progress = self.reader.frame(&event.name, frame, events)?;
         let block = events.last().map_or(0, ModelEvent::block);
+        self.pass(events, known);
         check_blocks(usize::try_from(block).unwrap_or(usize::MAX).saturating_add(1))?;
         Ok(progress)
     }

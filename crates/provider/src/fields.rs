@@ -76,18 +76,14 @@ pub(crate) fn arguments(input: &Value) -> Value {
     }
 }
 
-/// Parses the arguments that a model streamed: an object, `{}` for an empty text, else the raw text.
+/// Parses the arguments that a model streamed: an object, `{}` for an empty text, else the raw text, which is repaired
+/// when the whole answer is known.
 pub(crate) fn parse_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
     }
     match serde_json::from_str::<Value>(text) {
         Ok(object @ Value::Object(_)) => object,
-        // Some servers encode the object twice.
-        Ok(Value::String(inner)) => match serde_json::from_str::<Value>(&inner) {
-            Ok(object @ Value::Object(_)) => object,
-            Ok(_) | Err(_) => Value::String(text.to_owned()),
-        },
         Ok(_) | Err(_) => Value::String(text.to_owned()),
     }
 }
@@ -139,7 +135,6 @@ mod tests {
     fn arguments_are_an_object_or_the_raw_text() {
         assert_eq!(parse_arguments(""), json!({}));
         assert_eq!(parse_arguments(r#"{"a":1}"#), json!({"a": 1}));
-        assert_eq!(parse_arguments(r#""{\"a\":1}""#), json!({"a": 1}));
         assert_eq!(parse_arguments(r#"{"a":"#), json!(r#"{"a":"#));
         assert_eq!(parse_arguments("[1]"), json!("[1]"));
     }

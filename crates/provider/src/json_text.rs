@@ -3,12 +3,8 @@
 //! The log keeps what the model wrote; only the model's view of it is projected: a call without the surrounding text,
 //! a result as user text. So the roles alternate, as the templates of many local models require.
 
-mod lift;
-mod scan;
-
 use crate::body::ToolDef;
 use agentd_protocol::{Block, Message, Role};
-pub(crate) use lift::lift;
 use serde_json::{Value, json};
 
 /// Tells the model how to write calls.

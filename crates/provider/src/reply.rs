@@ -1,6 +1,6 @@
 //! The output of a model: events while it streams, one reply at the end.
 
-use agentd_protocol::{Block, StopReason, Usage};
+use agentd_protocol::{Block, Reading, StopReason, Usage};
 
 /// An event of a streaming answer. `block` numbers the blocks of the answer in order of appearance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,4 +63,6 @@ pub struct ModelReply {
     pub model: String,
     /// The provider's id of the request, for support tickets.
     pub request_id: Option<String>,
+    /// What was repaired or doubtful in its calls.
+    pub reading: Reading,
 }

@@ -4,7 +4,7 @@ use crate::call::{Request, Sink};
 use crate::error::ModelError;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::script::{Script, ScriptedTurn, words};
-use agentd_protocol::{Block, FailureClass, Latency, Message, Role, StopReason, Usage};
+use agentd_protocol::{Block, FailureClass, Latency, Message, Reading, Role, StopReason, Usage};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -97,6 +97,7 @@ fn answer(turn: ScriptedTurn, request: &Request<'_>) -> ModelReply {
         cost_usd: request.spec.cost(&usage),
         model: request.spec.model.clone(),
         request_id: None,
+        reading: Reading::default(),
     }
 }
 

@@ -262,6 +262,9 @@ pub struct CapabilitiesConfig {
     /// The shortest prompt that its provider caches, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_cache_tokens: Option<u64>,
+    /// Calls of its template that its server left in the text are calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_calls: Option<bool>,
 }
 
 impl Default for ModelConfig {

@@ -26,6 +26,7 @@ impl World {
             cost_usd: self.dice.percent(80).then_some(0.25),
             latency: Latency::default(),
             credential,
+            reading: agentd_protocol::Reading::default(),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::{
     words,
 };
 use agentd_protocol::{
-    Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, StopReason, Usage,
+    Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, Reading, StopReason, Usage,
     WarningRaised,
 };
 use std::collections::BTreeMap;
@@ -131,6 +131,7 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: UnrecordedAnswer) {
         cost_usd: answer.cost_usd,
         latency: answer.latency,
         credential,
+        reading: answer.reading,
     });
     let unread = current
         .as_ref()
@@ -207,6 +208,7 @@ fn miscalled(
         cost_usd,
         latency: Latency::default(),
         credential: None,
+        reading: Reading::default(),
     });
     ending::close_calls(draft, &words::miscalled(&failure.message));
 }
@@ -242,7 +244,8 @@ fn is_stutter(block: &Block) -> bool {
 fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static str> {
     let turn = draft.turn()?;
     match answer.stop_reason {
-        StopReason::MaxTokens | StopReason::ContextWindow => return Some(words::CUT_OFF),
+        StopReason::MaxTokens => return Some(words::CUT_AT_LIMIT),
+        StopReason::ContextWindow => return Some(words::CUT_OFF),
         StopReason::Refusal | StopReason::ContentFilter => return Some(words::REFUSED),
         StopReason::EndTurn
         | StopReason::ToolUse

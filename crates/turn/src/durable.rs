@@ -18,7 +18,7 @@ use crate::tree::delegate::Child;
 use agentd_protocol::{
     ApprovalId, Budget, EndReason, Grant, HistoryStarted, InputId, IntentSource, OpenApproval,
     PermissionMode, QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem,
-    ToolCallId, TurnError, TurnId, Usage, WorkspaceRestored,
+    ToolCallId, TurnError, TurnId, UnmadeCall, Usage, WorkspaceRestored,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -218,6 +218,9 @@ pub struct Turn {
     pub planning: TurnPlan,
     /// What determined the intent of its inputs, once that is done.
     pub classified: Option<IntentSource>,
+    /// A call in the last answer's text that was not made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmade: Option<UnmadeCall>,
     /// Compactions because the conversation was too long for the model.
     pub compactions: u32,
     /// The number of compactions in a row without a step between them, and the step of the last one.

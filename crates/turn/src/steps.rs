@@ -4,6 +4,7 @@ pub(crate) mod ending;
 pub(crate) mod guards;
 pub(crate) mod limits;
 pub(crate) mod surroundings;
+mod unmade;
 
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
@@ -58,6 +59,9 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
         Next::End(reason, error) => {
             if reason == EndReason::Completed && draft.turn().is_some_and(Turn::is_silent) {
                 draft.emit(empty_answer());
+            }
+            if let Some(warning) = draft.turn().and_then(unmade::warning) {
+                draft.emit(warning);
             }
             ending::finish(draft, reason, error);
             return true;
@@ -116,7 +120,11 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
                        (loop.failing_steps sets how soon this is)";
         return end(EndReason::ToolError, "tool_error", message);
     }
+    if let Some(next) = unmade::next(durable, turn, now) {
+        return next;
+    }
     match stop {
+        StopReason::MaxTokens if called && turn.guards.may_cut_again() => {}
         StopReason::MaxTokens => {
             let message =
                 "the model's output limit cut off the answer; raise max_output or ask for less at a time";

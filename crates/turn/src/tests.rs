@@ -26,4 +26,5 @@ mod recovery;
 mod setup;
 mod side;
 mod states;
+mod unmade;
 mod world;

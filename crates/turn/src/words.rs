@@ -4,7 +4,7 @@ use crate::planning::Plan;
 use crate::tree::delegate::Ended;
 use agentd_protocol::{
     ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, Seq, SessionId,
-    Verdict,
+    Unmade, UnmadeCall, Verdict,
 };
 
 /// Note after an answer with neither text nor a call.
@@ -53,8 +53,30 @@ pub(crate) fn unanswered(decided: &ApprovalDecided) -> String {
     )
 }
 
-/// Result of a call in an answer that was cut off.
+/// Result of a call in an answer that filled the context window.
 pub(crate) const CUT_OFF: &str = "Not run: the answer that asked for this call was cut off.";
+/// Result of a call in an answer that reached the output limit.
+pub(crate) const CUT_AT_LIMIT: &str = "Not run: your answer reached the output limit, so this call may be incomplete. Make the call again \
+     with less in it: give a long file in several parts, each in a call and an answer of its own, and write few words before the call.";
+
+/// Note after an answer with a call in its text that was not made.
+pub(crate) fn unmade(call: &UnmadeCall) -> String {
+    let problem = &call.problem;
+    match call.kind {
+        Unmade::Broken => format!(
+            "The tool call at the end of your last answer was not run, because it cannot be read: {problem}. Make the call \
+             again, complete and valid, with nothing after it."
+        ),
+        Unmade::Cut => format!(
+            "Your last answer reached the output limit, so the tool call in it was cut off and not run ({problem}). Make the \
+             call again with less in it: give a long file in several parts, each in a call and an answer of its own."
+        ),
+        Unmade::Unclear => format!(
+            "No tool was run: {problem}. If you want the call, make it now, with nothing after it. If it is only an example, \
+             give your answer again and end it with a sentence in plain words."
+        ),
+    }
+}
 /// Result of a call in an answer that the provider stopped.
 pub(crate) const REFUSED: &str = "Not run: the provider stopped the answer that asked for this call.";
 /// Result of a call after the step limit.

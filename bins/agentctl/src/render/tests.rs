@@ -217,6 +217,7 @@ fn a_turn_shows_its_messages_and_its_end() {
         cost_usd: None,
         latency: Latency::default(),
         credential: None,
+        reading: agentd_protocol::Reading::default(),
     };
     assert_eq!(printed(&mut transcript, answer), "On it.\n");
     let finished = TurnFinished {

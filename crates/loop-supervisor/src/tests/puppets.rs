@@ -124,6 +124,7 @@ impl ModelPuppet {
             cost_usd: None,
             latency,
             credential: None,
+            reading: agentd_protocol::Reading::default(),
         };
         self.say(CallEvent::Answered(Box::new(answer)));
         self.worker.cast(Order::End).unwrap();

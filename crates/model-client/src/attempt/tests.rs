@@ -237,6 +237,7 @@ async fn an_attempt_is_granted_streams_answers_and_ends() {
         cost_usd: None,
         latency: Latency::default(),
         credential: None,
+        reading: agentd_protocol::Reading::default(),
     };
     assert_eq!(answer, expected);
     // Supervision events overtake messages, so the end may be noticed before the answer.

@@ -123,12 +123,23 @@ impl Part {
     /// Whether a fragment with this call's index continues this call, rather than starting a new one with the same index.
     fn takes(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {
-            return id == self.id;
+            return id == self.id && !self.is_followed_by(name, arguments);
         }
         let repeats = id.is_empty() && self.id.is_empty() && !name.is_empty() && !arguments.is_empty();
         // Checked last: parsing all arguments at each fragment takes quadratic time.
-        !(repeats && serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok())
+        !(repeats && is_object(&self.arguments))
     }
+
+    /// Whether a fragment with the same id is another whole call: some servers give all calls one index and one id. An
+    /// empty object before the real one and a repetition are one call.
+    fn is_followed_by(&self, name: &str, arguments: &str) -> bool {
+        let full = |text: &str| text.trim_end().ends_with('}') && is_object(text) && text.trim() != "{}";
+        !name.is_empty() && self.arguments != arguments && full(arguments) && full(&self.arguments)
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, Value>>(text).is_ok()
 }
 
 #[cfg(test)]
@@ -192,6 +203,23 @@ mod tests {
                 ("call_1", "Read", json!({"p": 1})),
                 ("call_2", "Read", json!({"p": 2})),
             ],
+        );
+    }
+
+    #[test]
+    fn whole_calls_with_one_index_and_one_id_stay_apart() {
+        let call = |arguments: &str| fragment(json!(0), json!("a"), json!("Read"), json!(arguments));
+        check(
+            &[call("{\"p\":1}"), call("{\"p\":2}")],
+            &[("a", "Read", json!({"p": 1})), ("a", "Read", json!({"p": 2}))],
+        );
+        check(
+            &[call("{}"), call("{\"p\":2}")],
+            &[("a", "Read", json!("{}{\"p\":2}"))],
+        );
+        check(
+            &[call("{\"p\":"), call("{\"q\":2}"), call("}")],
+            &[("a", "Read", json!({"p": {"q": 2}}))],
         );
     }
 

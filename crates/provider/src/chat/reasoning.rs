@@ -85,7 +85,8 @@ impl Reasoning {
         }
     }
 
-    fn think(&mut self, piece: &str, next_block: &mut u32, events: &mut Vec<ModelEvent>) {
+    /// Takes a piece. One that stood between marks in the text is not sent back, because templates drop it, too.
+    pub(crate) fn think(&mut self, piece: &str, next_block: &mut u32, events: &mut Vec<ModelEvent>) {
         if !piece.is_empty() {
             let block = self.words.grow(piece, next_block);
             events.push(ModelEvent::ThinkingDelta {

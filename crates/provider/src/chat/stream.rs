@@ -7,6 +7,7 @@ use crate::dialect::Reader;
 use crate::error::ModelError;
 use crate::fields::{number, text};
 use crate::reply::ModelEvent;
+use crate::thoughts::{Piece, Thoughts, split_closed};
 use agentd_protocol::{Block, FailureClass, StopReason, Usage};
 use serde_json::Value;
 
@@ -19,6 +20,7 @@ pub(crate) struct ChatStream {
     id: String,
     model: String,
     words: Words,
+    thoughts: Thoughts,
     reasoning: Reasoning,
     calls: Calls,
     next_block: u32,
@@ -127,7 +129,7 @@ impl ChatStream {
     fn delta(&mut self, delta: &Value, whole: bool, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         self.reasoning.take(delta, whole, &mut self.next_block, events)?;
         match delta.get("content") {
-            Some(Value::String(piece)) => self.say(piece, events),
+            Some(Value::String(piece)) => self.hear(piece, events),
             Some(Value::Array(parts)) => parts.iter().for_each(|part| self.part(part, events)),
             _ => {}
         }
@@ -155,7 +157,24 @@ impl ChatStream {
             Some(thinking) if text(part, "type") == "thinking" => {
                 self.reasoning.take_part(thinking, &mut self.next_block, events);
             }
-            _ => self.say(text(part, "text"), events),
+            _ => self.hear(text(part, "text"), events),
+        }
+    }
+
+    /// Takes text that may begin with reasoning.
+    fn hear(&mut self, piece: &str, events: &mut Vec<ModelEvent>) {
+        if piece.is_empty() {
+            return;
+        }
+        for piece in self.thoughts.feed(piece) {
+            self.take(piece, events);
+        }
+    }
+
+    fn take(&mut self, piece: Piece, events: &mut Vec<ModelEvent>) {
+        match piece {
+            Piece::Thought(text) => self.reasoning.think(&text, &mut self.next_block, events),
+            Piece::Said(text) => self.say(&text, events),
         }
     }
 
@@ -201,7 +220,15 @@ impl ChatStream {
     }
 
     /// The answer, if `[DONE]` or a finish reason has arrived.
-    fn into_outcome(self) -> Result<Outcome, ModelError> {
+    fn into_outcome(mut self) -> Result<Outcome, ModelError> {
+        if let Some(piece) = self.thoughts.end() {
+            self.take(piece, &mut Vec::new());
+        }
+        if let Some((thinking, said)) = split_closed(&self.words.text).filter(|_| self.reasoning.is_empty()) {
+            let said = said.to_owned();
+            self.reasoning.think(thinking, &mut 0, &mut Vec::new());
+            self.words.text = said;
+        }
         let empty = self.words.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
         if self.finish.is_none() && (!self.ended || empty) {
             return Err(ModelError::transient(

@@ -1,12 +1,12 @@
 //! Answers of a raw completion.
 
-use crate::completion::thoughts::Thoughts;
 use crate::decoder::{Outcome, Progress};
 use crate::dialect::Reader;
 use crate::error::ModelError;
 use crate::fields::{number, text};
 use crate::reply::ModelEvent;
-use agentd_protocol::{StopReason, Usage};
+use crate::thoughts::{Piece, Thoughts, split_opened};
+use agentd_protocol::{Block, StopReason, Usage};
 use serde_json::Value;
 
 /// Reads the frames of one answer.
@@ -15,6 +15,8 @@ pub(crate) struct CompletionStream {
     window: u64,
     model: String,
     thoughts: Thoughts,
+    thinking: String,
+    text: String,
     /// The prompt ended inside the reasoning.
     opened: bool,
     usage: Usage,
@@ -35,7 +37,9 @@ impl Reader for CompletionStream {
     }
 
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
-        self.thoughts.feed(text(&frame, "content"), events);
+        for piece in self.thoughts.feed(text(&frame, "content")) {
+            self.take(piece, events);
+        }
         if frame.get("stop") == Some(&Value::Bool(true)) {
             self.end(&frame);
         }
@@ -52,14 +56,17 @@ impl Reader for CompletionStream {
         self.usage
     }
 
-    fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
+    fn finish(mut self: Box<Self>) -> Result<Outcome, ModelError> {
+        if let Some(piece) = self.thoughts.end() {
+            self.take(piece, &mut Vec::new());
+        }
         let Some(stop_reason) = self.stop else {
             return Err(ModelError::transient(
                 "the stream ended before the end of the answer",
             ));
         };
         Ok(Outcome {
-            content: self.thoughts.into_blocks(self.opened),
+            content: self.blocks(),
             stop_reason,
             usage: self.usage,
             cost_usd: None,
@@ -76,6 +83,43 @@ impl CompletionStream {
             window,
             ..Self::default()
         }
+    }
+
+    fn take(&mut self, piece: Piece, events: &mut Vec<ModelEvent>) {
+        let block = u32::from(!self.thinking.is_empty());
+        match piece {
+            Piece::Thought(text) => {
+                self.thinking.push_str(&text);
+                events.push(ModelEvent::ThinkingDelta { block: 0, text });
+            }
+            Piece::Said(text) => {
+                let text = if self.text.is_empty() {
+                    text.trim_start().to_owned()
+                } else {
+                    text
+                };
+                if !text.is_empty() {
+                    self.text.push_str(&text);
+                    events.push(ModelEvent::TextDelta { block, text });
+                }
+            }
+        }
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let (thinking, said) = if self.opened && self.thinking.is_empty() {
+            split_opened(&self.text)
+        } else {
+            (self.thinking.as_str(), self.text.as_str())
+        };
+        let thinking = Some(thinking.trim())
+            .filter(|text| !text.is_empty())
+            .map(|text| Block::Thinking {
+                text: text.to_owned(),
+                raw: None,
+            });
+        let said = Some(said).filter(|text| !text.trim().is_empty()).map(Block::text);
+        thinking.into_iter().chain(said).collect()
     }
 
     fn end(&mut self, frame: &Value) {

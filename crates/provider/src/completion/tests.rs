@@ -5,7 +5,7 @@ use crate::error::ModelError;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::script::Script;
 use crate::spec::ModelSpec;
-use agentd_protocol::{Block, Message, Role, StopReason, Usage};
+use agentd_protocol::{Block, Message, Reading, Role, StopReason, Usage};
 use agentd_settings::Dialect;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,6 +67,7 @@ fn a_completion_counts_what_was_cached() {
         cost_usd: None,
         model: "qwen".into(),
         request_id: None,
+        reading: Reading::default(),
     };
     let delta = |text: &str| ModelEvent::TextDelta {
         block: 0,

@@ -1,5 +1,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "json values read better by value")]
 
+mod repairs;
+
 use super::*;
 use crate::script::Script;
 use agentd_settings::Dialect;
@@ -117,6 +119,7 @@ fn anthropic_blocks_are_put_together() {
         cost_usd: None,
         model: "claude".into(),
         request_id: Some("msg_1".into()),
+        reading: agentd_protocol::Reading::default(),
     };
     assert_eq!(anthropic(&all), Ok(reply));
 }
@@ -233,6 +236,7 @@ fn chat_chunks_are_put_together() {
         cost_usd: None,
         model: "gpt".into(),
         request_id: Some("c-1".into()),
+        reading: agentd_protocol::Reading::default(),
     };
     assert_eq!(chat(&all, ": done\n\ndata: [DONE]\n\n"), Ok(reply.clone()));
     assert_eq!(chat(&all, ""), Ok(reply), "the finish reason is enough");
@@ -514,6 +518,7 @@ fn a_whole_chat_answer_has_everything() {
         cost_usd: None,
         model: "gpt".into(),
         request_id: Some("c-1".into()),
+        reading: agentd_protocol::Reading::default(),
     };
     assert_eq!(whole(Dialect::OpenaiChat, body), Ok(expected));
     assert!(transient(&whole(Dialect::OpenaiChat, json!({"choices": []}))));

@@ -7,7 +7,7 @@ use crate::error::ModelError;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::script::Script;
 use crate::secret::Secret;
-use agentd_protocol::{Block, FailureClass, ImageSource, Role, StopReason, ThinkingLevel, Usage};
+use agentd_protocol::{Block, FailureClass, ImageSource, Reading, Role, StopReason, ThinkingLevel, Usage};
 use agentd_settings::{Dialect, ThinkingForm};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -148,6 +148,7 @@ fn a_stream_becomes_blocks_and_the_pieces_that_it_showed() {
         cost_usd: None,
         model: "gemini-3-x".into(),
         request_id: Some("r1".into()),
+        reading: Reading::default(),
     };
     assert_eq!(reply, expected);
     let seen = [

@@ -2,6 +2,7 @@ use super::*;
 use crate::body::{EncodedHistory, Params, Prompt, RequestBody, encode_prefix, encode_suffix};
 use crate::script::Script;
 use crate::spec::ModelSpec;
+use crate::text_calls::{Mode, lift};
 use agentd_protocol::{StopReason, ToolProtocol};
 use agentd_settings::Dialect;
 use proptest::prelude::*;
@@ -17,168 +18,6 @@ fn use_of(number: u32, name: &str, input: Value) -> Block {
         name: name.into(),
         input,
     }
-}
-
-/// Checks that the text is kept, followed by these calls.
-fn check(text: &str, calls: &[(&str, Value)]) {
-    let said = vec![Block::text(text)];
-    let mut content = said.clone();
-    let numbered = (1..).zip(calls);
-    content.extend(numbered.map(|(number, (name, input))| use_of(number, name, input.clone())));
-    let stop = if calls.is_empty() {
-        StopReason::EndTurn
-    } else {
-        StopReason::ToolUse
-    };
-    assert_eq!(
-        lift(said, StopReason::EndTurn, &tools()),
-        (content, stop),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_text_that_is_an_object_is_a_call_in_every_shape_that_models_write() {
-    let read = [("Read", json!({"file_path": "a"}))];
-    check(r#"{"tool": "Read", "args": {"file_path": "a"}}"#, &read);
-    check(
-        "\n {\"tool\":\"read\",\"arguments\":{\"file_path\":\"a\"}}\n",
-        &read,
-    );
-    check(r#"{"name": "READ", "parameters": {"file_path": "a"}}"#, &read);
-    check(
-        r#"{"tool_name": "Read", "params": "{\"file_path\": \"a\"}"}"#,
-        &read,
-    );
-    check(r#"{"action": "Read", "action_input": {"file_path": "a"}}"#, &read);
-    check(r#"{"tool": "Read", "file_path": "a"}"#, &read);
-    check(
-        r#"{"type": "function", "function": {"name": "Read", "arguments": "{\"file_path\":\"a\"}"}}"#,
-        &read,
-    );
-    check(
-        r#"{"tool_call": {"tool": "Read", "args": {"file_path": "a"}}}"#,
-        &read,
-    );
-    check(r#"`{"tool": "Read", "args": {"file_path": "a"}}`"#, &read);
-    check(
-        r#"{"tool": "web_fetch", "args": null}"#,
-        &[("WebFetch", json!({}))],
-    );
-    check(r#"{"tool": "Bash"}"#, &[("Bash", json!({}))]);
-    check(
-        r#"{"tool": "Bash", "args": "ls -l"}"#,
-        &[("Bash", json!("ls -l"))],
-    );
-}
-
-#[test]
-fn a_list_is_several_calls() {
-    let two = [
-        ("Read", json!({"file_path": "a"})),
-        ("Bash", json!({"command": "ls"})),
-    ];
-    let (read, bash) = (
-        r#"{"tool": "Read", "args": {"file_path": "a"}}"#,
-        r#"{"tool": "Bash", "args": {"command": "ls"}}"#,
-    );
-    check(&format!("[{read}, {bash}]"), &two);
-    check(&format!(r#"{{"tool_calls": [{read}, {bash}]}}"#), &two);
-    check(&format!("{read}\n{bash}"), &two);
-    check(
-        &format!("I do both.\n<tool_call>\n{read}\n</tool_call>\n<tool_call>{bash}</tool_call>"),
-        &two,
-    );
-    check(&format!("Both: [{read}, {bash}]"), &two);
-    check(&format!("[{}]", [read; 65].join(",")), &[]);
-    check(&[read; 65].join("\n"), &[]);
-}
-
-#[test]
-fn a_fenced_block_of_data_is_a_call() {
-    let bash = [("Bash", json!({"command": "echo '}{'"}))];
-    let call = r#"{"tool": "Bash", "args": {"command": "echo '}{'"}}"#;
-    check(
-        &format!("I run it:\n```json\n{call}\n```\nThat should do."),
-        &bash,
-    );
-    check(&format!("```\n{call}\n```"), &bash);
-    check(&format!("```json {call} ```"), &bash);
-    check(&format!("Now:\n```tool_call\n{call}"), &bash);
-    check(&format!("~\n````json\n{call}\n````"), &bash);
-    let unknown = r#"{"tool": "read_file", "args": {}}"#;
-    check(&format!("```json\n{unknown}\n```"), &[("read_file", json!({}))]);
-}
-
-#[test]
-fn the_first_object_among_words_that_names_an_offered_tool_is_a_call() {
-    let bash = [("Bash", json!({"command": "ls"}))];
-    let call = r#"{"tool": "Bash", "args": {"command": "ls"}}"#;
-    check(&format!("I list the files. {call}"), &bash);
-    check(
-        &format!("A set {{1, 2}} and {{\"a\": 1}}, then:{call} [tool result] made up"),
-        &bash,
-    );
-    check(&format!("An open {{ brace. {call}"), &bash);
-    check(
-        &format!("<think>{{\"tool\": \"Read\", \"args\": {{}}}}?</think>\n{call}"),
-        &bash,
-    );
-    check(
-        &format!("maybe {{\"tool\": \"Read\", \"args\": {{}}}}?</think>{call}"),
-        &bash,
-    );
-}
-
-#[test]
-fn samples_and_other_objects_are_no_calls() {
-    let call = r#"{"tool": "Bash", "args": {"command": "ls"}}"#;
-    check(&format!("You would write:\n```python\nsend({call})\n```"), &[]);
-    check(&format!("```rust\n{call}\n```"), &[]);
-    check(&format!("You would write `{call}` then."), &[]);
-    check(&format!("It does send({call})."), &[]);
-    check(&format!("fn f() {{ let x = {call}; }}"), &[]);
-    check(&format!("```json\n{{\"example\": {call}, \"n\": 1}}\n```"), &[]);
-    check(
-        r#"I would use {"tool": "Frobnicate", "args": {}} if I had it."#,
-        &[],
-    );
-    check(r#"{"name": "Bash"}"#, &[]);
-    check(r#"{"name": "Anna", "parameters": {}}"#, &[]);
-    check(r#"{"tool": "Bash", "args": [1]}"#, &[]);
-    check(r#"{"tool": "Bash", "args": {"#, &[]);
-    check("[1, 2]", &[]);
-    check("plain words", &[]);
-}
-
-#[test]
-fn an_unknown_tool_in_exactly_the_told_shape_is_a_call_so_that_the_model_hears_of_it() {
-    check(
-        r#"{"tool": "read_file", "args": {"path": "a"}}"#,
-        &[("read_file", json!({"path": "a"}))],
-    );
-    check(r#"{"tool": "a hammer", "args": {}}"#, &[]);
-}
-
-#[test]
-fn half_an_answer_and_an_answer_without_tools_are_left_alone() {
-    let said = vec![Block::text(r#"{"tool": "Bash", "args": {}}"#)];
-    for stop in [
-        StopReason::MaxTokens,
-        StopReason::Refusal,
-        StopReason::ContextWindow,
-    ] {
-        assert_eq!(lift(said.clone(), stop, &tools()), (said.clone(), stop));
-    }
-    assert_eq!(
-        lift(said.clone(), StopReason::EndTurn, &[]),
-        (said.clone(), StopReason::EndTurn)
-    );
-    let native = vec![said[0].clone(), use_of(1, "Read", json!({}))];
-    assert_eq!(
-        lift(native.clone(), StopReason::ToolUse, &tools()),
-        (native, StopReason::ToolUse)
-    );
 }
 
 #[test]
@@ -258,64 +97,15 @@ fn what_is_projected_is_found_again() {
     ];
     for count in 1..=calls.len() {
         let said = project_one(Role::Assistant, &calls[..count]);
-        let (content, stop) = lift(said, StopReason::EndTurn, &tools());
-        assert_eq!((&content[1..], stop), (&calls[..count], StopReason::ToolUse));
-    }
-}
-
-/// Skipping brackets of one kind must not take quadratic time: a million of them take only a moment.
-#[test]
-fn i6_hostile_text_is_searched_in_linear_time() {
-    let spent = |unit: &str, length: usize| {
-        let said = vec![Block::text(unit.repeat(length / unit.len()))];
-        let started = std::time::Instant::now();
-        let lifted = lift(said.clone(), StopReason::EndTurn, &tools());
-        let spent = started.elapsed();
-        assert_eq!(lifted, (said, StopReason::EndTurn), "{unit}");
-        spent
-    };
-    for unit in [
-        "{",
-        "[{",
-        "{\"",
-        "{\"tool\":\"Read\",",
-        "```json\n{",
-        "```\n",
-        "{}",
-        "{\"a\":",
-        "`",
-        "[",
-        "[ ",
-        "</think>",
-        "<tool_call>",
-    ] {
-        // Sixteen times the input: one pass per bracket would take 256 times as long.
-        let (some, more) = (spent(unit, 1 << 16), spent(unit, 1 << 20));
-        let most = some * 64 + std::time::Duration::from_secs(2);
-        assert!(more < most, "{unit}: {some:?}, {more:?}");
+        let lifted = lift(said, StopReason::EndTurn, Mode::Told, &tools());
+        assert_eq!(
+            (&lifted.content[..], lifted.stop),
+            (&calls[..count], StopReason::ToolUse)
+        );
     }
 }
 
 proptest! {
-    #[test]
-    fn no_text_makes_the_search_panic_or_change_the_text(
-        pieces in proptest::collection::vec(
-            prop_oneof![
-                Just("{".to_owned()), Just("}".to_owned()), Just("[".to_owned()), Just("]".to_owned()),
-                Just("\"".to_owned()), Just("\\".to_owned()), Just("```".to_owned()), Just("```json\n".to_owned()),
-                Just("\n".to_owned()), Just("\"tool\":".to_owned()), Just("\"Read\",".to_owned()),
-                Just("\"args\":{}".to_owned()), Just("</think>".to_owned()), Just("<tool_call>".to_owned()),
-                Just(r#"{"tool":"Read","args":{}}"#.to_owned()), ".{0,6}",
-            ],
-            0..40,
-        ),
-    ) {
-        let said = Block::text(pieces.concat());
-        let (content, stop) = lift(vec![said.clone()], StopReason::EndTurn, &tools());
-        prop_assert_eq!(&content[0], &said);
-        prop_assert_eq!(stop == StopReason::ToolUse, content.len() > 1);
-    }
-
     #[test]
     fn every_call_survives_being_said_and_read(
         name in prop_oneof![Just("Read"), Just("Bash")],
@@ -323,7 +113,7 @@ proptest! {
     ) {
         let call = use_of(1, name, json!(args));
         let said = project(&Message { role: Role::Assistant, content: vec![call.clone()] }).content;
-        prop_assert_eq!(lift(said.clone(), StopReason::EndTurn, &tools()).0, [said, vec![call]].concat());
+        prop_assert_eq!(lift(said, StopReason::EndTurn, Mode::Told, &tools()).content, [call]);
     }
 }
 

@@ -5,6 +5,7 @@ use crate::dialect::Reader;
 use crate::error::ModelError;
 use crate::fields::{number, parse_arguments, text};
 use crate::reply::ModelEvent;
+use crate::thoughts::{Piece, Thoughts};
 use agentd_protocol::{Block, StopReason, Usage};
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ pub(crate) struct OllamaStream {
     model: String,
     text: String,
     text_block: Option<u32>,
+    thoughts: Thoughts,
     thinking: String,
     thinking_block: Option<u32>,
     calls: Vec<Block>,
@@ -43,7 +45,9 @@ impl Reader for OllamaStream {
         let pieces = events.len();
         let message = frame.get("message").unwrap_or(&Value::Null);
         self.think(text(message, "thinking"), events);
-        self.say(text(message, "content"), events);
+        for piece in self.thoughts.feed(text(message, "content")) {
+            self.take(piece, events);
+        }
         let calls = message.get("tool_calls").and_then(Value::as_array);
         for call in calls.into_iter().flatten() {
             self.call(call, events)?;
@@ -73,6 +77,13 @@ impl OllamaStream {
         Self {
             window,
             ..Self::default()
+        }
+    }
+
+    fn take(&mut self, piece: Piece, events: &mut Vec<ModelEvent>) {
+        match piece {
+            Piece::Thought(text) => self.think(&text, events),
+            Piece::Said(text) => self.say(&text, events),
         }
     }
 
@@ -133,7 +144,10 @@ impl OllamaStream {
         };
     }
 
-    fn into_outcome(self) -> Result<Outcome, ModelError> {
+    fn into_outcome(mut self) -> Result<Outcome, ModelError> {
+        if let Some(piece) = self.thoughts.end() {
+            self.take(piece, &mut Vec::new());
+        }
         let Some(done) = &self.done else {
             return Err(ModelError::transient(
                 "the stream ended before the end of the answer",

@@ -8,7 +8,9 @@ use crate::error::ModelError;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::script::Script;
 use crate::spec::ModelSpec;
-use agentd_protocol::{Block, FailureClass, ImageSource, Message, Role, StopReason, ThinkingLevel, Usage};
+use agentd_protocol::{
+    Block, FailureClass, ImageSource, Message, Reading, Role, StopReason, ThinkingLevel, Usage,
+};
 use agentd_settings::{Dialect, ThinkingForm};
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -112,6 +114,7 @@ fn the_lines_of_an_answer_are_put_together() {
         cost_usd: None,
         model: "qwen".into(),
         request_id: None,
+        reading: Reading::default(),
     };
     assert_eq!(reply, expected);
     assert_eq!(

@@ -53,6 +53,7 @@ fn reply(content: Vec<Block>, stop_reason: StopReason) -> ModelReply {
         cost_usd: None,
         model: "m".into(),
         request_id: None,
+        reading: agentd_protocol::Reading::default(),
     }
 }
 

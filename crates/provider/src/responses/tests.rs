@@ -7,7 +7,7 @@ use crate::error::ModelError;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::script::Script;
 use crate::secret::Secret;
-use agentd_protocol::{Block, FailureClass, ImageSource, Role, StopReason, ThinkingLevel, Usage};
+use agentd_protocol::{Block, FailureClass, ImageSource, Reading, Role, StopReason, ThinkingLevel, Usage};
 use agentd_settings::{Dialect, ThinkingForm};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -219,6 +219,7 @@ fn a_stream_becomes_the_items_that_it_finished_and_the_pieces_that_it_showed() {
         cost_usd: Some(0.0025),
         model: "m-1-x".into(),
         request_id: Some("resp_1".into()),
+        reading: Reading::default(),
     };
     assert_eq!(reply, expected);
     let seen = [

@@ -109,6 +109,7 @@ async fn the_first_attempts_fail_as_the_script_says() {
         cost_usd: None,
         model: "s".into(),
         request_id: None,
+        reading: Reading::default(),
     };
     assert_eq!(answer, Ok((reply, Latency::default())));
     assert_eq!(

@@ -71,6 +71,7 @@ fn finished(content: Vec<Block>, usage: Usage) -> EventBody {
         cost_usd: None,
         latency: Latency::default(),
         credential: None,
+        reading: agentd_protocol::Reading::default(),
     }
     .into()
 }

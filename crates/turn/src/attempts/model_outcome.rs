@@ -1,6 +1,8 @@
 //! The result of a model call: an answer, a failure, or the end of a question outside of the turn.
 
-use agentd_protocol::{Advice, Block, CallId, FailureClass, Latency, SidePurpose, StopReason, Usage};
+use agentd_protocol::{
+    Advice, Block, CallId, FailureClass, Latency, Reading, SidePurpose, StopReason, Usage,
+};
 
 /// A model's whole answer. Tool-use ids are the provider's; the core replaces them with its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +19,8 @@ pub struct ModelAnswer {
     pub latency: Latency,
     /// The credential that was used.
     pub credential: Option<String>,
+    /// What was repaired or doubtful in its calls.
+    pub reading: Reading,
 }
 
 /// The end of a question outside of the turn.

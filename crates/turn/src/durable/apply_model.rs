@@ -11,8 +11,8 @@ use crate::{
     context::overflow,
 };
 use agentd_protocol::{
-    Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp,
-    ToolCallId, WarningRaised,
+    Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, StopReason,
+    Timestamp, ToolCallId, Unmade, WarningRaised,
 };
 use serde_json::Value;
 
@@ -92,6 +92,13 @@ impl Durable {
             turn.guards.empty_answers = turn.guards.empty_answers.saturating_add(1);
         }
         let stop = finished.stop_reason;
+        turn.unmade.clone_from(&finished.reading.unmade);
+        let in_text = turn
+            .unmade
+            .as_ref()
+            .is_some_and(|unmade| unmade.kind == Unmade::Cut);
+        turn.guards
+            .answered(in_text || (stop == StopReason::MaxTokens && !calls.is_empty()));
         turn.phase = match calls.is_empty() {
             true => Phase::Answered { stop, called: false },
             false => Phase::Calling { stop },

@@ -64,6 +64,7 @@ impl Durable {
             goes_on: None,
             planning: TurnPlan::of(planning.enabled && !planning.intent_gate),
             classified: None,
+            unmade: None,
             compactions: 0,
             compacted: (0, 0),
         });

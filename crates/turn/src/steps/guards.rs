@@ -11,6 +11,9 @@ pub(crate) const STUTTER: &str = "the answer repeats the same few characters ove
 /// How often the model is told that every call fails before the turn ends.
 const FAILING_TOLD: u32 = 3;
 
+/// How many answers in a row may be cut off within a call: each costs a whole output limit.
+const CUT_CALLS: u32 = 2;
+
 /// The guards' counters for a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Guards {
@@ -28,6 +31,15 @@ pub struct Guards {
     pub told_at: Option<u32>,
     /// Answers without a call while the turn had produced no text at all.
     pub empty_answers: u32,
+    /// Answers in a row that the output limit cut off within a call.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_calls: u32,
+}
+
+/// A count that older states lack is left out while it is zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Guards {
@@ -42,6 +54,16 @@ impl Guards {
             self.repeats = 1;
             self.told_at = None;
         }
+    }
+
+    /// Counts an answer that was cut off within a call, or was not.
+    pub(crate) const fn answered(&mut self, cut: bool) {
+        self.cut_calls = if cut { self.cut_calls.saturating_add(1) } else { 0 };
+    }
+
+    /// Whether the model may make a call that was cut off again, with less in it.
+    pub(crate) const fn may_cut_again(&self) -> bool {
+        self.cut_calls > 0 && self.cut_calls <= CUT_CALLS
     }
 
     /// Records that the model was given the note that was due.

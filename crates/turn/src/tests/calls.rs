@@ -230,7 +230,6 @@ fn i7_what_is_not_judged_in_time_is_denied() {
 #[test]
 fn i3_calls_of_a_cut_off_answer_are_not_run_and_have_results() {
     for (stop, reason) in [
-        (StopReason::MaxTokens, EndReason::Truncated),
         (StopReason::ContextWindow, EndReason::Truncated),
         (StopReason::Refusal, EndReason::Refused),
         (StopReason::ContentFilter, EndReason::Refused),

@@ -164,6 +164,7 @@ pub(super) fn answer_of(content: Vec<Block>, stop_reason: StopReason) -> ModelAn
         cost_usd: Some(0.25),
         latency: Latency::default(),
         credential: None,
+        reading: agentd_protocol::Reading::default(),
     }
 }
 

@@ -111,6 +111,7 @@ impl Session {
             cost_usd: None,
             latency: Latency::default(),
             credential: None,
+            reading: agentd_protocol::Reading::default(),
         });
         self.fold(ToolProposed {
             tool_call,

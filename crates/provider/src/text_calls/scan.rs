@@ -1,4 +1,6 @@
-//! Finds JSON in text in linear time, even in hostile text.
+//! Finds brackets and fences in linear time, even in hostile text.
+
+use std::ops::Range;
 
 /// The deepest nesting of brackets; no real JSON is deeper.
 const DEEPEST: usize = 100;
@@ -35,50 +37,41 @@ pub(crate) fn closed(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// A part of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
-    /// Prose between the fenced blocks.
-    Prose(&'a str),
-    /// A fenced block: its language and its content.
-    Fenced { language: &'a str, body: &'a str },
+/// A fenced block: its language, where its content is, and where it ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fence<'a> {
+    pub(crate) language: &'a str,
+    pub(crate) body: Range<usize>,
+    pub(crate) end: usize,
 }
 
-const FENCE: &str = "```";
+const MARK: &str = "```";
 
-/// Splits a text at its fenced blocks. An unclosed block extends to the end.
-pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some(open) = fence(rest) {
-        let (prose, from) = rest.split_at(open);
-        parts.push(Part::Prose(prose));
-        let inside = from.trim_start_matches('`');
-        let ticks = from.len() - inside.len();
-        let word = inside
-            .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '+'))
-            .unwrap_or(inside.len());
-        let (language, inside) = inside.split_at(word);
-        let marks = from.get(..ticks).unwrap_or(FENCE);
-        let (body, after) = match close(inside, marks) {
-            Some(end) => (
-                inside.get(..end).unwrap_or_default(),
-                inside.get(end..).unwrap_or_default().trim_start_matches('`'),
-            ),
-            None => (inside, ""),
-        };
-        parts.push(Part::Fenced { language, body });
-        rest = after;
+/// The fenced block that begins at a byte of the text. An unclosed block extends to the end.
+pub(crate) fn fence(text: &str, start: usize) -> Option<Fence<'_>> {
+    let from = text.get(start..)?;
+    if !from.starts_with(MARK) || !begins_line(text, start) {
+        return None;
     }
-    parts.push(Part::Prose(rest));
-    parts
-}
-
-/// Finds an opening fence: at the beginning of a line.
-fn fence(text: &str) -> Option<usize> {
-    text.match_indices(FENCE)
-        .map(|(at, _)| at)
-        .find(|at| begins_line(text, *at))
+    let inside = from.trim_start_matches('`');
+    let marks = from.get(..from.len() - inside.len())?;
+    let word = inside
+        .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '+'))
+        .unwrap_or(inside.len());
+    let (language, inside) = inside.split_at(word);
+    let begin = text.len() - inside.len();
+    let (length, end) = match close(inside, marks) {
+        Some(length) => {
+            let after = inside.get(length..).unwrap_or_default();
+            (length, text.len() - after.trim_start_matches('`').len())
+        }
+        None => (inside.len(), text.len()),
+    };
+    Some(Fence {
+        language,
+        body: begin..begin + length,
+        end,
+    })
 }
 
 /// Finds the closing fence: at the beginning of a line, or at the end of the opening line.
