@@ -267,7 +267,7 @@ fn outcome(called: &Called) -> CallOutcome {
             retry_after_ms: error.retry_after_ms,
             window: match error.advice {
                 Some(Advice::Window { tokens, .. }) => Some(tokens),
-                Some(Advice::Think(_) | Advice::Without(_) | Advice::Miscalled { .. }) | None => None,
+                Some(_) | None => None,
             },
         },
     }

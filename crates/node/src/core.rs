@@ -82,6 +82,7 @@ pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
         max_children: settings.agents.max_children,
         max_depth: settings.agents.max_depth,
         max_retries: settings.retry.max_retries,
+        max_omissions: settings.retry.max_omissions,
         base_ms: settings.retry.base_ms,
         cap_ms: settings.retry.cap_ms,
         park_ms: settings.retry.park_ms,

@@ -2,6 +2,7 @@
 
 use crate::limits::ThinkingLevel;
 use crate::payload_turn::RequestPart;
+use crate::request_item::RefusedItem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -246,6 +247,8 @@ pub enum Advice {
     Think(Vec<ThinkingLevel>),
     /// The server refuses a part of the request.
     Without(RequestPart),
+    /// The server refuses one item of the request; without it, the rest may be accepted.
+    Item(RefusedItem),
     /// The size of the window and of the request in tokens, as the server counts them.
     Window {
         /// Tokens of the window.

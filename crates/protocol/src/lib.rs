@@ -51,6 +51,7 @@ mod payload_turn;
 mod principal;
 mod question;
 mod reloaded;
+mod request_item;
 mod rule_row;
 pub mod sandbox;
 #[cfg(feature = "schema")]
@@ -118,6 +119,7 @@ pub use payload_turn::*;
 pub use principal::Principal;
 pub use question::*;
 pub use reloaded::Reloaded;
+pub use request_item::{RefusedItem, RequestItem};
 pub use rule_row::{RemoveRuleParams, RuleRow};
 pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;

@@ -6,6 +6,7 @@ use crate::call::{Choice, EffectClass, FailureClass, Reading, StopReason, ToolOu
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
 use crate::limits::{Latency, SandboxLevel, ThinkingLevel};
 use crate::question::Basis;
+use crate::request_item::RequestItem;
 use crate::stamp::Timestamp;
 use crate::usage::Usage;
 use crate::vocabulary::{ApprovalKind, Decision, EndReason, Scope, TurnError};
@@ -107,6 +108,14 @@ pub enum Remedy {
         /// The part.
         part: RequestPart,
     },
+    /// It leaves out items that the server refuses, as later requests to this model do. The log keeps them.
+    LeaveOut {
+        /// All items that are left out from now on.
+        items: Vec<RequestItem>,
+        /// The items of which at least one is refused, while it is not known which.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        among: Vec<RequestItem>,
+    },
     /// It uses another model.
     Fallback {
         /// Its configured name.
@@ -135,6 +144,16 @@ pub enum RequestPart {
     CacheMarks,
     /// The lifetime of an hour in these marks.
     CacheHour,
+    /// All images.
+    Images,
+    /// The request for token counts at the end of a stream.
+    StreamOptions,
+    /// The name of the output limit: it has the other one of its two names instead.
+    LimitName,
+    /// The choice of tools, and whether several calls may come at once.
+    ToolChoice,
+    /// The role `developer`: the role is `system` instead.
+    DeveloperRole,
 }
 
 /// `model.failed`: an attempt failed.

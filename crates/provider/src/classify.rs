@@ -1,6 +1,7 @@
 //! Classifies errors: the kind of failure, and the advice in it. Pure; the table in the tests is the specification.
 
 mod advice;
+mod item;
 mod patterns;
 
 use crate::error::ModelError;
@@ -9,6 +10,7 @@ use crate::retry_after::retry_after_ms;
 use advice::advice;
 pub(crate) use advice::of_call;
 use agentd_protocol::FailureClass;
+use item::is_about_an_image;
 use patterns::{
     AUTH, BROKEN, FILTER, INVALID, LARGER_THAN_RATE, MISCALLED, NEVER, OVERFLOW, OVERLOAD, QUOTA,
     QUOTA_WITHOUT_WAIT, RATE, has,
@@ -127,7 +129,7 @@ impl Signs {
         ModelError {
             status: self.status,
             retry_after_ms: self.wait,
-            advice: advice(class, body, &text),
+            advice: advice(class, body, &text, said),
             ..ModelError::new(class, message)
         }
     }
@@ -152,6 +154,8 @@ impl Signs {
             FailureClass::ContentFilter
         } else if matches!(status, Some(401 | 403)) || is(AUTH) {
             FailureClass::Auth
+        } else if status == Some(413) && is_about_an_image(text) {
+            FailureClass::InvalidRequest
         } else if mute || status == Some(413) || is(OVERFLOW) {
             FailureClass::ContextOverflow
         } else if is(NEVER) {

@@ -209,6 +209,13 @@ impl ModelSpec {
                 RequestPart::ThinkingLevel => spec.thinking = None,
                 RequestPart::CacheMarks => spec.compat.prompt_cache = false,
                 RequestPart::CacheHour => spec.compat.prompt_cache_1h = false,
+                RequestPart::Images => spec.capabilities.images = false,
+                RequestPart::StreamOptions => spec.compat.usage_in_stream = false,
+                RequestPart::LimitName => {
+                    spec.compat.max_completion_tokens = !self.compat.max_completion_tokens;
+                }
+                RequestPart::ToolChoice => spec.compat.tool_choice = false,
+                RequestPart::DeveloperRole => spec.compat.developer_role = false,
             }
         }
         spec.cache_hour = adjust.cache_hour && spec.caches_for_an_hour();
@@ -291,6 +298,7 @@ pub(crate) struct HistoryKey {
     tool_protocol: ToolProtocol,
     replay_reasoning: bool,
     prompt_cache: bool,
+    images: bool,
 }
 
 impl HistoryKey {
@@ -300,6 +308,7 @@ impl HistoryKey {
             tool_protocol: spec.tool_protocol,
             replay_reasoning: spec.compat.replay_reasoning,
             prompt_cache: spec.compat.prompt_cache,
+            images: spec.capabilities.images,
         }
     }
 
@@ -308,6 +317,7 @@ impl HistoryKey {
             && self.tool_protocol == spec.tool_protocol
             && self.replay_reasoning == spec.compat.replay_reasoning
             && self.prompt_cache == spec.compat.prompt_cache
+            && self.images == spec.capabilities.images
     }
 }
 

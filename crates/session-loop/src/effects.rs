@@ -6,8 +6,8 @@ use crate::work::{Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Alarm, Done, FeedMsg, GateMsg, SessionMsg, Work};
 use agentd_protocol::{
-    ApprovalId, CallId, FailureClass, Grant, Message, Principal, RequestPart, ThinkingLevel, ToolCallId,
-    ToolOutcome, ToolProtocol, ToolStatus,
+    ApprovalId, CallId, FailureClass, Grant, Message, Principal, RequestItem, RequestPart, ThinkingLevel,
+    ToolCallId, ToolOutcome, ToolProtocol, ToolStatus,
 };
 use agentd_provider::{Adjust, Dialect, ModelSpec};
 use agentd_turn::{Answer, Effect, Input, ModelFailure, Question, QuestionId};
@@ -26,6 +26,7 @@ struct StartModel {
     credential: Option<String>,
     thinking: Option<ThinkingLevel>,
     without: Vec<RequestPart>,
+    left_out: Vec<RequestItem>,
     window: Option<u64>,
     insists: bool,
     cache_hour: bool,
@@ -43,6 +44,7 @@ impl Shell {
                 credential,
                 thinking,
                 without,
+                left_out,
                 window,
                 insists,
                 cache_hour,
@@ -55,6 +57,7 @@ impl Shell {
                     credential,
                     thinking,
                     without,
+                    left_out,
                     window,
                     insists,
                     cache_hour,
@@ -190,6 +193,7 @@ impl Shell {
             cache_hour: start.cache_hour,
         };
         let spec = self.requests.adjusted(spec, adjust);
+        self.requests.leave_out(start.left_out);
         let sample = self.services.models.sample(&start.model);
         let (tools, transcript) = (&self.toolset, &self.core.transcript);
         let body = self

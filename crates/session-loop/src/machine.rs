@@ -21,10 +21,10 @@ pub(crate) use outbox::{Asker, Outbox};
 
 use crate::error::LoopError;
 use crate::work::{ModelRun, Task};
-use agentd_protocol::{Event, Seq, SessionId, Stamp, ToolCallId, TurnError};
+use agentd_protocol::{Event, RequestItem, Seq, SessionId, Stamp, ToolCallId, TurnError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::Transcript;
-use agentd_turn::{Agent, Answer, Effect, Input, ModelFacts, QuestionId, Scene, Sizes, TimerKey};
+use agentd_turn::{Agent, Answer, Effect, Input, Items, ModelFacts, QuestionId, Scene, Sizes, TimerKey};
 use outbox::After;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -63,6 +63,8 @@ pub struct Outside<'a> {
     pub frame_tokens: u64,
     /// Identifies the bytes before the conversation.
     pub prefix: u64,
+    /// The tools that the next request describes, in its order.
+    pub tools: &'a dyn Fn() -> Vec<RequestItem>,
 }
 
 impl std::fmt::Debug for Outside<'_> {
@@ -169,6 +171,10 @@ impl Machine {
             Ok(facts)
         };
         let transcript = &self.transcript;
+        let items = || Items {
+            images: transcript.images(),
+            tools: (outside.tools)(),
+        };
         let scene = Scene {
             stamp: outside.stamp,
             models: &facts,
@@ -184,6 +190,7 @@ impl Machine {
                 longest_new_result: transcript.longest_new_result() as u64,
             },
             prefix: outside.prefix,
+            items: &items,
         };
         let revocable = task.asker.is_some() && commit::is_revocable(self.agent.durable());
         let step = self.agent.step(task.input, scene);

@@ -1,7 +1,7 @@
 //! The request of a model call, built from parts that are encoded once.
 
 use crate::toolset::Toolset;
-use agentd_protocol::{PromptShown, SessionId};
+use agentd_protocol::{Message, PromptShown, RequestItem, SessionId};
 use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
     encode_prefix, encode_suffix,
@@ -9,6 +9,7 @@ use agentd_provider::{
 use agentd_tools::{Registry, ToolEntry};
 use agentd_transcript::Transcript;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
@@ -50,6 +51,8 @@ pub(crate) struct Requests {
     model: Option<Adjusted>,
     frame: Option<Frame>,
     history: EncodedHistory,
+    /// The items that the provider of the last request refused.
+    left_out: BTreeSet<RequestItem>,
 }
 
 /// A configured model with this session's adjustments.
@@ -85,6 +88,7 @@ impl Requests {
             model: None,
             frame: None,
             history: EncodedHistory::new(),
+            left_out: BTreeSet::new(),
         }
     }
 
@@ -129,6 +133,33 @@ impl Requests {
         spec
     }
 
+    /// From now on, requests are sent without these items.
+    pub(crate) fn leave_out(&mut self, items: Vec<RequestItem>) {
+        let items: BTreeSet<RequestItem> = items.into_iter().collect();
+        if self.left_out != items {
+            self.left_out = items;
+            self.frame = None;
+        }
+    }
+
+    /// Encodes what is new of these messages, which begin with those of the transcript.
+    fn encode(
+        &self,
+        history: &mut EncodedHistory,
+        spec: &ModelSpec,
+        transcript: &Transcript,
+        messages: &[Arc<Message>],
+    ) {
+        let generation = transcript.generation();
+        if self.left_out.is_empty() {
+            return history.extend(spec, generation, messages);
+        }
+        let mut hasher = DefaultHasher::new();
+        self.left_out.hash(&mut hasher);
+        let messages = transcript.leaving_out(messages, &self.left_out);
+        history.extend(spec, generation ^ hasher.finish(), &messages);
+    }
+
     /// The body of the next request. `sample` is the prefix that the sessions of this model share.
     pub(crate) fn body(
         &mut self,
@@ -138,8 +169,7 @@ impl Requests {
         tools_off: bool,
         sample: Option<&Sample>,
     ) -> RequestBody {
-        self.history
-            .extend(spec, transcript.generation(), transcript.messages());
+        self.encode_all(spec, transcript);
         let (prefix, suffix) = self.frame(toolset, spec, tools_off, sample);
         RequestBody::new(prefix, &self.history, suffix)
     }
@@ -153,10 +183,9 @@ impl Requests {
         question: &str,
         sample: Option<&Sample>,
     ) -> RequestBody {
-        let generation = transcript.generation();
-        self.history.extend(spec, generation, transcript.messages());
+        self.encode_all(spec, transcript);
         let mut history = self.history.clone();
-        history.extend(spec, generation, &transcript.asking(question));
+        self.encode(&mut history, spec, transcript, &transcript.asking(question));
         // Offering the tools otherwise than the last request did would also break the prefix.
         let tools_off = self.frame.as_ref().is_some_and(|frame| frame.tools_off);
         let (prefix, suffix) = self.frame(toolset, spec, tools_off, sample);
@@ -167,8 +196,8 @@ impl Requests {
     /// what was sent.
     pub(crate) fn ahead(&self, toolset: &Toolset, spec: &ModelSpec, transcript: &Transcript) -> RequestBody {
         let mut history = self.history.clone();
-        history.extend(spec, transcript.generation(), &transcript.upcoming());
-        let tools = definitions(toolset.registry(), toolset.offered());
+        self.encode(&mut history, spec, transcript, &transcript.upcoming());
+        let tools = self.definitions(toolset);
         let params = Params {
             cache_key: &self.cache_key,
             ..Params::default()
@@ -179,6 +208,22 @@ impl Requests {
             &history,
             encode_suffix(spec, &tools, &params),
         )
+    }
+
+    fn encode_all(&mut self, spec: &ModelSpec, transcript: &Transcript) {
+        let mut history = std::mem::take(&mut self.history);
+        self.encode(&mut history, spec, transcript, transcript.messages());
+        self.history = history;
+    }
+
+    /// The definitions of the offered tools, without those that the provider refused.
+    fn definitions(&self, toolset: &Toolset) -> Vec<ToolDef> {
+        let mut tools = definitions(toolset.registry(), toolset.offered());
+        tools.retain(|tool| {
+            let item = |one: &RequestItem| matches!(one, RequestItem::Tool { name } if *name == tool.name);
+            !self.left_out.iter().any(item)
+        });
+        tools
     }
 
     fn frame(
@@ -195,7 +240,7 @@ impl Requests {
         {
             return (frame.prefix.clone(), frame.suffix.clone());
         }
-        let tools = definitions(toolset.registry(), toolset.offered());
+        let tools = self.definitions(toolset);
         let params = Params {
             tool_choice: if tools_off {
                 ToolChoice::Off
@@ -236,4 +281,69 @@ fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
         .filter(|tool| offered(&tool.spec().name))
         .map(definition)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{EVENT_VERSION, Event, Principal, Timestamp};
+    use agentd_provider::{Dialect, Script};
+    use agentd_tools::ToolLimits;
+    use serde_json::json;
+
+    fn transcript() -> Transcript {
+        let id = "00000000-0000-0000-0000-000000000001";
+        let bodies = [
+            json!({"type": "input.accepted", "input": id, "delivery": "start", "content": [
+                {"type": "text", "text": "look"}, {"type": "image", "media_type": "image/png", "data": "QUJD"}]}),
+            json!({"type": "model.started", "call": id, "attempt": 1, "step": 1, "max_steps": 9, "inputs": [id],
+                "provider": "p", "model": "m", "input_tokens_estimate": 1}),
+        ];
+        let mut transcript = Transcript::new();
+        for (body, seq) in bodies.into_iter().zip(2..) {
+            transcript.apply(&Event {
+                v: EVENT_VERSION,
+                session: SessionId::NIL,
+                seq,
+                at: Timestamp(1),
+                turn: None,
+                by: Principal::user("ana"),
+                body: serde_json::from_value(body).unwrap(),
+            });
+        }
+        transcript
+    }
+
+    #[test]
+    fn what_the_provider_refused_is_not_sent_until_it_may_be_sent_again() {
+        let names = ["Read".to_owned(), "Ls".to_owned()];
+        let toolset = Toolset::new(&Registry::builtin(&ToolLimits::default()), &names, Vec::new());
+        let mut spec = ModelSpec::scripted("m", Arc::new(Script::builtin()));
+        spec.dialect = Dialect::OpenaiChat;
+        spec.capabilities.images = true;
+        let (spec, transcript) = (Arc::new(spec), transcript());
+        let mut requests = Requests::new(SessionId::NIL, System::default());
+        let body = |requests: &mut Requests| {
+            let body = requests.body(&toolset, &spec, &transcript, false, None);
+            String::from_utf8(body.to_bytes().to_vec()).unwrap()
+        };
+        let whole = body(&mut requests);
+        assert!(
+            whole.contains("QUJD") && whole.contains(r#""name":"Ls""#),
+            "{whole}"
+        );
+        let (image, _) = transcript.images().remove(0);
+        requests.leave_out(vec![image, RequestItem::Tool { name: "Ls".into() }]);
+        let sent = body(&mut requests);
+        assert!(
+            !sent.contains("QUJD") && !sent.contains(r#""name":"Ls""#),
+            "{sent}"
+        );
+        assert!(
+            sent.contains("The provider refused it") && sent.contains(r#""name":"Read""#),
+            "{sent}"
+        );
+        requests.leave_out(Vec::new());
+        assert_eq!(body(&mut requests), whole);
+    }
 }

@@ -138,11 +138,13 @@ impl Shell {
 
     fn decide(&mut self, task: Task) -> Result<Decided, LoopError> {
         let models = |name: &str| self.services.models.facts(name);
+        let toolset = &self.toolset;
         let outside = Outside {
             stamp: self.services.clock.stamp(),
             models: &models,
             frame_tokens: self.requests.frame_tokens(),
             prefix: self.requests.prefix_id(&self.core.transcript) ^ self.toolset.id(),
+            tools: &|| toolset.items(),
         };
         self.core.decide(task, outside)
     }

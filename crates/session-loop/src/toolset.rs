@@ -2,7 +2,7 @@
 //!
 //! Pure. A toolset never changes; between two turns a session may get another one.
 
-use agentd_protocol::{PromptPartKind, SessionCreated};
+use agentd_protocol::{PromptPartKind, RequestItem, SessionCreated};
 use agentd_tools::{Offered, REMOTE_PREFIX, Registry, ToolEntry};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -84,6 +84,17 @@ impl Toolset {
     /// The names of the tools that the model is offered.
     pub(crate) fn offered(&self) -> &[String] {
         &self.offered
+    }
+
+    /// The offered tools in the order of a request, for a provider may refuse one of them.
+    pub(crate) fn items(&self) -> Vec<RequestItem> {
+        let names = self.registry.entries().map(|tool| tool.spec().name.clone());
+        names
+            .filter(|name| self.offered.iter().any(|offered| offered == name))
+            .map(|name| RequestItem::Tool {
+                name: name.into_owned(),
+            })
+            .collect()
     }
 
     /// Identifies its server tools: the same number means the same bytes in a request.

@@ -338,6 +338,8 @@ impl Default for SchedulerConfig {
 pub struct RetryConfig {
     /// Attempts after the first.
     pub max_retries: u32,
+    /// Attempts of one call to find the items that a provider refuses; 0: none is left out.
+    pub max_omissions: u32,
     /// The first wait; each next one is twice as long.
     pub base_ms: u64,
     /// The longest wait.
@@ -360,6 +362,7 @@ impl Default for RetryConfig {
     fn default() -> Self {
         Self {
             max_retries: 5,
+            max_omissions: 12,
             base_ms: 1_000,
             cap_ms: 30_000,
             park_ms: 86_400_000,

@@ -40,6 +40,7 @@ fn turns(s: &Settings) -> Vec<Row> {
         ("loop.plan_changes", l.plan_changes.into(), 0, 100),
         ("loop.max_parallel_tools", l.max_parallel_tools.into(), 1, 64),
         ("retry.max_retries", s.retry.max_retries.into(), 0, 100),
+        ("retry.max_omissions", s.retry.max_omissions.into(), 0, 100),
         ("mcp.max_running", s.mcp.max_running.into(), 1, 1_024),
         (
             "permission.webhook.timeout_ms",

@@ -6,8 +6,8 @@ use crate::world::World;
 use agentd_actor_kit::{Done, Routed};
 use agentd_policy::Judgement;
 use agentd_protocol::{
-    CallId, ContextCompacted, Event, EventBody, Fault, Message, Principal, SessionId, ToolCallId,
-    ToolOutcome, Usage,
+    CallId, ContextCompacted, Event, EventBody, Fault, Message, Principal, RequestItem, SessionId,
+    ToolCallId, ToolOutcome, Usage,
 };
 use agentd_session_loop::{Machine, Outside, Task};
 use agentd_store::{EncodedEvent, IdempotencyKey};
@@ -16,6 +16,9 @@ use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Input, QuestionId, Reply, Violation, Witness};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The tools in the requests of simulated sessions.
+const TOOLS: [&str; 3] = ["Read", "Bash", "Task"];
 
 /// A prepared call.
 #[derive(Debug)]
@@ -119,6 +122,7 @@ impl World {
                 models: &models,
                 frame_tokens: 200,
                 prefix: hot.core.transcript().generation().rotate_left(32),
+                tools: &|| TOOLS.map(|name| RequestItem::Tool { name: name.into() }).into(),
             };
             match hot.core.decide(task, outside) {
                 Ok(decided) => {

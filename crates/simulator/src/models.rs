@@ -7,7 +7,9 @@ use crate::workers::{Work, Worker};
 use crate::world::World;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
 use agentd_model_client::{Admission, Setup, Step};
-use agentd_protocol::{Advice, CallId, FailureClass, Price, ThinkingLevel, Timestamp, TurnError};
+use agentd_protocol::{
+    Advice, CallId, FailureClass, Price, RefusedItem, ThinkingLevel, Timestamp, TurnError,
+};
 use agentd_provider::Rates;
 use agentd_settings::{RatesConfig, SchedulerConfig};
 use agentd_turn::{ModelFacts, ModelFailure, TABLE};
@@ -372,6 +374,11 @@ impl World {
                     name: "Read".to_owned(),
                     said: "{".to_owned(),
                 }),
+                3 => Some(Advice::Item(RefusedItem::Image { message: None })),
+                4 => Some(Advice::Item(RefusedItem::Tool {
+                    name: tokens.is_multiple_of(2).then(|| "Read".to_owned()),
+                    index: Some(1),
+                })),
                 _ => None,
             },
             ..ModelFailure::new(class, "it failed")

@@ -41,6 +41,7 @@ mod calibrate;
 mod cut;
 mod digest;
 mod estimate;
+mod left_out;
 mod parts;
 mod prune;
 mod quote;

@@ -6,7 +6,7 @@
 )]
 
 use agentd_protocol::{Event, Stamp, Timestamp};
-use agentd_turn::{Agent, Config, Input, ModelFacts, Scene, Sizes};
+use agentd_turn::{Agent, Config, Input, Items, ModelFacts, Scene, Sizes};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ fn fold(c: &mut Criterion) {
         b.iter(|| {
             let mut agent = half.clone();
             let scene = Scene {
+                items: &Items::default,
                 stamp: Stamp::new(Timestamp(9), 1),
                 models: &facts,
                 input_tokens_estimate: 100,

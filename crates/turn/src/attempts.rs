@@ -4,6 +4,7 @@ pub(crate) mod cache_lifetime;
 pub(crate) mod cache_watch;
 pub(crate) mod choose;
 pub(crate) mod launch;
+pub(crate) mod left_out;
 pub(crate) mod model_outcome;
 pub(crate) mod outer;
 pub(crate) mod remedy;
@@ -138,7 +139,8 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: UnrecordedAnswer) {
         .and_then(|current| cache_watch::unread(draft, &current.model, &usage));
     let volatile = draft.volatile();
     volatile.warm_prefix = volatile.sent_prefix;
-    for warning in uncounted.into_iter().chain(cold).chain(unread) {
+    let left_out = current.as_ref().and_then(|current| left_out(draft, current));
+    for warning in uncounted.into_iter().chain(cold).chain(unread).chain(left_out) {
         draft.emit(warning);
     }
     if stop_reason == StopReason::Other {
@@ -148,6 +150,16 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: UnrecordedAnswer) {
                 .to_owned(),
         });
     }
+}
+
+/// Tells people what the provider refused, once the model has answered without it.
+fn left_out(draft: &Draft<'_, '_>, current: &Attempt) -> Option<WarningRaised> {
+    let taught = draft.durable().outer.taught.get(&current.model)?;
+    let found = current.tries.omissions > 0 && !taught.left_out.items.is_empty();
+    found.then(|| WarningRaised {
+        code: "left_out".to_owned(),
+        message: words::left_out(&left_out::in_words(&taught.left_out.items), &current.model),
+    })
 }
 
 /// Handles a failed attempt: schedules another one, or ends the call.

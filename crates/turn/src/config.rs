@@ -28,6 +28,8 @@ pub struct Config {
     pub intent_patterns: Vec<String>,
     /// Retries after the first attempt.
     pub max_retries: u32,
+    /// Attempts of one call to find the items that a provider refuses.
+    pub max_omissions: u32,
     /// The first back-off, in milliseconds; doubles each time.
     pub base_ms: u64,
     /// The longest back-off that we choose ourselves, in milliseconds.
@@ -67,6 +69,7 @@ impl Default for Config {
         Self {
             intent_patterns: Vec::new(),
             max_retries: 5,
+            max_omissions: 12,
             base_ms: 1_000,
             cap_ms: 30_000,
             park_ms: 86_400_000,

@@ -3,8 +3,8 @@
 use crate::input::TimerKey;
 use crate::questions::{Question, QuestionId};
 use agentd_protocol::{
-    ApprovalId, CallId, EffectClass, Event, Fault, Grant, InputId, Principal, RequestPart, SandboxLevel, Seq,
-    SessionId, SidePurpose, ThinkingLevel, ToolCallId,
+    ApprovalId, CallId, EffectClass, Event, Fault, Grant, InputId, Principal, RequestItem, RequestPart,
+    SandboxLevel, Seq, SessionId, SidePurpose, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 
@@ -92,6 +92,8 @@ pub enum Effect {
         thinking: Option<ThinkingLevel>,
         /// Request parts to leave out because the server has rejected them.
         without: Vec<RequestPart>,
+        /// Items to leave out because the server has refused them.
+        left_out: Vec<RequestItem>,
         /// The window reported by the server, in tokens; absent: as configured for the model.
         window: Option<u64>,
         /// A person wants it tried now, regardless of known provider problems.

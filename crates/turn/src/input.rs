@@ -1,5 +1,6 @@
 //! The closed list of inputs: everything that can happen to an agent.
 
+use crate::attempts::left_out::Items;
 use crate::calls::jobs::JobEnd;
 use crate::calls::loop_requests::LoopRequest;
 use crate::context::Sizes;
@@ -29,6 +30,8 @@ pub struct Scene<'a> {
     /// A hash of everything that is sent before the conversation now, and of how its messages are encoded: the
     /// provider's prompt cache holds as long as it stays the same.
     pub prefix: u64,
+    /// The items of the next request that its provider may refuse one by one.
+    pub items: &'a dyn Fn() -> Items,
 }
 
 impl std::fmt::Debug for Scene<'_> {

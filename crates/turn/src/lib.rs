@@ -37,6 +37,7 @@ mod words;
 mod tests;
 
 pub use agent::Agent;
+pub use attempts::left_out::{Items, LeftOut};
 pub use attempts::outer::{Away, Outer, Taught, Tries, Warm};
 pub use attempts::remedy::{
     Again, Elsewhere, Parking, Row, TABLE, markdown as remedies_markdown, row as remedies_of,

@@ -14,6 +14,7 @@ mod hooks;
 mod inbox;
 mod invariants;
 mod jobs;
+mod left_out;
 mod limits;
 mod loop_requests;
 mod outer;

@@ -81,6 +81,18 @@ pub(crate) struct Live {
     pub(crate) stutter: Stutter,
 }
 
+impl Live {
+    /// An attempt without any text so far.
+    pub(crate) fn of(call: CallId, attempt: u32) -> Self {
+        Self {
+            call,
+            attempt,
+            partial: String::new(),
+            stutter: Stutter::default(),
+        }
+    }
+}
+
 /// An answer that is not in the log yet, because the verdicts on its calls belong to the same append.
 #[derive(Debug, Clone)]
 pub(crate) struct UnrecordedAnswer {

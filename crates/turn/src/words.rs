@@ -353,3 +353,10 @@ pub(crate) fn restored(workdir: &str, as_of: Seq, missing: &[String]) -> String 
     }
     text
 }
+
+/// What a provider refused, and is not sent to it any more.
+pub(crate) fn left_out(items: &str, model: &str) -> String {
+    format!(
+        "the provider of {model} refuses {items}: the session goes on without, and the log keeps everything"
+    )
+}

@@ -1,25 +1,28 @@
 //! Extracts advice from an error: how to change the request so that it may succeed.
 
+use super::item;
 use super::patterns::{MISCALLED, has};
 use crate::error::Advice;
 use crate::fields::{error_message, number};
-use agentd_protocol::{FailureClass, RequestPart, ThinkingLevel};
+use agentd_protocol::{FailureClass, RefusedItem, RequestPart, ThinkingLevel};
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The advice of an error; `text` is its whole text in lower case.
-pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Advice> {
+/// The advice of an error; `text` is its whole text in lower case, `said` its message.
+pub(super) fn advice(class: FailureClass, body: &Value, text: &str, said: &str) -> Option<Advice> {
     match class {
         FailureClass::ContextOverflow => window(body, text),
         FailureClass::InvalidRequest if has(text, MISCALLED) => Some(miscalled(body)),
-        FailureClass::InvalidRequest => mended(text),
+        FailureClass::InvalidRequest => mended(text, said),
+        FailureClass::ContentFilter => item::refused(text, said)
+            .filter(|item| matches!(item, RefusedItem::Image { .. }))
+            .map(Advice::Item),
         FailureClass::RateLimited
         | FailureClass::Overloaded
         | FailureClass::Transient
         | FailureClass::QuotaExhausted
         | FailureClass::Auth
-        | FailureClass::ContentFilter
         | FailureClass::Internal
         | FailureClass::Cancelled => None,
     }
@@ -114,6 +117,7 @@ const REASONING: &[&[&str]] = &[
     &["encrypted content", "could not be"],
     &["signature", "thinking", "block"],
     &["thought signature", "not valid"],
+    &["corrupted thought signature"],
     &["thought_signature", "invalid"],
     &["thinking", "blocks", "cannot be modified"],
     &["reasoning", "without its required following item"],
@@ -153,6 +157,11 @@ const REFUSED: &[&str] = &[
     "cannot be",
     "can't be",
     "only works in",
+    "extra inputs",
+    "extra fields",
+    "not recognized",
+    "no such",
+    "extra_forbidden",
 ];
 
 const THINKING: &[&str] = &[
@@ -163,7 +172,7 @@ const THINKING: &[&str] = &[
     "effort",
 ];
 
-fn mended(text: &str) -> Option<Advice> {
+fn mended(text: &str, said: &str) -> Option<Advice> {
     let refused = REFUSED.iter().any(|words| text.contains(words));
     if refused && text.contains("cache_control") && text.contains("ttl") {
         Some(Advice::Without(RequestPart::CacheHour))
@@ -173,6 +182,12 @@ fn mended(text: &str) -> Option<Advice> {
         Some(Advice::Think(vec![ThinkingLevel::Off]))
     } else if has(text, REASONING) {
         Some(Advice::Without(RequestPart::Reasoning))
+    } else if has(text, item::NO_IMAGES) {
+        Some(Advice::Without(RequestPart::Images))
+    } else if let Some(item) = item::refused(text, said) {
+        Some(Advice::Item(item))
+    } else if let Some(part) = optional(text).filter(|_| refused) {
+        Some(Advice::Without(part))
     } else if refused && text.contains("temperature") {
         Some(Advice::Without(RequestPart::Temperature))
     } else if THINKING.iter().any(|word| text.contains(word)) {
@@ -181,6 +196,28 @@ fn mended(text: &str) -> Option<Advice> {
     } else {
         None
     }
+}
+
+/// The optional fields that servers refuse by name.
+const OPTIONAL: &[(&[&[&str]], RequestPart)] = &[
+    (
+        &[&["stream_options"], &["include_usage"]],
+        RequestPart::StreamOptions,
+    ),
+    (
+        &[&["max_completion_tokens"], &["'max_tokens'", "not supported"]],
+        RequestPart::LimitName,
+    ),
+    (
+        &[&["tool_choice"], &["parallel_tool_calls"]],
+        RequestPart::ToolChoice,
+    ),
+    (&[&["developer", "role"]], RequestPart::DeveloperRole),
+];
+
+fn optional(text: &str) -> Option<RequestPart> {
+    let found = OPTIONAL.iter().find(|(rows, _)| has(text, rows));
+    found.map(|(_, part)| *part)
 }
 
 /// The phrases that precede a list of accepted values.

@@ -131,4 +131,9 @@ pub(super) const NEVER: &[&[&str]] = &[
     &["cannot use both"],
     &["image input is not supported"],
     &["failed to parse grammar"],
+    &["json schema conversion failed"],
+    &["cannot identify image file"],
+    &["failed to load image"],
+    &["failed to process image"],
+    &["failed to decode image"],
 ];

@@ -5,7 +5,7 @@ use crate::context::overflow;
 use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::input::{ModelFacts, ModelFailure};
-use agentd_protocol::{Advice, FailureClass, Remedy, RequestPart, ThinkingLevel, Timestamp};
+use agentd_protocol::{Advice, FailureClass, RefusedItem, Remedy, RequestPart, ThinkingLevel, Timestamp};
 
 /// The longest random delay before switching credentials, so that sessions do not switch in lockstep.
 const ROTATE_JITTER_MS: u64 = 250;
@@ -117,6 +117,7 @@ impl Case<'_, '_, '_> {
             Advice::Without(part) => Remedy::Without {
                 part: self.part(*part)?,
             },
+            Advice::Item(refused) => self.leave_out(refused)?,
             // Once: the model may get it right the second time.
             Advice::Miscalled { .. } if self.current.failures == 0 => {
                 return Some(self.next(own_backoff_ms(self.draft.config(), 0, self.dice), None));
@@ -124,6 +125,22 @@ impl Case<'_, '_, '_> {
             Advice::Window { .. } | Advice::Miscalled { .. } => return None,
         };
         Some(self.next(0, remedy))
+    }
+
+    /// Leaves out the refused item, or a suspect if the provider does not say which one it is.
+    fn leave_out(&self, refused: &RefusedItem) -> Option<Remedy> {
+        let left = self
+            .draft
+            .config()
+            .max_omissions
+            .checked_sub(self.current.tries.omissions)?;
+        let known = self.draft.durable().outer.taught_of(&self.current.model).left_out;
+        let items = (left > 0).then(|| (self.draft.scene.items)())?;
+        let next = known.after(refused, &items, left == 1)?;
+        Some(Remedy::LeaveOut {
+            items: next.items.into_iter().collect(),
+            among: next.among,
+        })
     }
 
     fn part(&self, part: RequestPart) -> Option<RequestPart> {

@@ -1,7 +1,6 @@
 //! Starts an attempt: chooses the model, the credential and the thinking level.
 
 use crate::attempts::outer::Taught;
-use crate::attempts::stutter::Stutter;
 use crate::draft::Draft;
 use crate::durable::Attempt;
 use crate::effect::Effect;
@@ -52,18 +51,14 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         cache_hour,
     };
     draft.emit(started);
+    let left_out = draft.durable().outer.taught_of(&name).left_out;
     let (window, prefix) = (overflow::told(draft, &name), draft.scene.prefix);
     shared_budget::forget(draft);
     let volatile = draft.volatile();
     volatile.launched();
     let insists = std::mem::take(&mut volatile.insists);
-    volatile.sent_prefix = Some(prefix);
-    volatile.live = Some(Live {
-        call,
-        attempt,
-        partial: String::new(),
-        stutter: Stutter::default(),
-    });
+    volatile.sent_prefix = Some(prefix ^ left_out.id());
+    volatile.live = Some(Live::of(call, attempt));
     draft.effect(Effect::StartModel {
         call,
         attempt,
@@ -72,6 +67,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         credential,
         thinking,
         without: taught.without.into_iter().collect(),
+        left_out: left_out.items.into_iter().collect(),
         window,
         insists,
         cache_hour,

@@ -1,6 +1,7 @@
 //! The state of the outer loop, from the log: the attempts of one call, and the facts kept for later calls.
 
 use crate::attempts::cache_lifetime::Pauses;
+use crate::attempts::left_out::LeftOut;
 use agentd_protocol::{ModelFailed, Remedy, RequestPart, ThinkingLevel, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,14 @@ pub struct Tries {
     pub parks: u32,
     /// Long tool results were cut for this call.
     pub truncated: bool,
+    /// Attempts that left out items which the provider may refuse.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omissions: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde requires")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Tries {
@@ -49,6 +58,7 @@ impl Tries {
             since: self.since,
             parks: self.parks,
             truncated: self.truncated,
+            omissions: self.omissions,
             ..Self::default()
         }
     }
@@ -70,6 +80,7 @@ impl Tries {
                 self.another_model();
             }
             Some(Remedy::TruncateResults) => self.truncated = true,
+            Some(Remedy::LeaveOut { .. }) => self.omissions = self.omissions.saturating_add(1),
             Some(Remedy::Park) => {
                 self.parks = self.parks.saturating_add(1);
                 let wait = failed.retry_at.map_or(0, |until| until.since_ms(at));
@@ -92,6 +103,9 @@ pub struct Taught {
     pub thinking: Option<ThinkingLevel>,
     /// Request parts to leave out.
     pub without: BTreeSet<RequestPart>,
+    /// Items to leave out.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
 }
 
 /// A temporary switch of calls to another model.
@@ -179,6 +193,9 @@ impl Outer {
             Some(Remedy::Without { part }) => {
                 self.teach(model).without.insert(*part);
             }
+            Some(Remedy::LeaveOut { items, among }) => {
+                self.teach(model).left_out.replace(items, among);
+            }
             Some(Remedy::Fallback { model }) if model != own => {
                 self.away = Some(Away {
                     own: own.to_owned(),
@@ -191,10 +208,20 @@ impl Outer {
         }
     }
 
+    /// A new call of the model begins.
+    pub(crate) fn begins(&mut self, model: &str) {
+        if let Some(taught) = self.taught.get_mut(model) {
+            taught.left_out.begin();
+        }
+    }
+
     /// The model answered: if it had a stand-in, it takes its own place again.
     pub(crate) fn answered(&mut self, model: &str) {
         if self.away.as_ref().is_some_and(|away| away.own == model) {
             self.away = None;
+        }
+        if let Some(taught) = self.taught.get_mut(model) {
+            taught.left_out.answered();
         }
     }
 

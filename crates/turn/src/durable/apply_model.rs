@@ -52,6 +52,7 @@ impl Durable {
         };
         let model = started.configured.clone().unwrap_or(own);
         tries.models.insert(model.clone());
+        let called = model.clone();
         turn.phase = Phase::Streaming(Attempt {
             call: started.call,
             attempt: started.attempt,
@@ -74,6 +75,7 @@ impl Durable {
             self.totals.steps = self.totals.steps.saturating_add(1);
             let outer = &mut self.outer;
             outer.pauses = outer.pauses.and(outer.warm.as_ref(), at);
+            outer.begins(&called);
         }
         self.outer.pin(&started.provider, started.credential.as_ref());
         self.leave_inbox(&started.inputs);

@@ -263,7 +263,11 @@ fn different(remedy: &Remedy) -> String {
         Remedy::Rotate { credential } => format!(" with the credential {credential}"),
         Remedy::Think { level } => format!(" with thinking level {}", level.as_str()),
         Remedy::Fallback { model } => format!(" with the model {model}"),
-        Remedy::Without { .. } | Remedy::Compact | Remedy::TruncateResults | Remedy::Park => String::new(),
+        Remedy::Without { .. }
+        | Remedy::LeaveOut { .. }
+        | Remedy::Compact
+        | Remedy::TruncateResults
+        | Remedy::Park => String::new(),
     }
 }
 

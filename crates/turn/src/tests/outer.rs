@@ -165,6 +165,7 @@ fn sessions_are_spread_over_the_credentials() {
             input_tokens_estimate: 0,
             sizes: Sizes::default(),
             prefix: 0,
+            items: &Items::default,
         };
         let step = agent.step(Input::Command { command, by: ana() }, scene);
         let started = step.effects.into_iter().find_map(|effect| match effect {

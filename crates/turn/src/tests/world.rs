@@ -48,6 +48,8 @@ pub(super) struct World {
     pub(super) tokens: u64,
     pub(super) sizes: Sizes,
     pub(super) prefix: u64,
+    /// What a provider may refuse of a request.
+    pub(super) items: Items,
     /// The parameters of all attempts, in order.
     pub(super) starts: Vec<Start>,
     /// Requests for a shorter conversation.
@@ -72,6 +74,7 @@ pub(super) struct Start {
     pub(super) credential: Option<String>,
     pub(super) thinking: Option<ThinkingLevel>,
     pub(super) without: Vec<RequestPart>,
+    pub(super) left_out: Vec<RequestItem>,
     pub(super) window: Option<u64>,
     pub(super) insists: bool,
     pub(super) cache_hour: bool,
@@ -216,6 +219,7 @@ impl World {
             tokens: 7,
             sizes: Sizes::default(),
             prefix: 1,
+            items: Items::default(),
             starts: Vec::new(),
             shrinks: Vec::new(),
             sides: Vec::new(),
@@ -247,6 +251,7 @@ impl World {
         self.entropy += 1;
         let works = self.models_work;
         let book = self.facts.clone();
+        let items = self.items.clone();
         let models = move |name: &str| {
             if works {
                 Ok(book.get(name).cloned().unwrap_or_else(|| plain(name)))
@@ -263,6 +268,7 @@ impl World {
             input_tokens_estimate: self.tokens,
             sizes: self.sizes,
             prefix: self.prefix,
+            items: &|| items.clone(),
         };
         let step = self.agent.step(input, scene);
         for event in &step.events {
@@ -294,6 +300,7 @@ impl World {
                 credential,
                 thinking,
                 without,
+                left_out,
                 window,
                 insists,
                 cache_hour,
@@ -308,6 +315,7 @@ impl World {
                     credential,
                     thinking,
                     without,
+                    left_out,
                     window,
                     insists,
                     cache_hour,
